@@ -1,0 +1,63 @@
+"""The oracle: what every operator means, on canonical histories, as plainly as it can be said.
+
+Slow on purpose. Each function reads like its definition; fast code is right when it agrees with these.
+"""
+
+from cedr.reference.aggregate import aggregate, avg, count, first, last, max_, min_, quantile, stddev, sum_
+from cedr.reference.alter_lifetime import alter_lifetime
+from cedr.reference.bitemporal import per_occurrence
+from cedr.reference.chop import chop
+from cedr.reference.clip import clip
+from cedr.reference.coalesce import coalesce
+from cedr.reference.difference import difference
+from cedr.reference.distinct import distinct
+from cedr.reference.intersect import intersect
+from cedr.reference.join import anti_join, inner_join, join, semi_join
+from cedr.reference.project import project
+from cedr.reference.select import select
+from cedr.reference.session import session
+from cedr.reference.slice import slice_occurrence, slice_valid
+from cedr.reference.snapshot import snapshot
+from cedr.reference.top_k import top_k
+from cedr.reference.union import union
+from cedr.reference.windows import deletes, hopping, inserts, moving, sliding, tumbling, window_of
+
+__all__ = [
+    "aggregate",
+    "alter_lifetime",
+    "anti_join",
+    "avg",
+    "chop",
+    "clip",
+    "coalesce",
+    "count",
+    "deletes",
+    "difference",
+    "distinct",
+    "first",
+    "hopping",
+    "inner_join",
+    "inserts",
+    "intersect",
+    "join",
+    "last",
+    "max_",
+    "min_",
+    "moving",
+    "per_occurrence",
+    "project",
+    "quantile",
+    "select",
+    "semi_join",
+    "session",
+    "slice_occurrence",
+    "slice_valid",
+    "sliding",
+    "snapshot",
+    "stddev",
+    "sum_",
+    "top_k",
+    "tumbling",
+    "union",
+    "window_of",
+]

@@ -1,0 +1,22 @@
+"""Chop: every lifetime cut into pieces at the points of a grid."""
+
+from collections.abc import Iterator
+
+from cedr.reference.windows import grid_point
+from cedr.temporal import INF, Event, History, Interval, QueryError
+from cedr.temporal.time import as_duration
+
+
+def chop(history: History, period: int, offset: int = 0) -> History:
+    as_duration(period, "period")
+
+    def pieces(e: Event) -> Iterator[Event]:
+        if e.ve == INF:
+            raise QueryError(f"chop by {period}: {e} has no end, so its pieces have none; clip or window it first")
+        start = e.vs
+        while start < e.ve:
+            end = min(grid_point(start, period, offset) + period, e.ve)
+            yield e.during(Interval(start, end))
+            start = end
+
+    return History(piece for e in history for piece in pieces(e))

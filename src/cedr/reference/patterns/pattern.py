@@ -1,0 +1,87 @@
+"""What all pattern operators share: parameters, variables, and the scope they are evaluated in."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from cedr.reference.patterns.instance import Instance
+from cedr.reference.patterns.predicates import Condition
+
+Selection = Literal["EACH", "FIRST", "LAST"]
+Consumption = Literal["REUSE", "CONSUME"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a pattern can see: the input, the conditions, and the instances on the positive side around it."""
+
+    inputs: Mapping[str, list[Instance]]
+    where: tuple[Condition, ...] = ()
+    context: tuple[Instance, ...] = ()
+    outer: frozenset[str] = frozenset()
+
+    def allows(self, pattern: "Pattern", instance: Instance) -> bool:
+        asked = (c for c in self.where if c.concerns(pattern.variables, self.outer))
+        return all(c.allows(instance, self.context) for c in asked)
+
+    def around(self, positive: "Pattern", instance: Instance) -> "Scope":
+        """The scope of an event that might negate `instance`."""
+        return replace(self, context=(*self.context, instance), outer=self.outer | positive.variables)
+
+
+class Pattern(ABC):
+    """An event expression. `instances` is its meaning."""
+
+    word: ClassVar = ""
+    var: str | None = None
+    selection: Selection = "EACH"
+    consumption: Consumption = "REUSE"
+
+    def __str__(self) -> str:
+        return self.word
+
+    @abstractmethod
+    def candidates(self, scope: Scope) -> Iterable[Instance]:
+        """All instances by the operator's definition, conditions on its own variables left aside."""
+
+    @property
+    def positive(self) -> tuple["Pattern", ...]:
+        """The parameters whose variables have one value in each instance."""
+        return ()
+
+    @property
+    def negated(self) -> tuple["Pattern", ...]:
+        """The parameters that must not occur."""
+        return ()
+
+    @property
+    def counted(self) -> tuple["Pattern", ...]:
+        """The parameters that are only counted, so that their variables have no single value outside."""
+        return ()
+
+    @property
+    @abstractmethod
+    def contributors(self) -> int:
+        """How many contributors each instance is sure to have."""
+
+    def select(self, found: list[Instance]) -> list[Instance]:
+        return found
+
+    def instances(self, scope: Scope) -> list[Instance]:
+        named = (candidate.called(self.var) for candidate in self.candidates(scope))
+        return self.select([i for i in named if scope.allows(self, i)])
+
+    @property
+    def variables(self) -> frozenset[str]:
+        own = frozenset([self.var] if self.var else [])
+        return own.union(*(p.variables for p in self.positive))
+
+    def walk(self, outer: frozenset[str] = frozenset()) -> Iterator[tuple["Pattern", frozenset[str]]]:
+        """Every pattern in it, with the variables of the positive sides around it."""
+        yield self, outer
+        for p in (*self.positive, *self.counted):
+            yield from p.walk(outer)
+        around = outer.union(*(p.variables for p in self.positive))
+        for p in self.negated:
+            yield from p.walk(around)

@@ -1,0 +1,96 @@
+"""A pattern query: a pattern, its conditions, and what is put out for each match. Checked before it runs."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cedr.reference.bitemporal import per_occurrence, versions_at
+from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.instance import Instance, primitives
+from cedr.reference.patterns.negation import Not, Unless
+from cedr.reference.patterns.pattern import Pattern, Scope
+from cedr.reference.patterns.predicates import Condition, CorrelationKey, Predicate
+from cedr.reference.patterns.sequence import Atleast, Ordered
+from cedr.temporal import History, QueryError, Version
+from cedr.temporal.row import payload
+from cedr.temporal.time import as_duration
+
+
+@dataclass(frozen=True)
+class PatternQuery:
+    pattern: Pattern
+    where: tuple[Condition, ...] = ()
+    output: Callable[[Instance], Any] = lambda match: match.payload
+
+    def __post_init__(self) -> None:
+        for pattern, _ in self.pattern.walk():
+            check_shape(pattern)
+        check_variables(self.pattern, self.where)
+
+    def instances(self, inputs: Mapping[str, History]) -> list[Instance]:
+        """All matches, in the order of start and id."""
+        scope = Scope({kind: primitives(kind, history) for kind, history in inputs.items()}, self.where)
+        return sorted(self.pattern.instances(scope), key=lambda i: i.order)
+
+    def run(self, inputs: Mapping[str, History]) -> History:
+        """The history of the output, from the histories of the event types."""
+        return History((m.vs, m.ve, self.output(m)) for m in self.instances(inputs))
+
+    def run_bitemporal(self, inputs: Mapping[str, History]) -> History:
+        """The same over histories of versions: a match holds for the occurrence times common to all that made it."""
+
+        def at_one_occurrence(*histories: History) -> History:
+            matches = self.instances(dict(zip(inputs, histories, strict=True)))
+            return History((m.vs, m.ve, Version(m.id, m.vs, m.ve, payload(self.output(m)))) for m in matches)
+
+        return per_occurrence(at_one_occurrence, *inputs.values(), view=versions_at)
+
+
+def check_shape(pattern: Pattern) -> None:
+    """Refuse patterns that cannot match, whatever comes."""
+    match pattern:
+        case Ordered() | Atmost():
+            as_duration(pattern.w, f"scope of {pattern}")
+            if not pattern.parameters:
+                raise QueryError(f"{pattern} has no parameters; name at least one event type")
+        case Unless():
+            as_duration(pattern.w, "scope of UNLESS")
+            if pattern.n is not None and not 1 <= pattern.n <= pattern.kept.contributors:
+                raise QueryError(
+                    f"UNLESS counts its scope from contributor {pattern.n}, but its first parameter "
+                    f"{pattern.kept} is sure to have only {pattern.kept.contributors}"
+                )
+        case Not() if not isinstance(pattern.kept, Ordered):
+            raise QueryError(f"NOT takes a sequence as its scope, not {pattern.kept}; use CANCEL_WHEN or UNLESS")
+    if isinstance(pattern, Atleast) and not 1 <= pattern.n <= len(pattern.parameters):
+        raise QueryError(f"ATLEAST({pattern.n}, …) has {len(pattern.parameters)} parameters; n must lie from 1 to that")
+    if isinstance(pattern, Atmost) and pattern.n < 1:
+        raise QueryError(f"ATMOST({pattern.n}, …): n must be at least 1, as a time without events gives no output")
+    for parameter in (*pattern.negated, *pattern.counted):
+        if (parameter.selection, parameter.consumption) != ("EACH", "REUSE"):
+            raise QueryError(
+                f"{parameter} is only looked for in {pattern}, not put out, so it cannot be "
+                f"{parameter.selection} {parameter.consumption}; selection and consumption go with SEQUENCE and ATLEAST"
+            )
+
+
+def check_variables(pattern: Pattern, where: tuple[Condition, ...]) -> None:
+    """Refuse variables used twice, and conditions that no pattern could ever ask."""
+    scopes = [(p.variables, outer) for p, outer in pattern.walk()]
+    uses = Counter(p.var for p, _ in pattern.walk() if p.var)
+    for variable, times in uses.items():
+        if times > 1:
+            raise QueryError(f"variable {variable!r} is given to {times} parameters; each needs its own")
+    for condition in where:
+        if isinstance(condition, Predicate):
+            if unknown := [v for v in condition.variables if v not in uses]:
+                raise QueryError(f"WHERE names {unknown[0]!r}; the variables are: {', '.join(sorted(uses)) or 'none'}")
+            if not any(condition.concerns(own, outer) for own, outer in scopes):
+                raise QueryError(
+                    f"WHERE compares {' and '.join(condition.variables)}, which never have a value together: "
+                    "a negated or counted variable is known only while it is looked for"
+                )
+        counts = any(isinstance(p, Atmost) for p, _ in pattern.walk())
+        if counts and isinstance(condition, CorrelationKey) and condition.mode == "UNIQUE":
+            raise QueryError("CorrelationKey(…, UNIQUE) has no meaning for ATMOST, which only counts; use EQUAL")

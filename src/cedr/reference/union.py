@@ -1,0 +1,7 @@
+"""Union: all events of both sides, copies counted."""
+
+from cedr.temporal import History
+
+
+def union(left: History, right: History) -> History:
+    return left + right

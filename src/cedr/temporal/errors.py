@@ -1,0 +1,34 @@
+"""The mistakes a user can make about time and streams, each with a message that says what would be right."""
+
+
+class CedrError(Exception):
+    """Base of every error cedr raises on purpose. The command line prints it without a traceback."""
+
+
+class TimeError(CedrError, ValueError):
+    """A value that is not a time: missing, fractional, NaN, or outside 64 bits."""
+
+
+class LifetimeError(CedrError, ValueError):
+    """An interval that is empty or runs backwards."""
+
+
+class PayloadError(CedrError, TypeError):
+    """A payload that cannot be compared or found again, such as one holding a mutable object."""
+
+
+class StreamError(CedrError, ValueError):
+    """An element that breaks a promise of the stream it arrives in.
+
+    `element` is what arrived, `position` its place in arrival order (from 0), and `promise` what it breaks.
+    """
+
+    def __init__(self, element: object, position: int, promise: str) -> None:
+        self.element = element
+        self.position = position
+        self.promise = promise
+        super().__init__(f"element {position}, {element}: {promise}")
+
+
+class QueryError(CedrError, ValueError):
+    """A query that cannot mean anything, found before it runs."""

@@ -1,0 +1,217 @@
+"""Streams: validity, canonical history, and the classes ordered, perfect and closed.
+
+A stream is *valid* when it keeps its own promises: nothing below a CTI, every adjust names a tuple that exists, and
+external CTIs neither overlap nor count too few. Nothing in cedr trusts a stream before it went through here.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from cedr.temporal.element import Adjust, Cti, Data, Element, ExternalCti, Insert, Stream
+from cedr.temporal.errors import StreamError
+from cedr.temporal.history import Event, History
+from cedr.temporal.table import text_table
+from cedr.temporal.time import MIN, show
+
+
+class Relation:
+    """The changing relation behind a stream, kept up to date element by element.
+
+    `apply` either works an element in or raises a `StreamError` and changes nothing, so one bad element never
+    damages what the others said.
+    """
+
+    def __init__(self) -> None:
+        self._bag: Counter[Event] = Counter()
+        self._syncs: Counter[int] = Counter()
+        self._spans: list[ExternalCti] = []
+        self._arrived = 0
+        self.cti = MIN
+
+    def apply(self, element: Element) -> None:
+        broken = self._broken_promise(element)
+        position, self._arrived = self._arrived, self._arrived + 1
+        if broken:
+            raise StreamError(element, position, broken)
+        match element:
+            case Cti(t):
+                self.cti = t
+            case ExternalCti():
+                self._spans.append(element)
+            case Insert(vs, ve, p):
+                self._bag[Event(vs, ve, p)] += 1
+                self._syncs[element.sync] += 1
+            case Adjust(vs, ve, ve_new, p):
+                self._bag[Event(vs, ve, p)] -= 1
+                if not self._bag[Event(vs, ve, p)]:
+                    del self._bag[Event(vs, ve, p)]
+                if not element.removes:
+                    self._bag[Event(vs, ve_new, p)] += 1
+                self._syncs[element.sync] += 1
+
+    def _broken_promise(self, element: Element) -> str | None:
+        if isinstance(element, ExternalCti):
+            return self._broken_count(element)
+        if element.sync < self.cti:
+            return (
+                f"its sync time {show(element.sync)} lies before {show(self.cti)}, "
+                f"but cti {show(self.cti)} promised that nothing before it would come"
+            )
+        if isinstance(element, Adjust) and Event(element.vs, element.ve, element.payload) not in self._bag:
+            return self._unknown_tuple(element)
+        if isinstance(element, Insert | Adjust):
+            for span in self._spans:
+                if element.sync in span.span and self._received(span) == span.n:
+                    return f"{span} promised no more than {span.n} elements with a sync time in it, all came before"
+        return None
+
+    def _unknown_tuple(self, adjust: Adjust) -> str:
+        known = [e for e in self._bag if e.vs == adjust.vs and e.payload == adjust.payload]
+        what = f"there is no tuple {adjust.payload} {adjust.lifetime} to adjust"
+        if known:
+            ends = ", ".join(show(e.ve) for e in sorted(known, key=lambda e: e.ve))
+            return f"{what}; with this start and payload there are only ends at {ends}"
+        return f"{what}; it was never inserted, or was removed"
+
+    def _broken_count(self, external: ExternalCti) -> str | None:
+        for other in self._spans:
+            if other.span.overlaps(external.span):
+                return f"it overlaps {other}; spans of external CTIs must not share an instant"
+        if (received := self._received(external)) > external.n:
+            return f"it promises {external.n} elements with a sync time in {external.span}, but {received} came already"
+        return None
+
+    def _received(self, external: ExternalCti) -> int:
+        return sum(n for sync, n in self._syncs.items() if sync in external.span)
+
+    def history(self) -> History:
+        return History(self._bag.elements())
+
+
+def relations(stream: Iterable[Element]) -> Iterator[History]:
+    """The canonical history after each element: the changing relation, step by step."""
+    relation = Relation()
+    for element in stream:
+        relation.apply(element)
+        yield relation.history()
+
+
+def validate(stream: Iterable[Element]) -> None:
+    """Raise a `StreamError` for the first element that breaks a promise."""
+    relation = Relation()
+    for element in stream:
+        relation.apply(element)
+
+
+def violations(stream: Iterable[Element]) -> list[StreamError]:
+    """All elements that break a promise, judged as if the ones before them that did so had not come."""
+    relation = Relation()
+    found = []
+    for element in stream:
+        try:
+            relation.apply(element)
+        except StreamError as error:
+            found.append(error)
+    return found
+
+
+def canonical(stream: Iterable[Element]) -> History:
+    """The history a valid stream leaves after all adjusts (the bitemporal converter of the speculative paper)."""
+    relation = Relation()
+    for element in stream:
+        relation.apply(element)
+    return relation.history()
+
+
+def data(stream: Iterable[Element]) -> list[Data]:
+    """The inserts and adjusts, in arrival order."""
+    return [e for e in stream if isinstance(e, Insert | Adjust)]
+
+
+def timed(stream: Iterable[Element]) -> list[Data | Cti]:
+    """All elements that have a sync time."""
+    return [e for e in stream if not isinstance(e, ExternalCti)]
+
+
+def ctis(stream: Iterable[Element]) -> list[int]:
+    return [e.t for e in stream if isinstance(e, Cti)]
+
+
+def ordered(stream: Iterable[Element]) -> bool:
+    """No element, CTIs included, has a smaller sync time than one before it (Definition 3)."""
+    syncs = [e.sync for e in timed(stream)]
+    return syncs == sorted(syncs)
+
+
+def perfect(stream: Iterable[Element]) -> bool:
+    """Ordered and without adjusts (Definition 4)."""
+    elements = list(stream)
+    return ordered(elements) and not any(isinstance(e, Adjust) for e in elements)
+
+
+def closed_up_to(stream: Iterable[Element]) -> int:
+    """The largest CTI (Lemma 3): what happens before it is settled. MIN when there is none."""
+    return max(ctis(stream), default=MIN)
+
+
+def closed_at(stream: Iterable[Element], t: int) -> bool:
+    return closed_up_to(stream) >= t
+
+
+def closed(stream: Stream) -> bool:
+    """It ends with a CTI past the sync time of everything else (Definition 5)."""
+    if not stream or not isinstance(last := stream[-1], Cti):
+        return False
+    return all(e.sync < last.t for e in timed(stream[:-1]))
+
+
+def up_to(stream: Iterable[Element], t: int) -> list[Element]:
+    """The elements with sync time before t: all that can matter before t."""
+    return [e for e in timed(stream) if e.sync < t]
+
+
+def equivalent(
+    left: Iterable[Element], right: Iterable[Element], *, to: int | None = None, at: int | None = None
+) -> bool:
+    """Logical equivalence (Definition 1): the same canonical history, whole, *to* a time or *at* a time."""
+    return restrict(canonical(left), to, at) == restrict(canonical(right), to, at)
+
+
+def restrict(history: History, to: int | None = None, at: int | None = None) -> History:
+    if to is not None:
+        history = history.to(to)
+    return history if at is None else history.at(at)
+
+
+def chains(stream: Iterable[Element]) -> list[list[Data]]:
+    """The inserts, each with its adjusts in order. Among equal tuples the oldest is adjusted first."""
+    found: list[list[Data]] = []
+    open_chains: dict[Event, list[list[Data]]] = {}
+    for element in data(stream):
+        if isinstance(element, Insert):
+            chain: list[Data] = []
+            found.append(chain)
+        else:
+            chain = open_chains[Event(element.vs, element.ve, element.payload)].pop(0)
+        chain.append(element)
+        end = element.ve if isinstance(element, Insert) else element.ve_new
+        open_chains.setdefault(Event(element.vs, end, element.payload), []).append(chain)
+    return found
+
+
+def stream_table(stream: Iterable[Element]) -> str:
+    """The stream as the papers print physical streams, in arrival order."""
+    return text_table(["Type", "Vs", "Ve", "Vnewe", "(Payload)"], map(stream_row, stream))
+
+
+def stream_row(element: Element) -> list[str]:
+    match element:
+        case Insert(vs, ve, p):
+            return ["Insert", show(vs), show(ve), "", str(p)]
+        case Adjust(vs, ve, ve_new, p):
+            kind = "Retract" if element.retracts else "Extend"
+            return [kind, show(vs), show(ve), show(ve_new), str(p)]
+        case Cti(t):
+            return ["CTI", show(t), "", "", ""]
+        case ExternalCti(vs, ve, n):
+            return ["ExternalCTI", show(vs), show(ve), "", str(n)]

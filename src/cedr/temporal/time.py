@@ -1,0 +1,55 @@
+"""Time: whole chronons in 64 bits, with one value, `INF`, for "for ever".
+
+A chronon has no unit here; users see microseconds. Every operation that could leave the range says so instead
+of wrapping around, because a wrapped end time would silently turn a long lifetime into an empty one.
+"""
+
+import operator
+from typing import Final
+
+from cedr.temporal.errors import TimeError
+
+INF: Final = 2**63 - 1
+"""The end of a lifetime that has no end, and the CTI after which nothing comes."""
+
+MIN: Final = -(2**63)
+"""The first chronon; as a CTI it promises nothing."""
+
+
+def as_time(value: object, what: str = "time") -> int:
+    """`value` as a time, or a `TimeError` that names `what` the user gave."""
+    if value is None:
+        raise TimeError(f"{what} is missing (None); a time is a whole number of chronons, or INF for no end")
+    if isinstance(value, bool):
+        raise TimeError(f"{what} is {value!r}; a time is a whole number of chronons, not a truth value")
+    try:
+        time = operator.index(value)  # type: ignore[arg-type]  # rejects what is not a whole number
+    except TypeError:
+        hint = "NaN is not a time" if value != value else "convert it to a whole number of chronons first"
+        raise TimeError(f"{what} is {value!r} of type {type(value).__name__}; {hint}") from None
+    if not MIN <= time <= INF:
+        raise TimeError(f"{what} is {time}; times must fit into 64 bits, from -2^63 to 2^63-1 (INF)")
+    return time
+
+
+def as_duration(value: object, what: str = "duration") -> int:
+    """`value` as a positive length of time (INF is allowed), or a `TimeError` that names `what`."""
+    length = as_time(value, what)
+    if length <= 0:
+        raise TimeError(f"{what} is {length}; it must be at least one chronon")
+    return length
+
+
+def plus(time: int, length: int) -> int:
+    """`time + length`, where INF absorbs; a finite sum that reaches INF is an overflow, not infinity."""
+    if INF in (time, length):
+        return INF
+    total = time + length
+    if not MIN <= total < INF:
+        raise TimeError(f"{time} + {length} is {total}, past the last chronon 2^63-2; use INF for no end")
+    return total
+
+
+def show(time: int) -> str:
+    """The time as the papers print it."""
+    return "∞" if time == INF else "-∞" if time == MIN else str(time)

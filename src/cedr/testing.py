@@ -1,0 +1,224 @@
+"""Random streams for testing queries: the same strategies cedr is tested with. Needs `hypothesis`.
+
+    from hypothesis import given
+    from cedr import testing
+
+    @given(testing.streams())
+    def test_my_query(stream): ...
+
+`histories` draws what is true; `streams_of` draws ways in which it can be told: disorder, provisional ends that
+are adjusted later, events that turn out never to have been, CTIs as early as the rest allows, lulls without data.
+Whatever a query answers must depend on the history alone: `same_history` draws two tellings of one history,
+`shuffled` another order that keeps the promises of a given stream, `repackaged` the same table cut into other events,
+and `slicings` a stream in chunks.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+from cedr.temporal import END, INF, Adjust, Cti, Data, Element, Event, ExternalCti, History, Insert, Interval, Row
+from cedr.temporal.stream import timed
+
+PAYLOADS = st.sampled_from("ABC")
+"""Few different payloads, so that copies and ties are common."""
+
+MAX_TIME = 20
+
+
+def rows(**attributes: st.SearchStrategy[Any]) -> st.SearchStrategy[Row]:
+    """Payloads with named attributes: `rows(machine=st.integers(0, 2), load=st.floats(0, 1))`."""
+    return st.builds(Row, st.fixed_dictionaries(attributes))
+
+
+def times(max_time: int = MAX_TIME) -> st.SearchStrategy[int]:
+    return st.integers(0, max_time)
+
+
+def lifetimes(max_time: int = MAX_TIME, infinite: bool = True) -> st.SearchStrategy[Interval]:
+    finite = st.tuples(times(max_time), st.integers(1, max_time)).map(lambda t: Interval(t[0], t[0] + t[1]))
+    endless = times(max_time).map(lambda start: Interval(start, INF))
+    return st.one_of(finite, finite, finite, endless) if infinite else finite
+
+
+def events(
+    payloads: st.SearchStrategy[Any] = PAYLOADS, max_time: int = MAX_TIME, infinite: bool = True
+) -> st.SearchStrategy[Event]:
+    return st.builds(lambda life, p: Event(life.start, life.end, p), lifetimes(max_time, infinite), payloads)
+
+
+def histories(
+    payloads: st.SearchStrategy[Any] = PAYLOADS,
+    max_size: int = 8,
+    max_time: int = MAX_TIME,
+    infinite: bool = True,
+) -> st.SearchStrategy[History]:
+    """What is true in the end. Equal events may occur several times."""
+    return st.lists(events(payloads, max_time, infinite), max_size=max_size).map(History)
+
+
+# --- one history, many streams -----------------------------------------------------------------------------------
+
+
+@st.composite
+def streams_of(
+    draw: st.DrawFn,
+    history: History,
+    *,
+    adjusts: bool = True,
+    growing: bool = True,
+    ghosts: int = 2,
+    ctis: bool = True,
+    ordered: bool = False,
+    closed: bool = False,
+) -> list[Element]:
+    """A valid stream whose canonical history is `history`.
+
+    `adjusts`: ends may first be told wrong; `growing`: too early as well as too late. `ghosts`: at most so many events
+    are told and then removed. `ctis`: promises may stand between the elements. `ordered`: sync times never decrease.
+    `closed`: the stream ends with the CTI of infinity.
+    """
+    chains = [draw(chains_to(e, adjusts=adjusts, growing=growing, ordered=ordered)) for e in history]
+    if adjusts and ghosts:
+        told = st.sampled_from([e.payload for e in history] or ["A"])
+        for vs, ve, p in draw(st.lists(events(told), max_size=ghosts)):
+            chains += [[Insert(vs, ve, p), Adjust(vs, ve, vs, p)]]
+    if ordered:
+        elements = sorted((e for chain in chains for e in chain), key=lambda e: (e.sync, isinstance(e, Adjust)))
+    else:
+        elements = draw(interleavings(chains))
+    return draw(promised(elements, closed=closed)) if ctis or closed else list(elements)
+
+
+@st.composite
+def chains_to(draw: st.DrawFn, event: Event, *, adjusts: bool, growing: bool, ordered: bool) -> list[Data]:
+    """The elements that tell one event: an insert, then adjusts to its real end."""
+    ends = [event.ve]
+    if adjusts:
+        wrong = st.one_of(st.integers(event.vs + 1, event.vs + MAX_TIME), st.just(INF))
+        ends = [*draw(st.lists(wrong, max_size=1 if ordered else 2)), event.ve]
+    if not growing or ordered:
+        ends = sorted((end for end in ends if end >= event.ve), reverse=True)
+    ends = [end for end, _ in groupby(ends)]
+    first = Insert(event.vs, ends[0], event.payload)
+    return [first, *(Adjust(event.vs, old, new, event.payload) for old, new in pairwise(ends))]
+
+
+@st.composite
+def interleavings(draw: st.DrawFn, chains: Sequence[Sequence[Data]]) -> list[Data]:
+    """The elements of all chains in a random order that keeps the order inside each chain."""
+    turns = draw(st.permutations([number for number, chain in enumerate(chains) for _ in chain]))
+    rest = [iter(chain) for chain in chains]
+    return [next(rest[number]) for number in turns]
+
+
+@st.composite
+def promised(draw: st.DrawFn, elements: Sequence[Data], *, closed: bool = False) -> list[Element]:
+    """The elements with CTIs between them, each as high as what still comes allows, or lower."""
+    result: list[Element] = []
+    last = 0
+    for position in range(len(elements) + 1):
+        limit = min((e.sync for e in elements[position:]), default=2 * MAX_TIME)
+        while limit > last and draw(st.integers(0, 3)) == 0:
+            last = draw(st.integers(last + 1, limit))
+            result.append(Cti(last))
+        result += elements[position : position + 1]
+    return [*result, END] if closed else result
+
+
+def streams(
+    payloads: st.SearchStrategy[Any] = PAYLOADS,
+    max_size: int = 6,
+    max_time: int = MAX_TIME,
+    infinite: bool = True,
+    **telling: Any,
+) -> st.SearchStrategy[list[Element]]:
+    """Random valid streams. `telling` are the options of `streams_of`."""
+    return histories(payloads, max_size, max_time, infinite).flatmap(lambda h: streams_of(h, **telling))
+
+
+@st.composite
+def same_history(
+    draw: st.DrawFn, /, payloads: st.SearchStrategy[Any] = PAYLOADS, max_size: int = 6, **telling: Any
+) -> tuple[list[Element], list[Element]]:
+    """Two logically equivalent streams: the same canonical history, told differently."""
+    history = draw(histories(payloads, max_size))
+    return draw(streams_of(history, **telling)), draw(streams_of(history, **telling))
+
+
+@st.composite
+def shuffled(draw: st.DrawFn, stream: Sequence[Element]) -> list[Element]:
+    """The elements of a valid stream in another order, in which all its promises still hold.
+
+    Elements with the same start and payload keep their order, as they may be one chain. A CTI waits for everything it
+    would exclude; anything else may move.
+    """
+    waiting = list(timed(stream))
+    result: list[Element] = []
+    while waiting:
+        ready = [i for i, e in enumerate(waiting) if not any(must_precede(before, e) for before in waiting[:i])]
+        ready = [i for i in ready if not outlived(waiting[i], waiting)]
+        result.append(waiting.pop(draw(st.sampled_from(ready))))
+    return result
+
+
+def must_precede(first: Element, second: Element) -> bool:
+    match first, second:
+        case (Cti(), Cti()) | (ExternalCti(), _) | (_, ExternalCti()):
+            return True
+        case (Insert() | Adjust(), Insert() | Adjust()):
+            return (first.vs, first.payload) == (second.vs, second.payload)
+    return False
+
+
+def outlived(element: Element, waiting: Sequence[Element]) -> bool:
+    """Would this CTI exclude an element that has not come yet?"""
+    return isinstance(element, Cti) and any(e.sync < element.t for e in timed(waiting) if not isinstance(e, Cti))
+
+
+# --- one table, many histories; one stream, many slices ------------------------------------------------------------
+
+
+@st.composite
+def repackaged(draw: st.DrawFn, history: History) -> History:
+    """A history with the same content at every instant, its lifetimes cut into other events."""
+    pieces: list[Event] = []
+    for e in history.coalesce() if draw(st.booleans()) else history:
+        inside = st.integers(e.vs + 1, min(e.ve, e.vs + 2 * MAX_TIME) - 1)
+        cuts = draw(st.sets(inside, max_size=2)) if e.ve - e.vs > 1 else set()
+        pieces += [Event(vs, ve, e.payload) for vs, ve in pairwise([e.vs, *sorted(cuts), e.ve])]
+    return History(pieces)
+
+
+@st.composite
+def slicings(draw: st.DrawFn, stream: Sequence[Element]) -> list[list[Element]]:
+    """The stream in slices: one element each, all in one, or anything between; empty slices occur."""
+    size = len(stream)
+    cuts = draw(
+        st.one_of(
+            st.just(list(range(1, size))),
+            st.just([]),
+            st.lists(st.integers(0, size), max_size=size + 2).map(sorted),
+        )
+    )
+    return [list(stream[start:end]) for start, end in pairwise([0, *cuts, size])]
+
+
+# --- assertions that explain themselves --------------------------------------------------------------------------
+
+
+def assert_same(actual: History, expected: History) -> None:
+    """Fail with both differences printed as tables."""
+    if actual != expected:
+        raise AssertionError(difference_report(actual, expected))
+
+
+def assert_same_snapshots(actual: History, expected: History) -> None:
+    """The same table at every instant, however it is cut into events."""
+    assert_same(actual.coalesce(), expected.coalesce())
+
+
+def difference_report(actual: History, expected: History) -> str:
+    return f"the histories differ; missing:\n{expected - actual}\nnot expected:\n{actual - expected}"
