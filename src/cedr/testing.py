@@ -89,7 +89,9 @@ def streams_of(
         elements = sorted((e for chain in chains for e in chain), key=lambda e: (e.sync, isinstance(e, Adjust)))
     else:
         elements = draw(interleavings(chains))
-    return draw(promised(elements, closed=closed)) if ctis or closed else list(elements)
+    if not ctis:
+        return [*elements, END] if closed else list(elements)
+    return draw(promised(elements, ordered=ordered, closed=closed))
 
 
 @st.composite
@@ -115,16 +117,20 @@ def interleavings(draw: st.DrawFn, chains: Sequence[Sequence[Data]]) -> list[Dat
 
 
 @st.composite
-def promised(draw: st.DrawFn, elements: Sequence[Data], *, closed: bool = False) -> list[Element]:
+def promised(
+    draw: st.DrawFn, elements: Sequence[Data], *, ordered: bool = False, closed: bool = False
+) -> list[Element]:
     """The elements with CTIs between them, each as high as what still comes allows, or lower."""
     result: list[Element] = []
     last = 0
     for position in range(len(elements) + 1):
         limit = min((e.sync for e in elements[position:]), default=2 * MAX_TIME)
-        while limit > last and draw(st.integers(0, 3)) == 0:
-            last = draw(st.integers(last + 1, limit))
+        while limit >= last and draw(st.integers(0, 3)) == 0:
+            last = draw(st.integers(last, limit))
             result.append(Cti(last))
         result += elements[position : position + 1]
+        if ordered and position < len(elements):
+            last = max(last, elements[position].sync)
     return [*result, END] if closed else result
 
 
