@@ -125,7 +125,7 @@ def promised(
     last = 0
     for position in range(len(elements) + 1):
         limit = min((e.sync for e in elements[position:]), default=2 * MAX_TIME)
-        while limit >= last and draw(st.integers(0, 3)) == 0:
+        while limit >= last and draw(st.integers(0, 3)) == 3:
             last = draw(st.integers(last, limit))
             result.append(Cti(last))
         result += elements[position : position + 1]
