@@ -1,0 +1,41 @@
+"""The command line: one file per command, put together here.
+
+Only typer is imported up front. A command imports what it needs when it runs, so that `./cedr --help` is quick.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cedr import CedrError, __version__
+from cedr.cli.demo import demo
+from cedr.cli.test import test
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(demo)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cedr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def cedr(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Consistent streaming through time, in Python, on Spark."""
+
+
+def main() -> None:
+    """Run the command line. An error the user can mend ends it with one message and exit code 2, no traceback."""
+    try:
+        app(prog_name="cedr")
+    except CedrError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

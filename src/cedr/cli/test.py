@@ -1,0 +1,19 @@
+"""`cedr test`: run all tests, or those that pytest's own options ask for."""
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from cedr import CedrError
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test(context: typer.Context) -> None:
+    """Run the tests. Everything after `test` goes to pytest: `cedr test -k join -x`."""
+    if not (REPOSITORY / "tests").is_dir():
+        raise CedrError(f"there are no tests in {REPOSITORY}; `cedr test` needs a checkout of the repository")
+    os.chdir(REPOSITORY)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", *context.args])

@@ -1,0 +1,40 @@
+"""Every Python block in README and docs runs, and prints what the block after it shows."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import cedr.temporal.table
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.compile(r"```(python)?\n(.*?)```", re.DOTALL)
+PAGES = sorted(p for p in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")] if "```python" in p.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_print_what_the_page_shows(page):
+    """Blocks of one page share their names, as they would in a notebook."""
+    names: dict = {"__name__": "__main__"}
+    printed = shown = ""
+    for language, text in BLOCKS.findall(page.read_text()):
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, page.name, "exec"), names)
+            printed += out.getvalue()
+        else:
+            shown += text
+    assert [line.rstrip() for line in printed.strip().splitlines()] == shown.strip().splitlines()
+
+
+def test_the_readme_shows_an_example():
+    assert ROOT / "README.md" in PAGES
+
+
+def test_docstring_examples():
+    assert doctest.testmod(cedr.temporal.table).attempted > 0
+    assert doctest.testmod(cedr.temporal.table).failed == 0
