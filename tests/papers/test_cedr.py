@@ -308,12 +308,10 @@ def test_an_output_that_is_wrong_at_a_common_sync_point_is_not_even_weak():
     assert strong_violation(one, two) is not None
 
 
-def test_outputs_without_a_common_sync_point_are_not_compared_there():
-    # one settles 1 only together with 7, two has not reached 7: nothing to compare but the empty past
-    one = [Insert(7, 8, "B"), Insert(1, 3, "A")]
-    two = [Insert(9, 10, "C"), Insert(0, 1, "D")]
-    assert all(p.times.intersection(q.times) is None for p in sync_points(one)[1:] for q in sync_points(two)[:1])
+def test_outputs_that_never_say_anything_support_all_levels():
+    assert supports_strong([], [])
     assert supports_middle([], [])
+    assert supports_weak([], [])
 
 
 @given(testing.same_history(ctis=False))
@@ -388,25 +386,29 @@ NOT_COMPLIANT = {
 }
 
 
-@pytest.mark.parametrize("operator", (COMPLIANT | NOT_COMPLIANT).values(), ids=(COMPLIANT | NOT_COMPLIANT).keys())
-@given(pair=testing.same_history(payloads=ROWS))
-def test_every_unary_operator_is_well_behaved(operator, pair):
-    one, two = pair
-    assert operator(canonical(one)) == operator(canonical(two))
+def differing(operators, one, two):
+    """The operators that do not give the same for both lists of arguments."""
+    return [name for name, operator in operators.items() if operator(*one) != operator(*two)]
 
 
-@pytest.mark.parametrize("operator", COMPLIANT_BINARY.values(), ids=COMPLIANT_BINARY.keys())
-@given(left=testing.same_history(payloads=ROWS, max_size=4), right=testing.same_history(payloads=ROWS, max_size=4))
-def test_every_binary_operator_is_well_behaved(operator, left, right):
-    outputs = {operator(canonical(one), canonical(two)) for one in left for two in right}
-    assert len(outputs) == 1
+@given(testing.same_history(payloads=ROWS))
+def test_every_unary_operator_is_well_behaved(pair):
+    one, two = map(canonical, pair)
+    assert differing(COMPLIANT | NOT_COMPLIANT, [one], [two]) == []
+
+
+@given(testing.same_history(payloads=ROWS, max_size=4), testing.same_history(payloads=ROWS, max_size=4))
+def test_every_binary_operator_is_well_behaved(left, right):
+    arguments = [[canonical(one), canonical(two)] for one in left for two in right]
+    assert differing(COMPLIANT_BINARY, arguments[0], arguments[1]) == []
+    assert differing(COMPLIANT_BINARY, arguments[0], arguments[2]) == []
+    assert differing(COMPLIANT_BINARY, arguments[0], arguments[3]) == []
 
 
 @given(testing.streams(payloads=ROWS).flatmap(lambda s: st.tuples(st.just(s), testing.shuffled(s))))
 def test_no_operator_sees_the_order_of_arrival(pair):
-    one, two = pair
-    for operator in (COMPLIANT | NOT_COMPLIANT).values():
-        assert operator(canonical(one)) == operator(canonical(two))
+    one, two = map(canonical, pair)
+    assert differing(COMPLIANT | NOT_COMPLIANT, [one], [two]) == []
 
 
 # --- Definitions 7 to 9, Figure 10 ---------------------------------------------------------------------------------
@@ -505,11 +507,15 @@ def packagings(infinite=True):
     )
 
 
-@pytest.mark.parametrize("operator", COMPLIANT.values(), ids=COMPLIANT.keys())
-@given(pair=packagings())
-def test_unary_operators_do_not_see_how_a_table_is_cut_into_events(operator, pair):
+def seen_through(operators, one, two):
+    """The operators whose results for both lists of arguments are not the same table at every instant."""
+    return [name for name, operator in operators.items() if operator(*one).coalesce() != operator(*two).coalesce()]
+
+
+@given(packagings())
+def test_unary_operators_do_not_see_how_a_table_is_cut_into_events(pair):
     one, two = pair
-    testing.assert_same_snapshots(operator(one), operator(two))
+    assert seen_through(COMPLIANT, [one], [two]) == []
 
 
 @given(packagings(infinite=False), st.integers(1, 6), st.integers(0, 5))
@@ -519,18 +525,16 @@ def test_chop_of_finite_lifetimes_is_compliant(pair, period, offset):
     testing.assert_same_snapshots(reference.chop(one, period, offset), one)
 
 
-@pytest.mark.parametrize("operator", COMPLIANT_BINARY.values(), ids=COMPLIANT_BINARY.keys())
-@given(pair=packagings(), other=testing.histories(ROWS, max_size=4))
-def test_binary_operators_are_compliant_in_the_first_argument(operator, pair, other):
+@given(packagings(), testing.histories(ROWS, max_size=4))
+def test_binary_operators_are_compliant_in_the_first_argument(pair, other):
     one, two = pair
-    testing.assert_same_snapshots(operator(one, other), operator(two, other))
+    assert seen_through(COMPLIANT_BINARY, [one, other], [two, other]) == []
 
 
-@pytest.mark.parametrize("operator", COMPLIANT_BINARY.values(), ids=COMPLIANT_BINARY.keys())
-@given(pair=packagings(), other=testing.histories(ROWS, max_size=4))
-def test_binary_operators_are_compliant_in_the_second_argument(operator, pair, other):
+@given(packagings(), testing.histories(ROWS, max_size=4))
+def test_binary_operators_are_compliant_in_the_second_argument(pair, other):
     one, two = pair
-    testing.assert_same_snapshots(operator(other, one), operator(other, two))
+    assert seen_through(COMPLIANT_BINARY, [other, one], [other, two]) == []
 
 
 #          0  1  2  3  4  5  6  7  8
@@ -538,7 +542,7 @@ def test_binary_operators_are_compliant_in_the_second_argument(operator, pair, o
 # CUT      ############-------------
 WHOLE = History([(0, 9, Row(g="X", v=1))])
 CUT = History([(0, 4, Row(g="X", v=1)), (4, 9, Row(g="X", v=1))])
-BOTH_PLUS = History([(2, 9, Row(g="X", v=2))])
+ANOTHER = History([(2, 9, Row(g="X", v=2))])
 
 
 def test_the_two_packagings_are_one_table():
@@ -547,7 +551,7 @@ def test_the_two_packagings_are_one_table():
 
 @pytest.mark.parametrize("operator", NOT_COMPLIANT.values(), ids=NOT_COMPLIANT.keys())
 def test_windows_sessions_and_first_see_how_a_table_is_cut(operator):
-    one, two = operator(WHOLE + BOTH_PLUS).coalesce(), operator(CUT + BOTH_PLUS).coalesce()
+    one, two = operator(WHOLE + ANOTHER).coalesce(), operator(CUT + ANOTHER).coalesce()
     assert one != two
 
 

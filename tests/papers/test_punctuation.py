@@ -1,4 +1,4 @@
-"""Punctuation semantics in continuous streams: the sliced lists of section 2.1. Punctuations themselves need an engine."""
+"""Punctuation semantics in continuous streams: the sliced lists of section 2.1. Punctuations need an engine."""
 
 import pytest
 from hypothesis import given

@@ -1,5 +1,7 @@
 """Consistency Sensitive Streaming Operators in CEDR: its tables and definitions, checked without an engine."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,7 +110,7 @@ def sum_by_definition_5(history, attribute):
     """All end points and 0; between neighbours the sum of what covers them, 0 where nothing does."""
     c = sorted({e.vs for e in history} | {e.ve for e in history} | {0})
     found = []
-    for vs, ve in zip(c, c[1:], strict=False):
+    for vs, ve in pairwise(c):
         covering = [e for e in history if e.vs <= vs and ve <= e.ve]
         found.append((vs, ve, sum(e.payload[attribute] for e in covering), len(covering)))
     return found
@@ -220,6 +222,6 @@ def test_in_the_order_of_its_chain_table_5_is_valid():
 def test_the_count_5_of_table_5_includes_the_retraction_whose_sync_time_is_8(end, count):
     # sync      0  1  2  3  4  5  6  7  8
     # element   4  6        2     3     1
-    # The external CTI says [0, 8) and 5, but of the five elements only four lie in [0, 8): retraction 1 has sync time 8.
-    # The span that holds all five is [0, 9).
+    # The external CTI says [0, 8) and 5, but of the five elements only four lie in [0, 8): retraction 1 has sync time
+    # 8. The span that holds all five is [0, 9).
     assert sum(0 <= e.sync < end for e in data(TABLE_5)) == count

@@ -1,0 +1,135 @@
+"""Chunks: the unit that flows between operators.
+
+A chunk is a columnar table of inserts and adjusts in arrival order, followed by the progress that holds after them.
+Each row says how the end of one tuple changes:
+
+    _vs  _ve_old  _ve_new        insert   _ve_old = _vs   the tuple was empty and becomes [_vs, _ve_new)
+                                 remove   _ve_new = _vs   it was [_vs, _ve_old) and becomes empty
+                                 adjust   else
+
+so that most kernels need no case distinction: an insert is an adjust from nothing. The sync time of a row is
+`min(_ve_old, _ve_new)` in all cases. A stream may be cut into chunks anywhere; only the concatenation counts, and
+rows may move ahead of a CTI because nothing after a CTI lies below it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
+from cedr.temporal.row import Row
+from cedr.temporal.time import MIN
+
+Times = np.ndarray[Any, np.dtype[np.int64]]
+
+VS, OLD, NEW = "_vs", "_ve_old", "_ve_new"
+TIMES = (VS, OLD, NEW)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    rows: pl.DataFrame
+    cti: int = MIN
+    external: tuple[ExternalCti, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return self.rows.height
+
+    @property
+    def vs(self) -> Times:
+        return self.times(VS)
+
+    @property
+    def old(self) -> Times:
+        return self.times(OLD)
+
+    @property
+    def new(self) -> Times:
+        return self.times(NEW)
+
+    @property
+    def sync(self) -> Times:
+        return np.minimum(self.old, self.new)
+
+    @property
+    def is_insert(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        return self.old == self.vs
+
+    def times(self, name: str) -> Times:
+        return self.rows[name].to_numpy()
+
+    @property
+    def payload(self) -> pl.DataFrame:
+        return self.rows.drop(TIMES)
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Names and types of the payload."""
+        return {name: kind for name, kind in self.rows.schema.items() if name not in TIMES}
+
+    def with_rows(self, rows: pl.DataFrame) -> "Chunk":
+        return replace(self, rows=rows)
+
+    def with_times(self, vs: Times, old: Times, new: Times) -> "Chunk":
+        """The same payloads at other times; rows whose end no longer changes are gone."""
+        rows = self.rows.with_columns(pl.Series(VS, vs), pl.Series(OLD, old), pl.Series(NEW, new))
+        changed = old != new
+        return replace(self, rows=rows if changed.all() else rows.filter(pl.Series(changed)))
+
+    def to_arrow(self) -> pa.Table:
+        return self.rows.to_arrow()
+
+    def elements(self) -> list[Element]:
+        """The chunk as elements of the temporal model."""
+        names = list(self.schema)
+        found: list[Element] = []
+        for vs, old, new, *values in self.rows.select(*TIMES, *names).iter_rows():
+            p = Row(dict(zip(names, values, strict=True)))
+            found.append(Insert(vs, new, p) if old == vs else Adjust(vs, old, new, p))
+        found += self.external
+        return [*found, Cti(self.cti)] if self.cti != MIN else found
+
+
+def chunk_of(elements: Iterable[Element], schema: dict[str, Any]) -> Chunk:
+    """Elements with `Row` payloads as one chunk; the progress after it is the highest CTI among them."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*TIMES, *schema)}
+    cti, external = MIN, []
+    for e in elements:
+        match e:
+            case Cti(t):
+                cti = max(cti, t)
+            case ExternalCti():
+                external.append(e)
+            case Insert(vs, ve, p):
+                add_row(columns, schema, (vs, vs, ve), p)
+            case Adjust(vs, ve, ve_new, p):
+                add_row(columns, schema, (vs, ve, ve_new), p)
+    rows = pl.DataFrame(columns, schema={**dict.fromkeys(TIMES, pl.Int64), **schema}, strict=False)
+    return Chunk(rows, cti, tuple(external))
+
+
+def add_row(columns: dict[str, list[Any]], schema: dict[str, Any], times: tuple[int, int, int], p: Row) -> None:
+    for name, value in zip(TIMES, times, strict=True):
+        columns[name].append(value)
+    for name in schema:
+        value = p[name]
+        columns[name].append(dict(value) if isinstance(value, Row) else value)
+
+
+def empty(schema: dict[str, Any], cti: int = MIN) -> Chunk:
+    return Chunk(pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64), **schema}), cti)
+
+
+def assemble(vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int = MIN) -> Chunk:
+    times = pl.DataFrame({VS: vs, OLD: old, NEW: new}, schema=dict.fromkeys(TIMES, pl.Int64))
+    return Chunk(times.hstack(payload) if payload.width else times, cti)
+
+
+def concat(chunks: list[Chunk]) -> Chunk:
+    """Several chunks in a row as one: the last progress holds."""
+    rows = pl.concat([c.rows for c in chunks]) if len(chunks) > 1 else chunks[0].rows
+    return Chunk(rows, max(c.cti for c in chunks), tuple(e for c in chunks for e in c.external))

@@ -1,0 +1,119 @@
+"""Identity of payloads and keys: equal rows get the same small number, unequal rows never do.
+
+A retraction must find its tuple. Rows are looked up by a 64-bit hash, and every hit is compared value by value
+(missing equals missing, NaN equals NaN), so a collision costs time, never an answer. Numbers are dense and stay
+valid until `compact`, which forgets what is no longer in use.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.kernels.hash_table import grow, lookup, new_table
+
+Ids = np.ndarray[Any, np.dtype[np.int64]]
+
+SINGLE_WORD = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Boolean, pl.Date)
+"""Types whose value itself serves as the hash; without missing values a hit needs no comparison."""
+
+NULL_WORD = 2**62 + 12345
+"""The hash of a missing value among such types; it may collide with a number, like any hash."""
+
+
+class RowIndex:
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = dict(schema)
+        self._table = new_table(64)
+        self._pieces: list[pl.DataFrame] = [pl.DataFrame(schema=self.schema)]
+        self._size = 0
+        self._has_null = False
+        self._collided: dict[int, list[int]] = {}
+        """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """All rows by number."""
+        if len(self._pieces) > 1:
+            self._pieces = [pl.concat(self._pieces, rechunk=True)]
+        return self._pieces[0]
+
+    def ids(self, rows: pl.DataFrame, *, add: bool = True) -> Ids:
+        """The number of each row; new rows get the next ones, or -1 when `add` is off."""
+        if not self.schema:
+            self._size = max(self._size, 1)
+            return np.zeros(rows.height, dtype=np.int64)
+        if not rows.height:
+            return np.empty(0, dtype=np.int64)
+        hashes, exact = self.hashes(rows)
+        if add and (self._size + rows.height) * 2 > len(self._table[0]):
+            self._table = grow(self._table, (self._size + rows.height) * 4)
+        ids, fresh, self._size = lookup(*self._table, hashes, self._size, add)
+        if len(fresh):
+            self._pieces.append(rows[fresh].select(list(self.schema)))
+        return ids if exact else self._settle_collisions(rows, hashes, ids, add)
+
+    def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
+        """A 64-bit hash of each row, and whether different rows are sure to have different hashes."""
+        if len(self.schema) == 1:
+            ((name, kind),) = self.schema.items()
+            if kind in SINGLE_WORD:
+                column = rows[name]
+                self._has_null |= bool(column.null_count())
+                return column.cast(pl.Int64).fill_null(NULL_WORD).to_numpy().astype(np.uint64), not self._has_null
+        return rows.select(list(self.schema)).hash_rows().to_numpy(), False
+
+    def _settle_collisions(
+        self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, add: bool
+    ) -> Ids:
+        """Give rows that met a different row under their hash a number of their own."""
+        found = np.flatnonzero(ids >= 0)
+        stored = self.rows[ids[found]]
+        same = rows[found].select(
+            pl.all_horizontal(pl.col(name).eq_missing(stored[name]) for name in self.schema).alias("same")
+        )["same"]
+        if same.all():
+            return ids
+        wrong = found[~same.to_numpy()]
+        for i in wrong:
+            ids[i] = self._collided_id(rows[int(i)].select(list(self.schema)), int(hashes[i]), add)
+        return ids
+
+    def _collided_id(self, row: pl.DataFrame, hash_: int, add: bool) -> int:
+        for id in self._collided.get(hash_, ()):
+            if self.rows[id].equals(row):
+                return id
+        if not add:
+            return -1
+        self._collided.setdefault(hash_, []).append(self._size)
+        self._pieces.append(row)
+        self._size += 1
+        return self._size - 1
+
+    def take(self, ids: Ids) -> pl.DataFrame:
+        return self.rows[ids]
+
+    def compact(self, used: Ids) -> Ids | None:
+        """Forget rows that are not in `used` when more than half are; returns the new number of each old one."""
+        if self._size < 4096 or not self.schema:
+            return None
+        keep = np.zeros(self._size, dtype=np.bool_)
+        keep[used] = True
+        kept = int(keep.sum())
+        if kept * 2 > self._size:
+            return None
+        rows = self.rows.filter(pl.Series(keep))
+        renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
+        self.__init__(self.schema)  # type: ignore[misc]
+        self.ids(rows)
+        return renumbered
+
+    def snapshot(self) -> pl.DataFrame:
+        return self.rows
+
+    def restore(self, rows: pl.DataFrame) -> None:
+        self.__init__(self.schema)  # type: ignore[misc]
+        self.ids(rows)

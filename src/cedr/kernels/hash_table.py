@@ -1,0 +1,65 @@
+"""An open-addressing hash table from 64-bit hashes to small numbers, as two arrays."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Table = tuple[np.ndarray[Any, np.dtype[np.uint64]], np.ndarray[Any, np.dtype[np.int64]]]
+
+EMPTY = -1
+
+
+def new_table(capacity: int) -> Table:
+    size = 1 << max(int(capacity - 1).bit_length(), 6)
+    return np.zeros(size, dtype=np.uint64), np.full(size, EMPTY, dtype=np.int64)
+
+
+def grow(table: Table, capacity: int) -> Table:
+    bigger = new_table(capacity)
+    _reinsert(*table, *bigger)
+    return bigger
+
+
+@njit(cache=True)
+def _slot(hash_, mask):
+    mixed = hash_ * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ (mixed >> np.uint64(32))) & mask
+
+
+@njit(cache=True)
+def _reinsert(old_hashes, old_ids, hashes, ids):
+    mask = np.uint64(len(hashes) - 1)
+    for i in range(len(old_hashes)):
+        if old_ids[i] >= 0:
+            slot = _slot(old_hashes[i], mask)
+            while ids[slot] >= 0:
+                slot = (slot + np.uint64(1)) & mask
+            hashes[slot] = old_hashes[i]
+            ids[slot] = old_ids[i]
+
+
+@njit(cache=True)
+def lookup(hashes, ids, wanted, size, add):
+    """The number under each wanted hash; with `add`, unknown ones get numbers from `size` on.
+
+    Returns the numbers, the positions of the first row of each new number, and the new size.
+    """
+    mask = np.uint64(len(hashes) - 1)
+    result = np.empty(len(wanted), dtype=np.int64)
+    fresh = np.empty(len(wanted) if add else 0, dtype=np.int64)
+    added = 0
+    for i in range(len(wanted)):
+        slot = _slot(wanted[i], mask)
+        while ids[slot] >= 0 and hashes[slot] != wanted[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if ids[slot] < 0:
+            if not add:
+                result[i] = -1
+                continue
+            hashes[slot] = wanted[i]
+            ids[slot] = size + added
+            fresh[added] = i
+            added += 1
+        result[i] = ids[slot]
+    return result, fresh[:added], size + added

@@ -1,0 +1,105 @@
+"""The contract of an operator.
+
+`process(port, chunk)` takes the next chunk of one input and returns the next chunk of the output. What is promised:
+
+- *well behaved*: whatever the inputs' order and slicing, the canonical history of all output so far equals the oracle's
+  answer for the canonical histories of all input so far, up to the latency the operator was given; at the CTI of an
+  output chunk they agree *to* that time, and after a final CTI of infinity they are equal;
+- the output is a valid stream: nothing below an output CTI, every adjust names a tuple that was put out;
+- the output CTI is the largest the inputs allow, and state that only matters before it is gone.
+
+Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An operator trusts its input and reads no
+clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
+settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk
+from cedr.temporal.time import MIN
+
+Latency = Literal["perfect", "ordered", "eager"]
+"""How early a stateful operator speaks.
+
+perfect   results whose end is known; perfect input gives perfect output
+ordered   results whose start is known, with the end as known so far; ordered input gives ordered output
+eager     everything that follows from what has been said, the future included
+"""
+
+State = dict[str, Any]
+
+
+@dataclass
+class Metrics:
+    """What an operator has done and what it holds."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    adjusts_in: int = 0
+    adjusts_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    cti_in: int = MIN
+    cti_out: int = MIN
+
+
+class Operator(ABC):
+    """Subclasses implement `on_rows` and `on_progress`; `process` does the bookkeeping."""
+
+    ports = 1
+    schema: dict[str, pl.DataType]
+    """Names and types of the output payload."""
+
+    def __init__(self) -> None:
+        self.metrics = Metrics()
+        self.ctis = [MIN] * self.ports
+        self.cti_out = MIN
+
+    def process(self, port: int, chunk: Chunk) -> Chunk:
+        """The output that follows from the next chunk of input `port`."""
+        self.ctis[port] = max(self.ctis[port], chunk.cti)
+        out = self.advance(port, chunk)
+        self.cti_out = max(self.cti_out, out.cti)
+        self._count(chunk, out)
+        return out
+
+    @abstractmethod
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
+
+    @property
+    def cti(self) -> int:
+        """The progress all inputs have made."""
+        return min(self.ctis)
+
+    def _count(self, chunk: Chunk, out: Chunk) -> None:
+        m = self.metrics
+        m.rows_in += len(chunk)
+        m.rows_out += len(out)
+        m.adjusts_in += len(chunk) - int(np.count_nonzero(chunk.is_insert))
+        m.adjusts_out += len(out) - int(np.count_nonzero(out.is_insert))
+        m.cti_in, m.cti_out = self.cti, self.cti_out
+        m.state_rows, m.state_bytes = self.state_size()
+
+    def state_size(self) -> tuple[int, int]:
+        """Rows and bytes held."""
+        return 0, 0
+
+    def snapshot(self) -> State:
+        return {"ctis": list(self.ctis), "cti_out": self.cti_out, **self.save()}
+
+    def restore(self, state: State) -> None:
+        self.ctis, self.cti_out = list(state["ctis"]), state["cti_out"]
+        self.load(state)
+
+    def save(self) -> State:
+        """The operator's own part of a snapshot."""
+        return {}
+
+    def load(self, state: State) -> None:  # noqa: B027 most stateless operators have nothing to take up
+        """Take up what `save` returned."""

@@ -1,0 +1,32 @@
+"""What all tests share: Spark's Python workers run this interpreter, and how hard hypothesis tries.
+
+default                      60 examples per law; failing ones are kept in .hypothesis and tried first next time
+--hypothesis-profile=ci      the same, for runs that start from an empty checkout: as random, every failure printed
+CEDR_EXAMPLES=5000           deep: that many examples per law, when you have the time
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+REPOSITORY = Path(__file__).parents[1]
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; this is for pytest run by hand
+
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis" / "examples"),
+)
+settings.register_profile("ci", settings.get_profile("default"))
+settings.load_profile("default")
+
+if wanted := os.environ.get("CEDR_EXAMPLES"):
+    settings.register_profile("deep", settings.get_profile("default"), max_examples=int(wanted))
+    settings.load_profile("deep")

@@ -1,0 +1,69 @@
+"""How operators are compared with the oracle: any telling, any slicing, snapshot and restore in the middle."""
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+
+from hypothesis import strategies as st
+
+from cedr import testing
+from cedr.columnar.chunk import chunk_of
+from cedr.operators.base import Operator
+from cedr.temporal import Element, History, canonical, closed_up_to, relations, validate
+from cedr.temporal.time import INF
+
+Oracle = Callable[..., History]
+
+
+def run(
+    make: Callable[[], Operator], arrivals: Sequence[tuple[int, Sequence[Element]]], schemas, restore_at=()
+) -> list:
+    """Feed slices `(port, elements)`; returns the output elements after each slice."""
+    operator = make()
+    outputs = []
+    for step, (port, elements) in enumerate(arrivals):
+        if step in restore_at:
+            state = pickle.loads(pickle.dumps(operator.snapshot()))
+            operator = make()
+            operator.restore(state)
+        outputs.append(operator.process(port, chunk_of(elements, schemas[port])).elements())
+    return outputs
+
+
+def check_against_oracle(make, oracle: Oracle, arrivals, schemas, restore_at=(), compare=testing.assert_same) -> list:
+    """The output is a valid stream, right to each of its CTIs, and right altogether once all inputs are closed."""
+    outputs = run(make, arrivals, schemas, restore_at)
+    told: list[list[Element]] = [[] for _ in schemas]
+    out: list[Element] = []
+    for (port, elements), produced in zip(arrivals, outputs, strict=True):
+        told[port] += elements
+        out += produced
+        settled = closed_up_to(out)
+        if settled > 0:
+            expected = oracle(*(canonical(t) for t in told))
+            compare(canonical(out).to(settled), expected.to(settled))
+    validate(out)
+    if all(closed_up_to(t) == INF for t in told):
+        compare(canonical(out), oracle(*(canonical(t) for t in told)))
+        assert closed_up_to(out) == INF
+    return out
+
+
+@st.composite
+def arrivals_of(draw, streams: Sequence[Sequence[Element]]):
+    """The streams of all ports in slices, the ports taking turns at random."""
+    sliced = [draw(testing.slicings(s)) for s in streams]
+    turns = draw(st.permutations([port for port, slices in enumerate(sliced) for _ in slices]))
+    rest = [iter(slices) for slices in sliced]
+    return [(port, next(rest[port])) for port in turns]
+
+
+@st.composite
+def runs(draw, payloads: Mapping | Sequence, ports: int = 1, max_size: int = 6, **telling):
+    """Random closed streams for each port, sliced and interleaved, with the places of snapshot and restore."""
+    streams = [draw(testing.streams(payloads, max_size=max_size, closed=True, **telling)) for _ in range(ports)]
+    arrivals = draw(arrivals_of(streams))
+    restore_at = draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
+    return arrivals, restore_at
+
+
+__all__ = ["arrivals_of", "check_against_oracle", "relations", "run", "runs"]

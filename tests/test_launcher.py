@@ -1,0 +1,365 @@
+"""The launcher, without network: its copy runs in a small checkout where python, pip, java and apt-get are stand-ins.
+
+The stand-in Python makes a real virtual environment, with a pip that only writes down what it was asked. The PATH
+holds nothing but the stand-ins and the few tools the script calls, so what is not given is not there.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+TOOLS = ["bash", "cmp", "cp", "dirname", "flock", "head", "readlink", "rm", "sed"]
+
+MAIN = """
+import json, os, sys
+import cedr
+names = ["JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "PYTHONPATH"]
+env = {name: os.environ.get(name) for name in names}
+print(json.dumps({"args": sys.argv[1:], "cwd": os.getcwd(), "from": cedr.__file__, "env": env}))
+"""
+
+PIP = """
+import os, sys, time
+open(os.environ["LOG"], "a").write("pip " + " ".join(sys.argv[1:]) + "\\n")
+time.sleep(float(os.environ.get("PIP_TAKES", 0)))
+if "PIP_FAILS" in os.environ:
+    sys.exit("no route to the index")
+"""
+
+# Python as Debian has it: without its venv package (file `no_venv` beside it), `-m venv` refuses.
+PYTHON = """
+case "$1" in
+    --version) echo "Python {version}" ;;
+    -c) [[ {version} != 3.9.2 ]] ;;
+    -m)
+        if [[ -e "$(dirname "$0")/no_venv" ]]; then
+            echo "ensurepip is not available" && exit 1
+        fi
+        {real} -m venv --without-pip "$3" && {real} -c "{add_pip}" "$3" ;;
+esac
+"""
+
+ADD_PIP = """
+import pathlib, sys
+pip = next(pathlib.Path(sys.argv[1]).glob('lib/*/site-packages')) / 'pip'
+pip.mkdir()
+(pip / '__main__.py').write_text(pathlib.Path('{source}').read_text())
+"""
+
+JAVA = """
+echo 'openjdk version "{version}.0.1"'
+[[ $1 != -XshowSettings* ]] || printf '    %s\\n' "java.home = {home}" "java.specification.version = {version}"
+"""
+
+
+@dataclass
+class Checkout:
+    """A folder with the launcher and what it needs, and a PATH it alone decides about."""
+
+    base: Path
+
+    @property
+    def root(self) -> Path:
+        return self.base / "a checkout"
+
+    @property
+    def path(self) -> Path:
+        return self.base / "bin"
+
+    @property
+    def jvms(self) -> Path:
+        return self.base / "jvm"
+
+    @property
+    def log(self) -> list[str]:
+        """Which stand-ins were called so far, and how."""
+        file = self.base / "log"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def calls(self, what: str) -> list[str]:
+        return [line for line in self.log if line.startswith(what)]
+
+    def set_up(self) -> None:
+        (self.root / "src/cedr").mkdir(parents=True)
+        (self.root / "src/cedr/__init__.py").touch()
+        (self.root / "src/cedr/__main__.py").write_text(MAIN)
+        (self.root / "requirements.lock").write_text("one==1.0\n")
+        script = (REPOSITORY / "cedr").read_text()
+        assert script.count("/usr/lib/jvm") == 1
+        (self.root / "cedr").write_text(script.replace("/usr/lib/jvm", str(self.jvms)))
+        (self.root / "cedr").chmod(0o755)
+        self.path.mkdir()
+        for tool in TOOLS:
+            (self.path / tool).symlink_to(shutil.which(tool) or f"/missing/{tool}")
+        self.stand_in("id", "echo 1000")
+
+    def stand_in(self, name: str, body: str, folder: Path | None = None) -> Path:
+        """A program that writes its call into the log, then does `body`."""
+        program = (folder or self.path) / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f'#!{shutil.which("bash")}\necho "{name} $*" >>"{self.base}/log"\n{body}\n')
+        program.chmod(0o755)
+        return program
+
+    def python(self, name: str = "python3.11", version: str = "3.11.2") -> None:
+        pip = self.base / "pip_main.py"
+        pip.write_text(PIP)
+        self.stand_in(name, PYTHON.format(version=version, real=sys.executable, add_pip=ADD_PIP.format(source=pip)))
+
+    def java(self, version: int, home: Path | None = None) -> Path:
+        home = home or self.jvms / f"java-{version}"
+        self.stand_in("java", JAVA.format(version=version, home=home), home / "bin")
+        return home
+
+    def apt_get(self, body: str) -> None:
+        """We are root, and `apt-get install` does `body`."""
+        self.stand_in("id", "echo 0")
+        self.stand_in("apt-get", f"[[ $1 == install ]] || exit 0\n{body}\n")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {"PATH": str(self.path), "LOG": str(self.base / "log"), "HOME": str(self.base), **more}
+
+    def run(self, *args: str, script: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+        command = [str(script or self.root / "cedr"), *args]
+        here = self.base / "somewhere else"
+        here.mkdir(exist_ok=True)
+        return subprocess.run(
+            command, cwd=here, env=self.environment(**env), capture_output=True, text=True, check=False
+        )
+
+    def start(self, *args: str, script: Path | None = None, **env: str) -> dict[str, Any]:
+        """Run it and read what the command line was given."""
+        done = self.run(*args, script=script, **env)
+        assert done.returncode == 0, done.stderr
+        seen: dict[str, Any] = json.loads(done.stdout)
+        return seen
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Checkout:
+    """Nothing installed, and we are not root."""
+    checkout = Checkout(tmp_path)
+    checkout.set_up()
+    return checkout
+
+
+@pytest.fixture
+def checkout(bare: Checkout) -> Checkout:
+    """Python and Java are there, .venv is not."""
+    bare.python()
+    bare.java(17)
+    return bare
+
+
+def test_both_scripts_are_executable_bash() -> None:
+    for script in (REPOSITORY / "cedr", REPOSITORY / ".ci/run"):
+        assert os.access(script, os.X_OK)
+        subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+# --- packages ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_start_installs_and_the_second_does_nothing(checkout: Checkout) -> None:
+    first = checkout.run("--version")
+    assert "installing the packages" in first.stderr
+    (installed,) = checkout.calls("pip")
+    assert installed.startswith("pip install --no-deps --quiet")
+    assert installed.endswith("requirements.lock")
+    before = checkout.log
+    second = checkout.run("--version")
+    assert second.stderr == ""
+    assert checkout.log == before, "nothing was called again"
+
+
+def test_it_runs_from_anywhere_through_a_link(checkout: Checkout) -> None:
+    link = checkout.base / "links/cedr"
+    link.parent.mkdir()
+    link.symlink_to(checkout.root / "cedr")
+    seen = checkout.start("test", "-k", "two words", script=link, SPARK_HOME="/another/spark", PYTHONPATH="/another")
+    assert seen["args"] == ["test", "-k", "two words"]
+    assert seen["cwd"] == str(checkout.base / "somewhere else")
+    assert seen["from"] == str(checkout.root / "src/cedr/__init__.py")
+    python = str(checkout.root / ".venv/bin/python")
+    assert seen["env"] == {
+        "JAVA_HOME": str(checkout.jvms / "java-17"),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "SPARK_HOME": None,
+        "PYTHONPATH": None,
+    }
+
+
+def test_nothing_is_imported_from_the_folder_one_stands_in(checkout: Checkout) -> None:
+    decoy = checkout.base / "somewhere else/cedr"
+    decoy.mkdir(parents=True)
+    (decoy / "__init__.py").write_text("raise SystemExit('the decoy was imported')")
+    assert checkout.start("--version")["from"] == str(checkout.root / "src/cedr/__init__.py")
+
+
+def test_a_changed_lock_installs_again_into_the_same_venv(checkout: Checkout) -> None:
+    checkout.start("--version")
+    lock = checkout.root / "requirements.lock"
+    lock.write_text("one==2.0\n")
+    checkout.start("--version")
+    assert len(checkout.calls("pip")) == 2
+    assert len(checkout.calls("python3.11 -m venv")) == 1
+    assert (checkout.root / ".venv/installed.lock").read_text() == "one==2.0\n"
+
+
+def test_a_moved_folder_gets_a_new_venv(checkout: Checkout, tmp_path: Path) -> None:
+    checkout.start("--version")
+    moved = tmp_path / "moved"
+    checkout.root.rename(moved)
+    seen = checkout.start("--version", script=moved / "cedr")
+    assert seen["from"] == str(moved / "src/cedr/__init__.py")
+    assert len(checkout.calls("python3.11 -m venv")) == 2
+
+
+def test_a_venv_whose_python_is_gone_is_made_again(checkout: Checkout) -> None:
+    checkout.start("--version")
+    python = checkout.root / ".venv/bin/python"
+    python.unlink()
+    python.symlink_to("/nowhere/python")
+    checkout.start("--version")
+    assert len(checkout.calls("python3.11 -m venv")) == 2
+
+
+def test_when_pip_fails_its_words_are_shown_and_the_next_start_tries_again(checkout: Checkout) -> None:
+    failed = checkout.run("--version", PIP_FAILS="yes")
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    assert "error: pip could not install" in failed.stderr
+    assert "no route to the index" in failed.stderr
+    assert not (checkout.root / ".venv/installed.lock").exists()
+    checkout.start("--version")
+
+
+def test_a_failed_update_is_not_taken_for_the_lock_before_it(checkout: Checkout) -> None:
+    checkout.start("--version")
+    lock = checkout.root / "requirements.lock"
+    lock.write_text("one==2.0\n")
+    assert checkout.run("--version", PIP_FAILS="yes").returncode == 1
+    lock.write_text("one==1.0\n")
+    checkout.start("--version")
+    assert len(checkout.calls("pip")) == 3, "pip may have changed half of it, so it has to look again"
+
+
+def test_of_two_starts_at_once_one_installs_and_the_other_waits(checkout: Checkout) -> None:
+    command, env = [str(checkout.root / "cedr"), "--version"], checkout.environment(PIP_TAKES="1")
+    both = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "12"]
+    said = [start.communicate()[1] for start in both]
+    assert [start.returncode for start in both] == [0, 0]
+    assert len(checkout.calls("pip")) == 1
+    assert sum("waiting for another start" in words for words in said) == 1
+
+
+# --- Python --------------------------------------------------------------------------------------------------------
+
+
+def test_an_old_python_is_named(bare: Checkout) -> None:
+    bare.python("python3", "3.9.2")
+    done = bare.run("--version")
+    assert done.returncode == 1
+    assert "needs Python 3.11 or newer, found: Python 3.9.2" in done.stderr
+    assert "apt-get install python3 python3-venv" in done.stderr
+
+
+def test_no_python_at_all(bare: Checkout) -> None:
+    assert "needs Python 3.11 or newer, found: none" in bare.run("--version").stderr
+
+
+def test_a_newer_python_will_do(bare: Checkout) -> None:
+    bare.python("python3", "3.9.2")
+    bare.python("python3.13", "3.13.1")
+    bare.start("--version")
+
+
+def test_root_gets_python_from_apt(bare: Checkout) -> None:
+    bare.python("python3")
+    ready = (bare.path / "python3").rename(bare.base / "python_of_debian")
+    bare.apt_get(f'cp "{ready}" "{bare.path}/python3"')
+    bare.start("--version")
+    assert bare.calls("apt-get update")
+    assert bare.calls("apt-get install")[0].endswith("python3 python3-venv")
+
+
+def test_root_gets_the_venv_module_from_apt(checkout: Checkout) -> None:
+    missing = checkout.path / "no_venv"
+    missing.touch()
+    checkout.apt_get(f'rm "{missing}"')
+    checkout.start("--version")
+    assert checkout.calls("apt-get install")[0].endswith(" python3.11-venv")
+
+
+def test_others_are_told_to_install_the_venv_module(checkout: Checkout) -> None:
+    (checkout.path / "no_venv").touch()
+    done = checkout.run("--version")
+    assert done.returncode == 1
+    assert "apt-get install python3.11-venv" in done.stderr
+    assert not (checkout.root / ".venv").exists()
+
+
+# --- Java ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_java_commands_say_what_to_do(bare: Checkout) -> None:
+    bare.python()
+    done = bare.run("test")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "needs Java 17 or 21 for Spark, found: none" in done.stderr
+    assert "apt-get install openjdk-17-jre-headless" in done.stderr
+    assert not bare.calls("apt-get")
+
+
+def test_without_java_options_work(bare: Checkout) -> None:
+    bare.python()
+    assert bare.start("--help")["args"] == ["--help"]
+
+
+def test_a_java_that_does_not_fit_is_named(bare: Checkout) -> None:
+    bare.python()
+    bare.java(25)
+    assert 'found: openjdk version "25.0.1"' in bare.run("demo").stderr
+
+
+def test_java_home_then_path_then_the_usual_folder(checkout: Checkout) -> None:
+    own = checkout.java(21, checkout.base / "own java")
+    assert checkout.start("demo", JAVA_HOME=str(own))["env"]["JAVA_HOME"] == str(own)
+    on_path = checkout.java(21, checkout.base / "java on path")
+    wrapper = checkout.stand_in("java", f'exec "{on_path}/bin/java" "$@"')
+    assert checkout.start("demo")["env"]["JAVA_HOME"] == str(on_path)
+    wrapper.unlink()
+    shutil.rmtree(on_path)
+    assert checkout.start("demo")["env"]["JAVA_HOME"] == str(checkout.jvms / "java-17")
+
+
+def test_java_of_another_version_is_passed_over(checkout: Checkout) -> None:
+    new = checkout.java(25, checkout.base / "new java")
+    assert checkout.start("demo", JAVA_HOME=str(new))["env"]["JAVA_HOME"] == str(checkout.jvms / "java-17")
+
+
+def test_java_is_asked_once(checkout: Checkout) -> None:
+    checkout.start("demo")
+    asked = len(checkout.calls("java"))
+    checkout.start("demo")
+    assert len(checkout.calls("java")) == asked > 0
+
+
+@pytest.mark.parametrize("version", [17, 21])
+def test_root_gets_java_from_apt(bare: Checkout, version: int) -> None:
+    """Debian 12 has 17; where apt has only 21, that is taken."""
+    bare.python()
+    ready = bare.java(version)
+    kept = ready.rename(bare.base / "java_of_debian")
+    bare.apt_get(f'[[ "$*" == *openjdk-{version}-jre-headless ]] || exit 100; cp -r "{kept}" "{ready}"')
+    assert bare.start("test")["env"]["JAVA_HOME"] == str(ready)
