@@ -67,6 +67,7 @@ def streams_of(
     draw: st.DrawFn,
     history: History,
     *,
+    payloads: st.SearchStrategy[Any] | None = None,
     adjusts: bool = True,
     growing: bool = True,
     ghosts: int = 2,
@@ -77,13 +78,14 @@ def streams_of(
     """A valid stream whose canonical history is `history`.
 
     `adjusts`: ends may first be told wrong; `growing`: too early as well as too late. `ghosts`: at most so many events
-    are told and then removed. `ctis`: promises may stand between the elements. `ordered`: sync times never decrease.
-    `closed`: the stream ends with the CTI of infinity.
+    are told and then removed; their payloads come from `payloads`, else from the history. `ctis`: promises may stand
+    between the elements. `ordered`: sync times never decrease. `closed`: it ends with the CTI of infinity.
     """
     chains = [draw(chains_to(e, adjusts=adjusts, growing=growing, ordered=ordered)) for e in history]
     if adjusts and ghosts:
-        told = st.sampled_from([e.payload for e in history] or ["A"])
-        for vs, ve, p in draw(st.lists(events(told), max_size=ghosts)):
+        if payloads is None:
+            payloads = st.sampled_from([e.payload for e in history]) if len(history) else PAYLOADS
+        for vs, ve, p in draw(st.lists(events(payloads), max_size=ghosts)):
             chains += [[Insert(vs, ve, p), Adjust(vs, ve, vs, p)]]
     if ordered:
         elements = sorted((e for chain in chains for e in chain), key=lambda e: (e.sync, isinstance(e, Adjust)))
@@ -142,7 +144,9 @@ def streams(
     **telling: Any,
 ) -> st.SearchStrategy[list[Element]]:
     """Random valid streams. `telling` are the options of `streams_of`."""
-    return histories(payloads, max_size, max_time, infinite).flatmap(lambda h: streams_of(h, **telling))
+    return histories(payloads, max_size, max_time, infinite).flatmap(
+        lambda h: streams_of(h, payloads=payloads, **telling)
+    )
 
 
 @st.composite
@@ -151,7 +155,8 @@ def same_history(
 ) -> tuple[list[Element], list[Element]]:
     """Two logically equivalent streams: the same canonical history, told differently."""
     history = draw(histories(payloads, max_size))
-    return draw(streams_of(history, **telling)), draw(streams_of(history, **telling))
+    one = draw(streams_of(history, payloads=payloads, **telling))
+    return one, draw(streams_of(history, payloads=payloads, **telling))
 
 
 @st.composite

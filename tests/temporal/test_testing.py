@@ -1,4 +1,4 @@
-"""The random streams everything else is tested with: they are valid, keep their options, and are as nasty as they claim.
+"""The random streams everything else is tested with: valid, true to their options, and as nasty as they claim.
 
 The last part measures how often each kind of trouble is drawn, with a fixed seed, so that the generator cannot quietly
 become harmless.

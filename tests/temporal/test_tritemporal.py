@@ -61,7 +61,9 @@ def test_a_statement_needs_a_valid_lifetime():
 
 
 STATEMENTS = st.lists(
-    st.builds(Statement, st.sampled_from("xy"), st.integers(0, 4), st.integers(5, 9), st.integers(0, 9)),
+    st.builds(
+        Statement, st.sampled_from("xy"), testing.times(4), st.integers(5, 9), testing.times(9), testing.PAYLOADS
+    ),
     unique_by=lambda s: (s.id, s.os),
     max_size=6,
 )
