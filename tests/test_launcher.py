@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+import cedr
+from cedr import cli
+
 REPOSITORY = Path(__file__).parents[1]
 TOOLS = ["bash", "cmp", "cp", "dirname", "flock", "head", "readlink", "rm", "sed"]
 
@@ -363,3 +366,38 @@ def test_root_gets_java_from_apt(bare: Checkout, version: int) -> None:
     kept = ready.rename(bare.base / "java_of_debian")
     bare.apt_get(f'[[ "$*" == *openjdk-{version}-jre-headless ]] || exit 100; cp -r "{kept}" "{ready}"')
     assert bare.start("test")["env"]["JAVA_HOME"] == str(ready)
+
+
+# --- the command line it hands over to ---------------------------------------------------------------------------
+
+
+def command_line(monkeypatch: pytest.MonkeyPatch, *args: str) -> int | str | None:
+    """Run the command line in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["cedr", *args])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code
+
+
+def test_it_tells_its_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"cedr {cedr.__version__}\n"
+
+
+def test_what_follows_test_goes_to_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, args: given.append(args))
+    monkeypatch.chdir(REPOSITORY)  # the command goes there itself; this brings us back afterwards
+    assert command_line(monkeypatch, "test", "-k", "join and not slow", "-xvs", "--durations=3", "tests/papers") == 0
+    assert given[0][:3] == [sys.executable, "-m", "pytest"]
+    assert given[0][-5:] == ["-k", "join and not slow", "-xvs", "--durations=3", "tests/papers"]
+
+
+def test_a_mistake_of_the_user_is_told_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys.modules["cedr.cli.test"], "REPOSITORY", tmp_path)
+    assert command_line(monkeypatch, "test") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: there are no tests in {tmp_path}; ")
+    assert "Traceback" not in said

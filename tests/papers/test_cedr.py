@@ -3,6 +3,7 @@
 The history tables and the consistency levels are tested on the temporal model, the operator definitions on the oracle.
 """
 
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -308,6 +309,16 @@ def test_an_output_that_is_wrong_at_a_common_sync_point_is_not_even_weak():
     assert strong_violation(one, two) is not None
 
 
+def test_outputs_must_agree_on_the_future_they_have_told():
+    #        1  2  3  4  5  6  7  8
+    # one    A  A  A  A  A  A  A  A      both settled at 1, and nothing more comes
+    # two    A  A  A
+    one, two = [Insert(1, 9, "A")], [Insert(1, 4, "A")]
+    assert not supports_strong(one, two)
+    assert not supports_middle(one, two)
+    assert not supports_weak(one, two)
+
+
 def test_outputs_that_never_say_anything_support_all_levels():
     assert supports_strong([], [])
     assert supports_middle([], [])
@@ -537,6 +548,49 @@ def test_binary_operators_are_compliant_in_the_second_argument(pair, other):
     assert seen_through(COMPLIANT_BINARY, [other, one], [other, two]) == []
 
 
+def matches(p, others):
+    return sum(n for other, n in others.items() if same_group(p, other))
+
+
+def pairs(left, right):
+    return Counter({(p, q): n * m for p, n in left.items() for q, m in right.items() if same_group(p, q)})
+
+
+def alone(left, right):
+    return Counter({p: n for p, n in left.items() if not matches(p, right)})
+
+
+def with_none(payloads, side):
+    return Counter({(None, p) if side == "left" else (p, None): n for p, n in payloads.items()})
+
+
+RELATIONAL = {
+    "inner join": pairs,
+    "left join": lambda left, right: pairs(left, right) + with_none(alone(left, right), "right"),
+    "full join": lambda left, right: (
+        pairs(left, right) + with_none(alone(left, right), "right") + with_none(alone(right, left), "left")
+    ),
+    "semi join": lambda left, right: Counter({p: n for p, n in left.items() if matches(p, right)}),
+    "anti join": alone,
+    "union": lambda left, right: left + right,
+    "difference": lambda left, right: left - right,
+    "difference by key": alone,
+    "intersect": lambda left, right: Counter(dict.fromkeys(left.keys() & right.keys(), 1)),
+}
+"""What each operator does to two bags of payloads, without time."""
+
+
+@given(testing.histories(ROWS, max_size=5), testing.histories(ROWS, max_size=5))
+def test_at_each_instant_an_operator_is_its_relational_counterpart(left, right):
+    wrong = [
+        (name, t)
+        for name, operator in COMPLIANT_BINARY.items()
+        for t in sorted({*left.end_points(), *right.end_points()} - {INF})
+        if operator(left, right).snapshot(t) != RELATIONAL[name](left.snapshot(t), right.snapshot(t))
+    ]
+    assert wrong == []
+
+
 #          0  1  2  3  4  5  6  7  8
 # WHOLE    #########################
 # CUT      ############-------------
@@ -573,6 +627,7 @@ def test_clip_sees_how_either_side_is_cut():
     other = History([(3, 4, "stop")])
     assert reference.clip(WHOLE, other) == History([(0, 3, p)])
     assert reference.clip(CUT, other) == History([(0, 3, p), (4, 9, p)])
+    assert reference.clip(WHOLE, History([(0, 1, "at the start"), (9, 10, "at the end")])) == WHOLE
     assert reference.clip(History([(2, 9, p)]), WHOLE) == History([(2, 9, p)])
     assert reference.clip(History([(2, 9, p)]), CUT) == History([(2, 4, p)])
 

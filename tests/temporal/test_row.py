@@ -153,7 +153,8 @@ def test_the_order_goes_by_kind_then_value():
         Row(a=2),
         Row(b=0),
     ]
-    assert sorted(in_order[::-1], key=order_key) == in_order
+    backwards = list(reversed(in_order))
+    assert sorted(backwards, key=order_key) == in_order
 
 
 @given(st.lists(VALUES.map(payload), max_size=5).flatmap(lambda v: st.tuples(st.just(v), st.permutations(v))))

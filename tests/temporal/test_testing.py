@@ -188,7 +188,7 @@ def test_assert_same_snapshots_forgives_other_cuts_but_not_other_tables():
 # --- how nasty it really is ----------------------------------------------------------------------------------------
 
 
-def share(strategy, condition, examples=200):
+def share(strategy, condition, examples):
     """Of so many examples, drawn with a fixed seed, the share that meets the condition."""
     met = []
 
@@ -235,7 +235,7 @@ TROUBLE = {
     "only promises": lambda s: s and not data(s),
 }
 
-LEAST = {"copies": 0.005, "growing to infinity": 0.02, "nothing at all": 0.005, "only promises": 0.005}
+LEAST = {"copies": 0.005, "growing to infinity": 0.02, "nothing at all": 0.001, "only promises": 0.005}
 
 
 def test_the_generator_draws_every_kind_of_trouble_often_enough():
@@ -278,14 +278,14 @@ def test_the_generator_draws_every_kind_of_trouble_often_enough():
             lambda pair: len(pair[1]) < len(pair[0]),
             0.05,
         ),
-        ("slices can be empty", testing.streams().flatmap(testing.slicings), lambda s: [] in s and joined(s), 0.1),
+        ("slices can be empty", testing.streams().flatmap(testing.slicings), lambda s: [] in s and joined(s), 0.02),
         (
             "slices can be single elements",
             testing.streams().flatmap(testing.slicings),
             lambda s: len(s) > 1 and all(len(piece) == 1 for piece in s),
             0.05,
         ),
-        ("histories overlap themselves", testing.histories(), lambda h: len(h.coalesce()) < len(h), 0.02),
+        ("histories meet themselves", testing.histories(), lambda h: len(h.coalesce()) < len(h), 0.01),
         (
             "histories have copies on two levels",
             testing.histories(),
@@ -295,4 +295,5 @@ def test_the_generator_draws_every_kind_of_trouble_often_enough():
     ],
 )
 def test_the_strategies_are_not_harmless(name, strategy, condition, least):
-    assert share(strategy, condition) >= least, name
+    examples = max(100, round(6 / least))  # the rarer, the more are needed to see it at all
+    assert share(strategy, condition, examples) >= least, name

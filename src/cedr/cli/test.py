@@ -10,10 +10,13 @@ from cedr import CedrError
 
 REPOSITORY = Path(__file__).parents[3]
 
+# One process per core, but no more than four, as each may start a Spark of its own. `-n 0` goes back to one process.
+OPTIONS = ["-q", "-n", "auto", "--maxprocesses", "4"]
+
 
 def test(context: typer.Context) -> None:
     """Run the tests. Everything after `test` goes to pytest: `cedr test -k join -x`."""
     if not (REPOSITORY / "tests").is_dir():
         raise CedrError(f"there are no tests in {REPOSITORY}; `cedr test` needs a checkout of the repository")
     os.chdir(REPOSITORY)
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", *context.args])
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *OPTIONS, *context.args])

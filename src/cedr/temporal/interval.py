@@ -74,10 +74,12 @@ class Interval:
 def lifetime(start: object, end: object) -> tuple[int, int]:
     """Both times, checked: a `TimeError` or `LifetimeError` when they make no interval."""
     vs, ve = as_time(start, "start (vs)"), as_time(end, "end (ve)")
+    if vs == INF:
+        raise LifetimeError("the start (vs) is ∞; only an end (ve) can be infinite")
     if vs >= ve:
         raise LifetimeError(
             f"[{show(vs)}, {show(ve)}) is empty: the end (ve) must be greater than the start (vs); "
-            f"an event of one instant is [{show(vs)}, {show(min(vs, INF - 1) + 1)})"
+            f"an event of one instant is [{show(vs)}, {show(vs + 1)})"
         )
     return vs, ve
 

@@ -7,12 +7,16 @@ any two payloads into one fixed order, so that ties never depend on arrival.
 
 import math
 from collections.abc import Iterator, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 from cedr.temporal.errors import PayloadError
 
 NAN: Final = float("nan")
 """The only NaN inside payloads. Python compares the same object as equal, so one NaN equals itself in tuples."""
+
+DECIMAL_NAN: Final = Decimal("NaN")
 
 
 class Row(Mapping[str, Any]):
@@ -78,9 +82,13 @@ def payload(value: Any) -> Any:
         return NAN if math.isnan(value) else value + 0.0
     if isinstance(value, Row):
         return value
+    if isinstance(value, Decimal):
+        return DECIMAL_NAN if value.is_nan() else value
     if isinstance(value, Mapping):
         return Row(value)
-    if isinstance(value, list) or type(value) is tuple:
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return type(value)._make(payload(item) for item in value)
+    if isinstance(value, list | tuple):
         return tuple(payload(item) for item in value)
     if isinstance(value, set | frozenset):
         return frozenset(payload(item) for item in value)
@@ -95,15 +103,17 @@ def payload(value: Any) -> Any:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """A sort key that orders any payloads: none, then numbers (NaN last), texts, bytes, sequences, rows, others."""
+    """A sort key for any payloads: none, numbers (NaN last), texts, bytes, dates, sequences, sets, rows, others."""
     if value is None:
         return (0,)
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         return (2,) if value != value else (1, value)
     if isinstance(value, str):
         return (3, value)
     if isinstance(value, bytes):
-        return (4, value)
+        return (4, "", value)
+    if isinstance(value, date | time | timedelta):
+        return (4, type(value).__name__, value)
     if isinstance(value, tuple):
         return (5, tuple(order_key(item) for item in value))
     if isinstance(value, frozenset):

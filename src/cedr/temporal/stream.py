@@ -57,6 +57,10 @@ class Relation:
                 f"its sync time {show(element.sync)} lies before {show(self.cti)}, "
                 f"but cti {show(self.cti)} promised that nothing before it would come"
             )
+        if isinstance(element, Cti):
+            for span in self._spans:
+                if self.cti < span.ve <= element.t and (received := self._received(span)) < span.n:
+                    return f"only {received} of the {span.n} elements came that {span} promised before it"
         if isinstance(element, Adjust) and Event(element.vs, element.ve, element.payload) not in self._bag:
             return self._unknown_tuple(element)
         if isinstance(element, Insert | Adjust):
@@ -77,8 +81,11 @@ class Relation:
         for other in self._spans:
             if other.span.overlaps(external.span):
                 return f"it overlaps {other}; spans of external CTIs must not share an instant"
-        if (received := self._received(external)) > external.n:
+        received = self._received(external)
+        if received > external.n:
             return f"it promises {external.n} elements with a sync time in {external.span}, but {received} came already"
+        if received < external.n and external.ve <= self.cti:
+            return f"it promises {external.n} elements, but {received} came before cti {show(self.cti)} excluded more"
         return None
 
     def _received(self, external: ExternalCti) -> int:
@@ -183,20 +190,31 @@ def restrict(history: History, to: int | None = None, at: int | None = None) -> 
     return history if at is None else history.at(at)
 
 
-def chains(stream: Iterable[Element]) -> list[list[Data]]:
-    """The inserts, each with its adjusts in order. Among equal tuples the oldest is adjusted first."""
-    found: list[list[Data]] = []
-    open_chains: dict[Event, list[list[Data]]] = {}
-    for element in data(stream):
+def chain_numbers(elements: Iterable[Data]) -> list[int]:
+    """For each insert and adjust the number of its chain. Among equal tuples the oldest is adjusted first."""
+    relation = Relation()
+    waiting: dict[Event, list[int]] = {}
+    numbers: list[int] = []
+    inserts = 0
+    for element in elements:
+        relation.apply(element)
         if isinstance(element, Insert):
-            chain: list[Data] = []
-            found.append(chain)
+            number, end = inserts, element.ve
+            inserts += 1
         else:
-            chain = open_chains[Event(element.vs, element.ve, element.payload)].pop(0)
-        chain.append(element)
-        end = element.ve if isinstance(element, Insert) else element.ve_new
-        open_chains.setdefault(Event(element.vs, end, element.payload), []).append(chain)
-    return found
+            number, end = waiting[Event(element.vs, element.ve, element.payload)].pop(0), element.ve_new
+        waiting.setdefault(Event(element.vs, end, element.payload), []).append(number)
+        numbers.append(number)
+    return numbers
+
+
+def chains(stream: Iterable[Element]) -> list[list[Data]]:
+    """The inserts, each with its adjusts in order."""
+    elements = data(stream)
+    found: dict[int, list[Data]] = {}
+    for number, element in zip(chain_numbers(elements), elements, strict=True):
+        found.setdefault(number, []).append(element)
+    return list(found.values())
 
 
 def stream_table(stream: Iterable[Element]) -> str:

@@ -45,8 +45,10 @@ def plus(time: int, length: int) -> int:
     if INF in (time, length):
         return INF
     total = time + length
-    if not MIN <= total < INF:
+    if total >= INF:
         raise TimeError(f"{time} + {length} is {total}, past the last chronon 2^63-2; use INF for no end")
+    if total < MIN:
+        raise TimeError(f"{time} + {length} is {total}, before the first chronon -2^63")
     return total
 
 

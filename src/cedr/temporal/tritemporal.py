@@ -8,15 +8,14 @@ header fields of the payload, a `Version`. Without occurrence time both axes are
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cedr.temporal.element import Adjust, Insert, Stream
+from cedr.temporal.element import Insert, Stream
 from cedr.temporal.errors import LifetimeError
 from cedr.temporal.history import Event, History
 from cedr.temporal.interval import Interval, lifetime
 from cedr.temporal.row import payload
-from cedr.temporal.stream import chains
+from cedr.temporal.stream import chain_numbers, data
 from cedr.temporal.table import text_table
 from cedr.temporal.time import INF, as_time, show
 
@@ -103,15 +102,15 @@ class HistoryTable:
     @classmethod
     def of(cls, stream: Stream, arrivals: Sequence[int] | None = None) -> "HistoryTable":
         """The table of a valid stream. `arrivals` are the CEDR times of its inserts and adjusts; else 1, 2, 3, …"""
-        elements = [e for e in stream if isinstance(e, Insert | Adjust)]
-        times = arrivals if arrivals is not None else range(1, len(elements) + 1)
-        cs_of = {id(e): cs for e, cs in zip(elements, times, strict=True)}
+        elements = data(stream)
+        times = list(arrivals if arrivals is not None else range(1, len(elements) + 1))
+        replaced: dict[int, int] = {}  # by chain, the arrival of what comes after
         rows = []
-        for number, chain in enumerate(chains(elements)):
-            ce_of = [cs_of[id(later)] for _, later in pairwise(chain)] + [INF]
-            for e, ce in zip(chain, ce_of, strict=True):
-                end = e.ve if isinstance(e, Insert) else e.ve_new
-                rows.append(HistoryRow(f"E{number}", e.vs, end, cs_of[id(e)], ce, e.payload))
+        for number, e, cs in reversed(list(zip(chain_numbers(elements), elements, times, strict=True))):
+            end = e.ve if isinstance(e, Insert) else e.ve_new
+            rows.append(HistoryRow(f"E{number}", e.vs, end, cs, replaced.get(number, INF), e.payload))
+            replaced[number] = cs
+        rows.reverse()
         return cls(tuple(sorted(rows, key=lambda row: row.cs)))
 
     def reduced(self) -> "HistoryTable":
@@ -146,24 +145,26 @@ class HistoryTable:
         return self._table(self.syncs())
 
     def _table(self, syncs: list[int]) -> str:
-        times = [[show(row.os), show(row.oe), show(row.cs), show(row.ce)] for row in self.rows]
+        sync_column = [[show(sync)] for sync in syncs] or [[] for _ in self.rows]
+        times = [
+            [*sync, show(row.os), show(row.oe), show(row.cs), show(row.ce)]
+            for row, sync in zip(self.rows, sync_column, strict=True)
+        ]
+        header = [*(["Sync"] if syncs else []), "Os", "Oe", "Cs", "Ce", "(Payload)"]
         if self.rows and all(isinstance(row.payload, Version) for row in self.rows):
-            header = ["ID", "Vs", "Ve", "Os", "Oe", "Cs", "Ce", "(Payload)", "K"]
-            versions = [row.payload for row in self.rows]
             return text_table(
-                header,
+                ["ID", "Vs", "Ve", *header, "K"],
                 (
                     [str(v.id), show(v.vs), show(v.ve), *time, "" if v.payload is None else str(v.payload), row.k]
-                    for row, v, time in zip(self.rows, versions, times, strict=True)
+                    for row, time in zip(self.rows, times, strict=True)
+                    for v in [row.payload]
                 ),
             )
-        sync_column = [[show(sync)] for sync in syncs] or [[] for _ in self.rows]
-        header = ["K", *(["Sync"] if syncs else []), "Os", "Oe", "Cs", "Ce", "(Payload)"]
         return text_table(
-            header,
+            ["K", *header],
             (
-                [row.k, *sync, *time, "" if row.payload is None else str(row.payload)]
-                for row, sync, time in zip(self.rows, sync_column, times, strict=True)
+                [row.k, *time, "" if row.payload is None else str(row.payload)]
+                for row, time in zip(self.rows, times, strict=True)
             ),
         )
 
