@@ -14,7 +14,7 @@ settings continues as if nothing had happened. The state is plain data (arrays, 
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -64,7 +64,10 @@ class Operator(ABC):
         """The output that follows from the next chunk of input `port`."""
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         out = self.advance(port, chunk)
-        self.cti_out = max(self.cti_out, out.cti)
+        if out.cti > self.cti_out:
+            self.cti_out = out.cti
+        elif out.cti != MIN:
+            out = replace(out, cti=MIN)  # nothing new is promised
         self._count(chunk, out)
         return out
 

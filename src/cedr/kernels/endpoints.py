@@ -1,0 +1,211 @@
+"""Sorted end points: the state of every operator that works snapshot by snapshot.
+
+An entry `(g, t)` says that some tuples of group g start or end at time t: `k` how many, and by how much the weights of
+what is live change there. Running sums over the entries of a group give the content of each snapshot. A chunk becomes
+sorted changes, which one linear pass merges into the sorted state.
+
+Weights come as whole numbers (`ints`, exact) and as doubles in two parts (`high + low`, about 106 bits), so that
+taking a value out again leaves no trace. When nothing is live the sums restart from zero.
+"""
+
+import numpy as np
+from numba import njit
+
+from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.temporal.time import INF
+
+
+def empty_endpoints(n_ints, n_floats):
+    return (
+        np.empty(0, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+        np.empty((0, n_ints), dtype=np.int64),
+        np.empty((0, n_floats)),
+        np.empty((0, n_floats)),
+    )
+
+
+def changes_of(g, vs, old, new, ints, floats):
+    """The sorted changes of end points that a chunk's rows make; `ints` and `floats` are the weights of each row."""
+    both_g = np.concatenate((g, g))
+    both_t = np.concatenate((old, new))
+    order = argsort_by_group_and_time(both_g, both_t)
+    return collect_changes(order, g, vs, old, new, ints, floats)
+
+
+@njit(cache=True)
+def two_sum(a, b):
+    """a + b and the rounding error of it."""
+    s = a + b
+    v = s - a
+    return s, (a - (s - v)) + (b - v)
+
+
+@njit(cache=True)
+def add_double(high, low, x_high, x_low):
+    s, error = two_sum(high, x_high)
+    return two_sum(s, error + low + x_low)
+
+
+@njit(cache=True)
+def collect_changes(order, g, vs, old, new, ints, floats):
+    """A row raises what is live from `old` on and lowers it from `new` on; changes at one (g, t) become one."""
+    n, n_ints, n_floats = len(order), ints.shape[1], floats.shape[1]
+    rows = len(g)
+    cg = np.empty(n, dtype=np.int64)
+    ct = np.empty(n, dtype=np.int64)
+    ck = np.empty(n, dtype=np.int64)
+    ci = np.empty((n, n_ints), dtype=np.int64)
+    ch = np.empty((n, n_floats))
+    cl = np.empty((n, n_floats))
+    size = -1
+    for o in order:
+        row = o if o < rows else o - rows
+        start_of_change = o < rows
+        t = old[row] if start_of_change else new[row]
+        sign = 1 if start_of_change else -1
+        # An end point appears where the tuple starts to be or comes to end, and disappears where it was.
+        k = sign if t == vs[row] else -sign
+        if size < 0 or cg[size] != g[row] or ct[size] != t:
+            size += 1
+            cg[size], ct[size], ck[size] = g[row], t, 0
+            ci[size, :] = 0
+            ch[size, :] = 0.0
+            cl[size, :] = 0.0
+        ck[size] += k
+        for j in range(n_ints):
+            ci[size, j] += sign * ints[row, j]
+        for j in range(n_floats):
+            ch[size, j], cl[size, j] = add_double(ch[size, j], cl[size, j], sign * floats[row, j], 0.0)
+    size += 1
+    return cg[:size], ct[:size], ck[:size], ci[:size], ch[:size], cl[:size]
+
+
+@njit(cache=True)
+def merge(ag, at, ak, ai, ah, al, bg, bt, bk, bi, bh, bl):
+    """State and changes, both sorted, as one state; entries without end points are gone."""
+    n = len(ag) + len(bg)
+    n_ints, n_floats = ai.shape[1], ah.shape[1]
+    g = np.empty(n, dtype=np.int64)
+    t = np.empty(n, dtype=np.int64)
+    k = np.empty(n, dtype=np.int64)
+    ints = np.empty((n, n_ints), dtype=np.int64)
+    high = np.empty((n, n_floats))
+    low = np.empty((n, n_floats))
+    i = j = size = 0
+    while i < len(ag) or j < len(bg):
+        if j == len(bg) or (i < len(ag) and (ag[i] < bg[j] or (ag[i] == bg[j] and at[i] < bt[j]))):
+            g[size], t[size], k[size] = ag[i], at[i], ak[i]
+            for m in range(n_ints):
+                ints[size, m] = ai[i, m]
+            for m in range(n_floats):
+                high[size, m], low[size, m] = ah[i, m], al[i, m]
+            i += 1
+            size += 1
+            continue
+        both = i < len(ag) and ag[i] == bg[j] and at[i] == bt[j]
+        g[size], t[size], k[size] = bg[j], bt[j], bk[j]
+        for m in range(n_ints):
+            ints[size, m] = bi[j, m]
+        for m in range(n_floats):
+            high[size, m], low[size, m] = bh[j, m], bl[j, m]
+        if both:
+            k[size] += ak[i]
+            for m in range(n_ints):
+                ints[size, m] += ai[i, m]
+            for m in range(n_floats):
+                high[size, m], low[size, m] = add_double(ah[i, m], al[i, m], bh[j, m], bl[j, m])
+            i += 1
+        j += 1
+        if k[size] != 0:
+            size += 1
+    return g[:size], t[:size], k[:size], ints[:size], high[:size], low[:size]
+
+
+@njit(cache=True)
+def running_sums(g, ints, high, low):
+    """What is live from each entry on, up to the next. Integer column 0 counts the live tuples."""
+    n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    sum_ints = np.empty((n, n_ints), dtype=np.int64)
+    sum_high = np.empty((n, n_floats))
+    sum_low = np.empty((n, n_floats))
+    at_int = np.zeros(n_ints, dtype=np.int64)
+    at_high = np.zeros(n_floats)
+    at_low = np.zeros(n_floats)
+    for i in range(n):
+        if i == 0 or g[i] != g[i - 1]:
+            at_int[:] = 0
+            at_high[:] = 0.0
+            at_low[:] = 0.0
+        for m in range(n_ints):
+            at_int[m] += ints[i, m]
+            sum_ints[i, m] = at_int[m]
+        for m in range(n_floats):
+            if at_int[0] == 0:
+                at_high[m], at_low[m] = 0.0, 0.0
+            else:
+                at_high[m], at_low[m] = add_double(at_high[m], at_low[m], high[i, m], low[i, m])
+            sum_high[i, m], sum_low[i, m] = at_high[m], at_low[m]
+    return sum_ints, sum_high, sum_low
+
+
+@njit(cache=True)
+def fold(g, t, k, ints, high, low, before):
+    """Forget what lies before a time: of each group, the last entry before it takes over the sums of those before.
+
+    A group in which nothing is live then loses that entry, too.
+    """
+    n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    out = 0
+    i = 0
+    while i < n:
+        j = i
+        while j + 1 < n and g[j + 1] == g[i] and t[j + 1] < before:
+            j += 1
+        if t[i] < before:  # entries i..j of this group lie before
+            for x in range(i, j):
+                for m in range(n_ints):
+                    ints[j, m] += ints[x, m]
+                for m in range(n_floats):
+                    high[j, m], low[j, m] = add_double(high[x, m], low[x, m], high[j, m], low[j, m])
+            live = False
+            for m in range(n_ints):
+                live = live or ints[j, m] != 0
+            i = j if live else j + 1
+        while i < n and (i == j or g[i] == g[j]):
+            g[out], t[out], k[out] = g[i], t[i], k[i]
+            for m in range(n_ints):
+                ints[out, m] = ints[i, m]
+            for m in range(n_floats):
+                high[out, m], low[out, m] = high[i, m], low[i, m]
+            out += 1
+            i += 1
+    return g[:out].copy(), t[:out].copy(), k[:out].copy(), ints[:out].copy(), high[:out].copy(), low[:out].copy()
+
+
+@njit(cache=True)
+def earliest_open(g, t, live, watermark, promised):
+    """The smallest start from `promised` on of a snapshot that has begun by the watermark and not ended, or INF."""
+    earliest = INF
+    for i in range(len(g) - 1):
+        if live[i] > 0 and g[i + 1] == g[i] and promised <= t[i] <= watermark < t[i + 1]:
+            earliest = min(earliest, t[i])
+    return earliest
+
+
+@njit(cache=True)
+def snapshots(g, t, live, end_by, start_by, promised):
+    """The entries that begin a snapshot to be told: one that ends by `end_by` and starts by `start_by`.
+
+    What starts before a promised time was told and stays told, even if its end has moved past the watermark.
+    """
+    n = len(g)
+    entries = np.empty(n, dtype=np.int64)
+    size = 0
+    for i in range(n - 1):
+        may_tell = (t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised
+        if may_tell and g[i + 1] == g[i] and live[i] > 0:
+            entries[size] = i
+            size += 1
+    return entries[:size]

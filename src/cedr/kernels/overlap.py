@@ -1,0 +1,80 @@
+"""Which tuples of the other side overlap each row, and how the ends of the overlaps change."""
+
+import numpy as np
+from numba import njit
+
+from cedr.temporal.time import INF
+
+
+@njit(cache=True)
+def longest(g, vs, ve, groups):
+    """Where each group's tuples begin in the sorted list, and its longest lifetime."""
+    first = np.zeros(groups + 1, dtype=np.int64)
+    length = np.zeros(groups, dtype=np.int64)
+    for i in range(len(g)):
+        first[g[i] + 1] += 1
+        length[g[i]] = max(length[g[i]], INF if ve[i] == INF else ve[i] - vs[i])
+    for k in range(groups):
+        first[k + 1] += first[k]
+    return first, length
+
+
+@njit(cache=True)
+def from_start(vs, low, high, time):
+    """The first of the sorted starts in [low, high) that is not before `time`."""
+    while low < high:
+        middle = (low + high) // 2
+        if vs[middle] < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def overlaps(g, vs, old, new, first, length, tvs, tve, copies):
+    """Rows `(row, tuple, start, end before, end after)` of the pairs whose common lifetime changes.
+
+    A row changes a tuple's end from `old` to `new`; an insert changes it from nothing. Its overlap with another tuple
+    starts at the later start and ends, before and after, at the smaller end.
+    """
+    capacity = 2 * len(g) + 16
+    row = np.empty(capacity, dtype=np.int64)
+    other = np.empty(capacity, dtype=np.int64)
+    start = np.empty(capacity, dtype=np.int64)
+    before = np.empty(capacity, dtype=np.int64)
+    after = np.empty(capacity, dtype=np.int64)
+    size = 0
+    for i in range(len(g)):
+        if g[i] < 0 or g[i] + 1 >= len(first):
+            continue
+        low, high = first[g[i]], first[g[i] + 1]
+        reach = max(old[i], new[i])
+        if length[g[i]] != INF:
+            low = from_start(tvs, low, high, vs[i] - length[g[i]])
+        for x in range(low, high):
+            if tvs[x] >= reach:
+                break
+            s = max(vs[i], tvs[x])
+            was = max(s, min(old[i], tve[x]))
+            now = max(s, min(new[i], tve[x]))
+            if was == now:
+                continue
+            for _ in range(copies[x]):
+                if size == capacity:
+                    capacity *= 2
+                    row = enlarge(row, capacity)
+                    other = enlarge(other, capacity)
+                    start = enlarge(start, capacity)
+                    before = enlarge(before, capacity)
+                    after = enlarge(after, capacity)
+                row[size], other[size], start[size], before[size], after[size] = i, x, s, was, now
+                size += 1
+    return row[:size], other[:size], start[:size], before[:size], after[:size]
+
+
+@njit(cache=True)
+def enlarge(array, capacity):
+    bigger = np.empty(capacity, dtype=np.int64)
+    bigger[: len(array)] = array
+    return bigger

@@ -1,0 +1,69 @@
+"""Pieces of lifetimes: where a tuple has a partner, where it has none, and where it is clipped."""
+
+import numpy as np
+from numba import njit
+
+from cedr.kernels.overlap import from_start
+from cedr.temporal.time import INF
+
+
+@njit(cache=True)
+def pieces(vs, ve, first, start, end, partnered):
+    """The parts of each lifetime with (or without) a partner.
+
+    Tuple i's partners are `start[first[i]:first[i + 1]]`, sorted, and their ends, all inside its lifetime.
+    """
+    capacity = len(vs) + len(start) + 16
+    owner = np.empty(capacity, dtype=np.int64)
+    low = np.empty(capacity, dtype=np.int64)
+    high = np.empty(capacity, dtype=np.int64)
+    size = 0
+    for i in range(len(vs)):
+        reached = vs[i]  # up to here the lifetime is dealt with
+        x = first[i]
+        while x < first[i + 1]:
+            covered_from, covered_to = start[x], end[x]
+            x += 1
+            while x < first[i + 1] and start[x] <= covered_to:
+                covered_to = max(covered_to, end[x])
+                x += 1
+            if partnered:
+                owner[size], low[size], high[size] = i, covered_from, covered_to
+                size += 1
+            elif reached < covered_from:
+                owner[size], low[size], high[size] = i, reached, covered_from
+                size += 1
+            reached = covered_to
+        if not partnered and reached < ve[i]:
+            owner[size], low[size], high[size] = i, reached, ve[i]
+            size += 1
+    return owner[:size], low[:size], high[:size]
+
+
+@njit(cache=True)
+def next_starts(g, vs, first, starts):
+    """The first start of the other side after each tuple's own, in its group; INF when there is none."""
+    result = np.full(len(g), INF, dtype=np.int64)
+    for i in range(len(g)):
+        if g[i] < 0 or g[i] + 1 >= len(first):
+            continue
+        x = from_start(starts, first[g[i]], first[g[i] + 1], vs[i] + 1)
+        if x < first[g[i] + 1]:
+            result[i] = starts[x]
+    return result
+
+
+@njit(cache=True)
+def stored(g, vs, number, first, tvs, tnumber):
+    """Is there a stored tuple with this group, start and payload number?"""
+    found = np.zeros(len(g), dtype=np.bool_)
+    for i in range(len(g)):
+        if g[i] + 1 >= len(first):
+            continue
+        x = from_start(tvs, first[g[i]], first[g[i] + 1], vs[i])
+        while x < first[g[i] + 1] and tvs[x] == vs[i]:
+            if tnumber[x] == number[i]:
+                found[i] = True
+                break
+            x += 1
+    return found

@@ -1,0 +1,134 @@
+"""Descriptions of aggregates: what to compute of the tuples that live together. Meaning: `cedr.reference.aggregate`.
+
+Missing values do not take part; an aggregate of nothing but missing values is missing, a count of them 0.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from cedr.temporal.errors import QueryError
+
+Schema = Mapping[str, pl.DataType]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate of one column."""
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        """The type of the result, after checking that the column can be aggregated this way."""
+        return self.input_type(schema)
+
+    def input_type(self, schema: Schema) -> pl.DataType:
+        if self.column not in schema:
+            raise QueryError(f"{self}: no column {self.column!r}; there are: {', '.join(schema)}")
+        return pl.DataFrame(schema={self.column: schema[self.column]}).schema[self.column]
+
+    def numeric(self, schema: Schema) -> pl.DataType:
+        kind = self.input_type(schema)
+        if not (kind.is_numeric() or kind == pl.Boolean):
+            raise QueryError(f"{self} needs numbers, but {self.column!r} is of type {kind}")
+        return kind
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()}({self.column})"
+
+
+@dataclass(frozen=True)
+class Count(Aggregate):
+    column: str | None = None  # type: ignore[assignment]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,) if self.column else ()
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        if self.column:
+            self.input_type(schema)
+        return pl.Int64()
+
+    def __str__(self) -> str:
+        return f"count({self.column or ''})"
+
+
+@dataclass(frozen=True)
+class Sum(Aggregate):
+    def dtype(self, schema: Schema) -> pl.DataType:
+        return pl.Float64() if self.numeric(schema).is_float() else pl.Int64()
+
+
+@dataclass(frozen=True)
+class Avg(Aggregate):
+    def dtype(self, schema: Schema) -> pl.DataType:
+        self.numeric(schema)
+        return pl.Float64()
+
+
+@dataclass(frozen=True)
+class Stddev(Avg):
+    """Of a sample: divided by n - 1, missing for fewer than two values."""
+
+
+@dataclass(frozen=True)
+class Min(Aggregate):
+    pass
+
+
+@dataclass(frozen=True)
+class Max(Aggregate):
+    pass
+
+
+@dataclass(frozen=True)
+class First(Aggregate):
+    """The value of the tuple that starts first; ties by end, then value."""
+
+
+@dataclass(frozen=True)
+class Last(Aggregate):
+    """The value of the tuple that starts last; ties by end, then value."""
+
+
+@dataclass(frozen=True)
+class Quantile(Aggregate):
+    """The smallest value that at least the share q of the values does not exceed."""
+
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.q <= 1:
+            raise QueryError(f"quantile {self.q}: the share must lie between 0 and 1")
+
+    def __str__(self) -> str:
+        return f"quantile({self.column}, {self.q})"
+
+
+@dataclass(frozen=True)
+class UserDefined(Aggregate):
+    """`function` of the live rows, as a frame with the named columns; called once per changed snapshot."""
+
+    column: str = ""
+    names: tuple[str, ...] = ()
+    function: Callable[[pl.DataFrame], Any] = len
+    result: pl.DataType = pl.Float64()  # noqa: RUF009 data types are values
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.names
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        for name in self.names:
+            Aggregate(name).input_type(schema)
+        return self.result
+
+    def __str__(self) -> str:
+        return f"{getattr(self.function, '__name__', 'function')}({', '.join(self.names)})"

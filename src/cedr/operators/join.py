@@ -1,0 +1,139 @@
+"""Temporal equijoin: pairs of tuples with equal keys while both live.
+
+Symmetric: a chunk of one side meets the stored tuples of the other, then is stored itself. Because a row says how an
+end changes, the change of each overlap follows from the row and the other tuple alone; inserts, retractions and growing
+ends take the same path. A tuple is forgotten once the other side's CTI has reached its end. A missing key matches
+nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.index import RowIndex
+from cedr.kernels import tuples as tu
+from cedr.kernels.overlap import longest, overlaps
+from cedr.operators.base import Operator, State
+
+Schema = Mapping[str, pl.DataType]
+
+
+class Side:
+    """The stored tuples of one input: sorted by key and start, payloads by number."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.payloads = RowIndex(dict(schema))
+        self.tuples = tu.empty_tuples()
+
+    def store(self, chunk: Chunk, g: Times, bound: int) -> None:
+        """Work a chunk in; tuples that end by `bound` are of no use and were dropped before."""
+        matchable = g >= 0
+        old, new = chunk.old, chunk.new
+        kept = matchable & (np.maximum(old, new) > bound)
+        rows = chunk.rows if kept.all() else chunk.rows.filter(pl.Series(kept))
+        numbers = self.payloads.ids(rows)
+        vs, old, new, g = chunk.vs[kept], old[kept], new[kept], g[kept]
+        # What ends by the bound is not stored, so it is neither taken away nor brought.
+        old, new = np.where(old > bound, old, vs), np.where(new > bound, new, vs)
+        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers))
+
+    def forget(self, bound: int) -> None:
+        keep = self.tuples[2] > bound
+        if not keep.all():
+            self.tuples = tuple(a[keep] for a in self.tuples)
+            numbers = self.payloads.compact(self.tuples[3])
+            if numbers is not None:
+                self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+
+    def save(self) -> State:
+        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples}
+
+    def load(self, state: State) -> None:
+        self.payloads.restore(state["payloads"])
+        self.tuples = state["tuples"]
+
+
+class Keys:
+    """Numbers the join keys of both sides alike."""
+
+    def __init__(self, schemas: Sequence[Schema], names: Sequence[Sequence[str]]) -> None:
+        self.names = [list(n) for n in names]
+        self.index = RowIndex({f"key{i}": schemas[0][name] for i, name in enumerate(self.names[0])})
+
+    def numbers(self, port: int, rows: pl.DataFrame, *, missing: bool = False) -> Times:
+        """The number of each row's key; -1 where a part of it is missing, unless `missing` keys are wanted, too."""
+        if not self.index.schema:
+            return self.index.ids(rows)
+        keys = rows.select(
+            pl.col(name).cast(kind).alias(key)
+            for name, (key, kind) in zip(self.names[port], self.index.schema.items(), strict=True)
+        )
+        g = self.index.ids(keys)
+        if not missing and keys.null_count().sum_horizontal()[0]:
+            g = np.where(keys.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy(), -1, g)
+        return g
+
+
+class Join(Operator):
+    ports = 2
+
+    def __init__(
+        self,
+        left_schema: Schema,
+        right_schema: Schema,
+        left_on: Sequence[str],
+        right_on: Sequence[str],
+        residual: pl.Expr | None = None,
+        suffix: str = "_right",
+    ) -> None:
+        super().__init__()
+        self.keys = Keys((left_schema, right_schema), (left_on, right_on))
+        self.sides = [Side(left_schema), Side(right_schema)]
+        self.renamed = right_names(left_schema, right_schema, right_on, suffix)
+        self.schema = {**left_schema, **{new: right_schema[old] for old, new in self.renamed.items()}}
+        self.residual = residual
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        g = self.keys.numbers(port, chunk.rows)
+        other = self.sides[1 - port]
+        tg, tvs, tve, number, copies = other.tuples
+        bounds = longest(tg, tvs, tve, len(self.keys.index))
+        row, match, start, before, after = overlaps(g, chunk.vs, chunk.old, chunk.new, *bounds, tvs, tve, copies)
+        payload = self._pair(port, chunk.payload[row], other.payloads.take(number[match]))
+        out = assemble(start, before, after, payload, self.cti)
+        if self.residual is not None:
+            out = out.with_rows(out.rows.filter(self.residual))
+        self.sides[port].store(chunk, g, self.ctis[1 - port])
+        other.forget(self.ctis[port])
+        self._compact_keys()
+        return out
+
+    def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+        left, right = (mine, theirs) if port == 0 else (theirs, mine)
+        return left.hstack(right.select(pl.col(old).alias(new) for old, new in self.renamed.items()))
+
+    def _compact_keys(self) -> None:
+        numbers = self.keys.index.compact(np.concatenate([side.tuples[0] for side in self.sides]))
+        if numbers is not None:
+            for side in self.sides:
+                side.tuples = (numbers[side.tuples[0]], *side.tuples[1:])
+
+    def state_size(self) -> tuple[int, int]:
+        rows = sum(len(side.tuples[0]) for side in self.sides)
+        arrays = sum(a.nbytes for side in self.sides for a in side.tuples)
+        return rows, arrays + int(sum(side.payloads.rows.estimated_size() for side in self.sides))
+
+    def save(self) -> State:
+        return {"keys": self.keys.index.snapshot(), "sides": [side.save() for side in self.sides]}
+
+    def load(self, state: State) -> None:
+        self.keys.index.restore(state["keys"])
+        for side, saved in zip(self.sides, state["sides"], strict=True):
+            side.load(saved)
+
+
+def right_names(left: Schema, right: Schema, right_on: Sequence[str], suffix: str) -> dict[str, str]:
+    """The right side's columns in the output: its keys are left out, names that clash get the suffix."""
+    return {name: name + suffix if name in left else name for name in right if name not in right_on}

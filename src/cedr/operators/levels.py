@@ -1,0 +1,134 @@
+"""Operators that know only how many copies of a payload live at an instant: distinct, coalesce, difference, intersect.
+
+Their result is a height per payload and instant, told as levels: the k-th copy lives where the height is at least k.
+The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
+remembered are kept beside it.
+
+At `ordered` latency a level that is still open is told without end: it may yet grow as well as shrink, and taking
+back from infinity is the only change whose sync time is the moment it happens.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import RowIndex
+from cedr.kernels import endpoints as ep
+from cedr.kernels import levels as lv
+from cedr.operators.base import Latency, Operator, State
+from cedr.operators.latency import Teller
+from cedr.operators.synopsis import Order, Synopsis
+
+Counts = np.ndarray
+
+
+class LevelOperator(Operator):
+    """Subclasses say the height that the numbers of live copies on each port give."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
+        super().__init__()
+        self.schema = dict(schema)
+        self.teller = Teller(latency)
+        self.payloads = RowIndex(self.schema)
+        self.endpoints = ep.empty_endpoints(self.ports, 0)
+        nothing = np.empty(0, dtype=np.int64)
+        self.open = (nothing, nothing)
+        self.told = Synopsis(0)
+        self.order = Order()
+
+    @abstractmethod
+    def height(self, copies: Counts) -> Times:
+        """The height from the number of copies on each port (columns)."""
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self.order.watch(chunk)
+        if len(chunk):
+            self._merge(port, chunk)
+        self.teller.see(chunk, self.cti)
+        g, t, _, counts, *floats = self.endpoints
+        copies, *_ = ep.running_sums(g, counts, *floats)
+        height = self.height(copies)
+        lg, start, end = lv.levels(g, t, height, *self.open)
+        settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
+        tell = self.teller.may_tell(start, end, self.cti_out)
+        end = self.teller.open_ended(end)
+        no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
+        changed, _, at, before, after = self.told.tell(lg[tell], start[tell], end[tell], no_words)
+        out = self.order.chunk(at, before, after, self.payloads.take(changed), settled)
+        if settled > self.cti_out:
+            self.open = lv.open_levels(g, t, height, *self.open, settled)
+            self._forget(settled)
+        return out
+
+    def _merge(self, port: int, chunk: Chunk) -> None:
+        weights = np.zeros((len(chunk), self.ports), dtype=np.int64)
+        weights[:, port] = 1
+        ids = self.payloads.ids(chunk.rows)
+        no_floats = np.empty((len(chunk), 0))
+        changes = ep.changes_of(ids, chunk.vs, chunk.old, chunk.new, weights, no_floats)
+        self.endpoints = ep.merge(*self.endpoints, *changes)
+
+    def _forget(self, settled: int) -> None:
+        self.endpoints = ep.fold(*self.endpoints, settled)
+        self.told.forget(settled)
+        numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.told.g, self.open[0])))
+        if numbers is not None:
+            self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
+            self.told.g = numbers[self.told.g]
+            self.open = (numbers[self.open[0]], self.open[1])
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = [*self.endpoints, *self.open, self.told.g, self.told.start, self.told.end]
+        return len(self.endpoints[0]), sum(a.nbytes for a in arrays)
+
+    def save(self) -> State:
+        return {
+            "payloads": self.payloads.snapshot(),
+            "endpoints": self.endpoints,
+            "open": self.open,
+            "order": (self.order.kept, self.order.highest),
+            **self.teller.save(),
+            **self.told.save(),
+        }
+
+    def load(self, state: State) -> None:
+        self.payloads.restore(state["payloads"])
+        self.endpoints, self.open = state["endpoints"], state["open"]
+        self.teller.load(state)
+        self.order.kept, self.order.highest = state["order"]
+        self.told.load(state)
+
+
+class Distinct(LevelOperator):
+    """Every payload once while it lives."""
+
+    def height(self, copies: Counts) -> Times:
+        return np.minimum(copies[:, 0], 1)
+
+
+class Coalesce(LevelOperator):
+    """The same table in the fewest, longest events."""
+
+    def height(self, copies: Counts) -> Times:
+        return copies[:, 0]
+
+
+class Difference(LevelOperator):
+    """What the first input has more often than the second (bag monus)."""
+
+    ports = 2
+
+    def height(self, copies: Counts) -> Times:
+        return np.maximum(copies[:, 0] - copies[:, 1], 0)
+
+
+class Intersect(LevelOperator):
+    """What both inputs have, each payload once."""
+
+    ports = 2
+
+    def height(self, copies: Counts) -> Times:
+        return np.minimum(np.minimum(copies[:, 0], copies[:, 1]), 1)

@@ -1,0 +1,78 @@
+"""Session windows: tuples of a group whose starts follow each other by less than a timeout live together.
+
+Only starts matter. As long as a session can get a member whose lifetime begins at the session's first start, the output
+cannot promise more than that start; a session that no start can reach any more is forgotten.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, assemble
+from cedr.columnar.index import RowIndex
+from cedr.kernels import tuples as tu
+from cedr.kernels.sessions import sessions
+from cedr.operators.base import Operator, State
+from cedr.operators.stateless import plus
+from cedr.operators.synopsis import Synopsis
+from cedr.temporal.time import INF, as_duration
+
+
+class Session(Operator):
+    def __init__(self, schema: Mapping[str, pl.DataType], timeout: int, by: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.schema, self.timeout = dict(schema), as_duration(timeout, "session timeout")
+        self.groups = RowIndex({name: schema[name] for name in by})
+        self.payloads = RowIndex(self.schema)
+        self.members = tu.empty_tuples()
+        self.told = Synopsis(0)
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self._merge(chunk)
+        g, vs, _, number, copies = self.members
+        first, last = sessions(g, vs, self.timeout)
+        end = plus(last, self.timeout)
+        order = np.lexsort((end, first, number))
+        order = np.repeat(order, copies[order])
+        no_words = np.empty((len(order), 0), dtype=np.int64)
+        changed, _, at, before, after = self.told.tell(number[order], first[order], end[order], no_words)
+        can_change = end > self.cti
+        settled = min(self.cti, int(first[can_change].min(initial=INF)))
+        out = assemble(at, before, after, self.payloads.take(changed), settled)
+        self._forget(can_change)
+        return out
+
+    def _merge(self, chunk: Chunk) -> None:
+        come, gone = chunk.old == chunk.vs, chunk.new == chunk.vs
+        starts = come | gone
+        rows = chunk.rows if starts.all() else chunk.rows.filter(pl.Series(starts))
+        g, number = self.groups.ids(rows), self.payloads.ids(rows)
+        vs, copies = chunk.vs[starts], np.where(come[starts], 1, -1)
+        order = np.lexsort((number, vs, g))
+        changes = (g[order], vs[order], np.zeros(len(order), dtype=np.int64), number[order], copies[order])
+        self.members = tu.merge_tuples(*self.members, *changes)
+
+    def _forget(self, can_change: np.ndarray) -> None:
+        self.members = tuple(a[can_change] for a in self.members)
+        self.told.forget(self.cti + 1 if self.cti != INF else INF)
+        numbers = self.payloads.compact(np.concatenate((self.members[3], self.told.g)))
+        if numbers is not None:
+            self.members = (*self.members[:3], numbers[self.members[3]], self.members[4])
+            self.told.g = numbers[self.told.g]
+        numbers = self.groups.compact(self.members[0])
+        if numbers is not None:
+            self.members = (numbers[self.members[0]], *self.members[1:])
+
+    def state_size(self) -> tuple[int, int]:
+        return len(self.members[0]), sum(a.nbytes for a in (*self.members, self.told.g, self.told.start, self.told.end))
+
+    def save(self) -> State:
+        indexes = (self.groups.snapshot(), self.payloads.snapshot())
+        return {"indexes": indexes, "members": self.members, **self.told.save()}
+
+    def load(self, state: State) -> None:
+        self.groups.restore(state["indexes"][0])
+        self.payloads.restore(state["indexes"][1])
+        self.members = state["members"]
+        self.told.load(state)

@@ -1,0 +1,105 @@
+"""What all operators have in common that answer snapshot by snapshot: the speculative algorithm, chunk by chunk.
+
+The state is a list of end points sorted by group and time. A chunk is merged into it in one pass; the snapshots that
+may be told at the operator's latency are read off; their net change against what was told before is put out; and what
+lies before the CTI is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the end points past
+the watermark.)
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import RowIndex
+from cedr.kernels import endpoints as ep
+from cedr.operators.base import Latency, Operator, State
+from cedr.operators.latency import Teller
+from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.values import Words
+
+
+class SnapshotOperator(Operator):
+    """Subclasses say the weights of a row, the values of a snapshot, and how values become payload columns."""
+
+    def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, ints: int, floats: int, width: int):
+        super().__init__()
+        self.teller = Teller(latency)
+        self.groups = RowIndex(dict(group_schema))
+        self.endpoints = ep.empty_endpoints(ints, floats)
+        self.told = Synopsis(width)
+        self.order = Order()
+
+    # --- what a subclass says ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def take(self, port: int, chunk: Chunk, g: Times) -> tuple[Times, Times, Times, Times, Times, np.ndarray]:
+        """Work the rows into the subclass's own state; returns g, vs, old, new and their integer and float weights."""
+
+    @abstractmethod
+    def answer(self, starts: Times) -> tuple[Times, Words]:
+        """The results of the snapshots that start at these end points: which start each belongs to, and its words."""
+
+    @abstractmethod
+    def payload(self, g: Times, words: Words) -> pl.DataFrame:
+        """The output columns."""
+
+    def forget(self, before: int) -> None:
+        """Drop the subclass's own state that only matters before a settled time."""
+
+    def renumber(self, numbers: Times) -> None:
+        """The groups have new numbers."""
+
+    # --- the algorithm --------------------------------------------------------------------------------------------
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self.order.watch(chunk)
+        if len(chunk):
+            g = self.groups.ids(chunk.rows)
+            self.endpoints = ep.merge(*self.endpoints, *ep.changes_of(*self.take(port, chunk, g)))
+        self.teller.see(chunk, self.cti)
+        self.sums = ep.running_sums(self.endpoints[0], *self.endpoints[3:])
+        g, t = self.endpoints[:2]
+        live = self.sums[0][:, 0]
+        still_open = ep.earliest_open(g, t, live, self.teller.watermark, self.cti_out)
+        settled = self.teller.settle(still_open, self.cti)
+        starts = ep.snapshots(g, t, live, *self.teller.limits(), self.cti_out)
+        which, words = self.answer(starts)
+        entries = starts[which]
+        changed_g, changed_words, at, before, after = self.told.tell(g[entries], t[entries], t[entries + 1], words)
+        out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), settled)
+        self._forget(settled)
+        return out
+
+    def _forget(self, settled: int) -> None:
+        if settled > self.cti_out:
+            self.endpoints = ep.fold(*self.endpoints, settled)
+            self.told.forget(settled)
+            self.forget(settled)
+            numbers = self.groups.compact(np.concatenate((self.endpoints[0], self.told.g)))
+            if numbers is not None:
+                self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
+                self.told.g = numbers[self.told.g]
+                self.renumber(numbers)
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = [*self.endpoints, self.told.g, self.told.start, self.told.end, self.told.words]
+        return len(self.endpoints[0]), sum(a.nbytes for a in arrays)
+
+    def save(self) -> State:
+        return {
+            "groups": self.groups.snapshot(),
+            "endpoints": self.endpoints,
+            "order": (self.order.kept, self.order.highest),
+            **self.teller.save(),
+            **self.told.save(),
+        }
+
+    def load(self, state: State) -> None:
+        self.groups.restore(state["groups"])
+        self.endpoints = state["endpoints"]
+        self.teller.load(state)
+        self.order.kept, self.order.highest = state["order"]
+        self.told.load(state)

@@ -1,0 +1,75 @@
+"""The Previous Output Synopsis: what was told and can still change.
+
+Operators that answer per snapshot compute their answer anew from their state, leave out what their latency does not let
+them say yet, and hand it over; what comes back is the net change against what was told before.
+"""
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.kernels.difference import net_change
+from cedr.operators.base import State
+from cedr.operators.values import Words
+from cedr.temporal.time import MIN
+
+
+class Synopsis:
+    """Events told: group, start, end, and output values as words; sorted by group and start."""
+
+    def __init__(self, width: int) -> None:
+        nothing = np.empty(0, dtype=np.int64)
+        self.g, self.start, self.end = nothing, nothing, nothing
+        self.words: Words = np.empty((0, width), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.g)
+
+    def tell(self, g: Times, start: Times, end: Times, words: Words) -> tuple[Times, Words, Times, Times, Times]:
+        """Replace the answer; returns group, words, start, end before and end after of each change."""
+        source, at, before, after = net_change(self.g, self.start, self.end, self.words, g, start, end, words)
+        is_old = source < 0
+        if is_old.any():
+            place = np.where(is_old, -1 - source, source + len(self.g))
+            changed_g = np.concatenate((self.g, g))[place]
+            changed_words = np.concatenate((self.words, words))[place]
+        else:
+            changed_g, changed_words = g[source], words[source]
+        self.g, self.start, self.end, self.words = g, start, end, words
+        return changed_g, changed_words, at, before, after
+
+    def forget(self, before: int) -> None:
+        """Drop what can no longer change: events that end before a settled time."""
+        keep = self.end >= before
+        if not keep.all():
+            self.g, self.start, self.end = self.g[keep], self.start[keep], self.end[keep]
+            self.words = self.words[keep]
+
+    def save(self) -> State:
+        return {"told": (self.g, self.start, self.end, self.words)}
+
+    def load(self, state: State) -> None:
+        self.g, self.start, self.end, self.words = state["told"]
+
+
+class Order:
+    """Has the input been ordered so far? Then the output must be, too, which costs a sort; else it is not needed."""
+
+    def __init__(self) -> None:
+        self.highest = MIN
+        self.kept = True
+
+    def watch(self, chunk: Chunk) -> None:
+        if self.kept and len(chunk):
+            sync = chunk.sync
+            self.kept = int(sync[0]) >= self.highest and bool((sync[1:] >= sync[:-1]).all())
+            self.highest = int(sync[-1])
+        if self.kept:
+            self.highest = max(self.highest, chunk.cti)
+
+    def chunk(self, vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int) -> Chunk:
+        """The output rows as a chunk, in sync order if the input was ordered."""
+        if self.kept and len(vs) > 1:
+            order = np.argsort(np.minimum(old, new), kind="stable")
+            return assemble(vs[order], old[order], new[order], payload[order], cti)
+        return assemble(vs, old, new, payload, cti)

@@ -1,0 +1,82 @@
+"""Top-k: of each snapshot of each group the k rows that come first in an order; ties by payload, never by arrival."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.kernels import tuples as tu
+from cedr.operators.base import Latency, State
+from cedr.operators.live import LiveTuples
+from cedr.operators.snapshot import SnapshotOperator
+from cedr.operators.values import Words
+from cedr.temporal.errors import QueryError
+
+
+class TopK(SnapshotOperator):
+    def __init__(
+        self,
+        schema: Mapping[str, pl.DataType],
+        k: int,
+        order: Sequence[str],
+        descending: Sequence[bool],
+        by: Sequence[str] = (),
+        rank: str | None = None,
+        latency: Latency = "perfect",
+    ) -> None:
+        if k < 1:
+            raise QueryError(f"top_k with k={k}: k must be at least 1")
+        super().__init__({name: schema[name] for name in by}, latency, 1, 0, 2 if rank else 1)
+        self.k, self.rank = k, rank
+        self.live = LiveTuples(schema)
+        ties = sorted(schema)
+        self.sort_by = [*order, *ties]
+        self.descending = [*descending, *(False for _ in ties)]
+        self.schema = {**schema, **({rank: pl.Int64()} if rank else {})}
+
+    def take(self, port: int, chunk: Chunk, g: Times) -> tuple[Times, Times, Times, Times, Times, np.ndarray]:
+        vs, old, new = chunk.vs, chunk.old, chunk.new
+        self.live.take(chunk.rows, g, vs, old, new)
+        return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64), np.empty((len(g), 0))
+
+    def answer(self, starts: Times) -> tuple[Times, Words]:
+        g, t = self.endpoints[:2]
+        tg, vs, ve, number, copies = self.live.tuples
+        lists = tu.members(g, t, starts, tg, vs, ve, copies)
+        which, chosen, place = tu.best_k(*lists, self._ranks()[number], self.k)
+        words = number[chosen][:, None]
+        return which, np.column_stack((words, place)) if self.rank else words
+
+    def _ranks(self) -> Times:
+        """The place of each distinct row in the order; missing values count as smallest."""
+        rows = self.live.index.rows
+        order = rows.with_row_index("_row").sort(
+            self.sort_by, descending=self.descending, nulls_last=list(self.descending)
+        )["_row"]
+        ranks = np.empty(rows.height, dtype=np.int64)
+        ranks[order.to_numpy()] = np.arange(rows.height)
+        return ranks
+
+    def payload(self, g: Times, words: Words) -> pl.DataFrame:
+        rows = self.live.index.take(words[:, 0])
+        return rows.with_columns(pl.Series(self.rank, words[:, 1])) if self.rank else rows
+
+    def forget(self, before: int) -> None:
+        used = self.told.words[:, 0]
+        keep = self.live.tuples[2] >= before
+        self.live.tuples = tuple(a[keep] for a in self.live.tuples)
+        numbers = self.live.index.compact(np.concatenate((self.live.tuples[3], used)))
+        if numbers is not None:
+            self.live.tuples = (*self.live.tuples[:3], numbers[self.live.tuples[3]], self.live.tuples[4])
+            self.told.words[:, 0] = numbers[used]
+
+    def renumber(self, numbers: Times) -> None:
+        self.live.renumber(numbers)
+
+    def save(self) -> State:
+        return {**super().save(), "live": self.live.save()}
+
+    def load(self, state: State) -> None:
+        super().load(state)
+        self.live.load(state["live"])

@@ -1,0 +1,75 @@
+"""Output values as 64-bit words, so that compiled code can compare them: equal words, equal values.
+
+Whole numbers and doubles are their own bits (one NaN, no -0.0) with a second word for "missing"; everything else is
+numbered by a `RowIndex`, where missing is a value like any other.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.index import RowIndex
+
+Words = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Codec(ABC):
+    width: int
+
+    @abstractmethod
+    def encode(self, values: pl.Series) -> Words:
+        """One row of words for each value."""
+
+    @abstractmethod
+    def decode(self, words: Words) -> pl.Series:
+        """The values again."""
+
+
+class WordCodec(Codec):
+    """Numbers that fit into one word."""
+
+    width = 2
+
+    def __init__(self, dtype: pl.DataType) -> None:
+        self.dtype = dtype
+
+    def encode(self, values: pl.Series) -> Words:
+        words = np.empty((len(values), 2), dtype=np.int64)
+        words[:, 1] = values.is_null().to_numpy()
+        if self.dtype.is_float():
+            numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
+            words[:, 0] = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+        else:
+            words[:, 0] = values.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
+        return words
+
+    def decode(self, words: Words) -> pl.Series:
+        bits = np.ascontiguousarray(words[:, 0])
+        if self.dtype.is_float():
+            values = pl.Series(bits.view(np.float64)).cast(self.dtype)
+        else:
+            values = pl.Series(bits).cast(self.dtype)
+        missing = words[:, 1] != 0
+        return values.set(pl.Series(missing), None) if missing.any() else values
+
+
+class IndexCodec(Codec):
+    """Any other type: the number of the value."""
+
+    width = 1
+
+    def __init__(self, dtype: pl.DataType) -> None:
+        self.index = RowIndex({"value": dtype})
+
+    def encode(self, values: pl.Series) -> Words:
+        return self.index.ids(values.to_frame("value"))[:, None]
+
+    def decode(self, words: Words) -> pl.Series:
+        return self.index.take(words[:, 0])["value"]
+
+
+def codec_for(dtype: pl.DataType) -> Codec:
+    one_word = dtype.is_integer() or dtype.is_float() or dtype == pl.Boolean or dtype.is_temporal()
+    return WordCodec(dtype) if one_word and dtype not in (pl.UInt64, pl.Int128) else IndexCodec(dtype)

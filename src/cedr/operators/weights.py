@@ -1,0 +1,157 @@
+"""The weights of a row in the running sums behind count, sum, avg and stddev, and the values of those sums.
+
+Whole numbers are summed exactly. Doubles are summed in two parts; NaN and infinities are counted beside the sum, so
+that one that is taken out again leaves a finite sum behind. Squares carry their rounding error along.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.operators import aggregates as agg
+from cedr.operators.values import Words
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+FIELD = 21
+"""Bits for each of the numbers of NaN, +∞ and -∞ among the live values, packed into one integer."""
+
+
+class Weights:
+    """Which integer and float columns of the end points hold what."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.Aggregate]) -> None:
+        self.ints: list[tuple[str, str | None]] = [("live", None)]
+        self.floats: list[tuple[str, str]] = []
+        self.is_float = {a.column: bool(a.input_type(schema).is_float()) for a in aggregates if a.column}
+        for a in aggregates:
+            if a.column:
+                self._add(self.ints, ("known", a.column))
+            if isinstance(a, agg.Sum | agg.Avg):
+                self._add_sum(a.column)
+            if isinstance(a, agg.Stddev):
+                for kind in ("number", "square", "error"):
+                    self._add(self.floats, (kind, a.column))
+
+    def _add_sum(self, column: str) -> None:
+        if self.is_float[column]:
+            self._add(self.floats, ("number", column))
+            self._add(self.ints, ("special", column))
+        else:
+            self._add(self.ints, ("sum", column))
+
+    @staticmethod
+    def _add(columns: list[Any], wanted: tuple[str, str]) -> None:
+        if wanted not in columns:
+            columns.append(wanted)
+
+    @property
+    def n_ints(self) -> int:
+        return len(self.ints)
+
+    @property
+    def n_floats(self) -> int:
+        return len(self.floats)
+
+    def of(self, rows: pl.DataFrame) -> tuple[Ints, Floats]:
+        ints = np.empty((rows.height, len(self.ints)), dtype=np.int64)
+        floats = np.empty((rows.height, len(self.floats)))
+        for i, (kind, column) in enumerate(self.ints):
+            ints[:, i] = 1 if column is None else self._int_weight(kind, rows[column])
+        numbers: dict[str, Floats] = {}
+        for i, (kind, column) in enumerate(self.floats):
+            if column not in numbers:
+                numbers[column] = finite(rows[column])
+            floats[:, i] = FLOAT_WEIGHTS[kind](numbers[column])
+        return ints, floats
+
+    def _int_weight(self, kind: str, values: pl.Series) -> Any:
+        if kind == "known":
+            return values.is_not_null().to_numpy() if values.null_count() else 1
+        if kind == "special":
+            return special(values)
+        return values.cast(pl.Int64).fill_null(0).to_numpy()
+
+    def words(self, a: agg.Aggregate, sums: tuple[Ints, Floats, Floats], at: Ints) -> Words:
+        """The aggregate's value at these end points, as words."""
+        ints, high, low = sums
+
+        def whole(kind: str) -> Ints:
+            return ints[at, self.ints.index((kind, a.column))]
+
+        def number(kind: str) -> Floats:
+            i = self.floats.index((kind, a.column))
+            return high[at, i] + low[at, i]
+
+        if isinstance(a, agg.Count):
+            return as_words(whole("known") if a.column else ints[at, 0], None)
+        known = whole("known")
+        if isinstance(a, agg.Stddev):
+            return self._stddev(a, sums, at, known)
+        is_float = self.is_float[a.column]
+        total: Any = with_special(number("number"), whole("special")) if is_float else whole("sum")
+        return as_words(total if isinstance(a, agg.Sum) else total / np.maximum(known, 1), known == 0)
+
+    def _stddev(self, a: agg.Aggregate, sums: tuple[Ints, Floats, Floats], at: Ints, known: Ints) -> Words:
+        _, high, low = sums
+
+        def exact(kind: str) -> np.ndarray[Any, np.dtype[np.longdouble]]:
+            i = self.floats.index((kind, a.column))
+            return high[at, i].astype(np.longdouble) + low[at, i]
+
+        total = exact("number")
+        squares = exact("square") + exact("error")
+        variance = (squares - total * total / np.maximum(known, 1)) / np.maximum(known - 1, 1)
+        deviation = np.sqrt(np.maximum(variance, 0)).astype(np.float64)
+        if self.is_float[a.column]:
+            deviation = np.where(sums[0][at, self.ints.index(("special", a.column))] != 0, np.nan, deviation)
+        return as_words(deviation, known < 2)
+
+
+def as_words(values: Any, missing: Any) -> Words:
+    """Numbers as `WordCodec` writes them."""
+    words = np.zeros((len(values), 2), dtype=np.int64)
+    if values.dtype == np.float64:
+        values = values + 0.0
+        words[:, 0] = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    else:
+        words[:, 0] = values
+    if missing is not None and missing.any():
+        words[missing] = (0, 1)
+    return words
+
+
+def finite(values: pl.Series) -> Floats:
+    numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
+    return np.where(np.isfinite(numbers), numbers, 0.0)
+
+
+def special(values: pl.Series) -> Ints:
+    numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
+    if np.isfinite(numbers).all():
+        return np.zeros(len(numbers), dtype=np.int64)
+    infinite = np.isposinf(numbers).astype(np.int64) << FIELD | np.isneginf(numbers).astype(np.int64) << 2 * FIELD
+    return np.isnan(numbers) | infinite
+
+
+def with_special(total: Floats, packed: Ints) -> Floats:
+    if not packed.any():
+        return total
+    mask = (1 << FIELD) - 1
+    nan, plus, minus = packed & mask, packed >> FIELD & mask, packed >> 2 * FIELD
+    total = np.where(plus > 0, np.inf, np.where(minus > 0, -np.inf, total))
+    return np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, total)
+
+
+def square_error(x: Floats) -> Floats:
+    """What rounding takes from x * x, by splitting x into two halves."""
+    split = x * 134217729.0
+    high = split - (split - x)
+    low = x - high
+    return ((high * high - x * x) + 2 * high * low) + low * low
+
+
+FLOAT_WEIGHTS = {"number": lambda x: x, "square": lambda x: x * x, "error": square_error}

@@ -1,0 +1,140 @@
+"""Aggregates against the oracle: every latency, any telling, any slicing, restored in the middle."""
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle_check import check_against_oracle, run, runs
+
+from cedr import reference as ref
+from cedr.operators import aggregates as agg
+from cedr.operators.aggregate import Aggregate
+from cedr.temporal import History, Row, ordered, perfect
+from cedr.temporal.stream import data
+from cedr.testing import rows, streams
+
+SCHEMA = {"m": pl.Int64, "v": pl.Int64, "x": pl.Float64, "s": pl.String}
+LATENCIES = ["perfect", "ordered", "eager"]
+payloads = rows(
+    m=st.integers(0, 1),
+    v=st.one_of(st.none(), st.integers(-3, 3)),
+    x=st.one_of(st.none(), st.sampled_from([0.5, -1.25, 2.0])),
+    s=st.one_of(st.none(), st.sampled_from("abc")),
+)
+
+
+def sorted_values(rows: pl.DataFrame) -> str:
+    return "".join(sorted(s or "-" for s in rows["s"]))
+
+
+AGGREGATES = {
+    "count": (agg.Count(), ref.count()),
+    "count_v": (agg.Count("v"), ref.count("v")),
+    "sum_v": (agg.Sum("v"), ref.sum_("v")),
+    "sum_x": (agg.Sum("x"), ref.sum_("x")),
+    "avg_v": (agg.Avg("v"), ref.avg("v")),
+    "avg_x": (agg.Avg("x"), ref.avg("x")),
+    "stddev_v": (agg.Stddev("v"), ref.stddev("v")),
+    "stddev_x": (agg.Stddev("x"), ref.stddev("x")),
+    "min_v": (agg.Min("v"), ref.min_("v")),
+    "max_x": (agg.Max("x"), ref.max_("x")),
+    "max_s": (agg.Max("s"), ref.max_("s")),
+    "first_s": (agg.First("s"), ref.first("s")),
+    "last_v": (agg.Last("v"), ref.last("v")),
+    "median_v": (agg.Quantile("v", 0.5), ref.quantile(0.5)("v")),
+    "text": (
+        agg.UserDefined(names=("s",), function=sorted_values, result=pl.String()),
+        lambda events: "".join(sorted(e.payload.s or "-" for e in events)),
+    ),
+}
+
+
+def rounded(history: History) -> History:
+    """Floating point results are compared to 9 digits."""
+    return ref.project(history, lambda p: Row({k: round(v, 9) if isinstance(v, float) else v for k, v in p.items()}))
+
+
+def compare(actual: History, expected: History) -> None:
+    assert rounded(actual) == rounded(expected)
+
+
+@pytest.mark.parametrize("latency", LATENCIES)
+@pytest.mark.parametrize("by", [(), ("m",)])
+@pytest.mark.parametrize("name", AGGREGATES)
+@given(run=runs(payloads))
+def test_each_aggregate(name, by, latency, run):
+    fast, slow = AGGREGATES[name]
+    check_against_oracle(
+        lambda: Aggregate(SCHEMA, by, {"r": fast}, latency),
+        lambda h: ref.aggregate(h, by, r=slow),
+        run[0],
+        [SCHEMA],
+        run[1],
+        compare=compare,
+    )
+
+
+@pytest.mark.parametrize("latency", LATENCIES)
+@given(run=runs(payloads, max_size=10))
+def test_all_together(latency, run):
+    check_against_oracle(
+        lambda: Aggregate(SCHEMA, ["m", "s"], {name: a for name, (a, _) in AGGREGATES.items()}, latency),
+        lambda h: ref.aggregate(h, ["m", "s"], **{name: a for name, (_, a) in AGGREGATES.items()}),
+        run[0],
+        [SCHEMA],
+        run[1],
+        compare=compare,
+    )
+
+
+def elements(latency, stream, slice_size):
+    slices = [(0, stream[i : i + slice_size]) for i in range(0, len(stream), slice_size)]
+    out = run(lambda: Aggregate(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA])
+    return [e for produced in out for e in produced]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@given(stream=streams(payloads, ordered=True, adjusts=False, closed=True))
+def test_perfect_latency_turns_perfect_input_into_perfect_output(size, stream):
+    out = elements("perfect", stream, size)
+    assert perfect(data(out))
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@given(stream=streams(payloads, ordered=True, closed=True))
+def test_ordered_latency_turns_ordered_input_into_ordered_output(size, stream):
+    out = elements("ordered", stream, size)
+    assert ordered(data(out))
+
+
+@given(stream=streams(payloads, closed=True))
+def test_lower_latency_never_emits_less(stream):
+    """Theorems 8 and 9, slice by slice: what perfect has told, ordered has told, and eager has told."""
+    told = {latency: elements(latency, stream, 1) for latency in LATENCIES}
+    sizes = [len([e for e in told[latency] if hasattr(e, "payload")]) for latency in LATENCIES]
+    assert sizes == sorted(sizes)
+
+
+def test_infinities_and_nan_leave_no_trace_when_taken_back():
+    from cedr.temporal import END, Insert, retract
+
+    for bad in (math.nan, math.inf, -math.inf):
+        good, wrong = Row(m=0, v=1, x=0.1, s=None), Row(m=0, v=1, x=bad, s=None)
+        stream = [Insert(0, 9, good), Insert(0, 9, wrong), retract(0, 9, wrong), END]
+        (out,) = run(lambda: Aggregate(SCHEMA, [], {"r": agg.Sum("x"), "d": agg.Stddev("x")}), [(0, stream)], [SCHEMA])
+        assert [e.payload for e in out[:-1]] == [Row(r=0.1, d=None)]
+
+
+def test_state_is_bounded_by_what_is_live():
+    from cedr.temporal import Cti, Insert
+
+    operator = Aggregate(SCHEMA, ["m"], {"n": agg.Count(), "top": agg.Max("s")}, "ordered")
+    from cedr.columnar.chunk import chunk_of
+
+    for t in range(0, 20000, 100):
+        events = [Insert(t + i, t + i + 50, Row(m=t + i, v=i, x=None, s=str(t))) for i in range(100)]
+        operator.process(0, chunk_of([*events, Cti(t)], SCHEMA))
+    assert operator.metrics.state_rows < 1000
+    assert len(operator.groups) < 6000

@@ -1,0 +1,38 @@
+"""Semi, anti, left and full outer joins against the oracle, at every latency."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle_check import check_against_oracle, runs
+
+from cedr import reference as ref
+from cedr.operators.outer_join import OuterJoin
+from cedr.temporal import Row
+from cedr.testing import rows
+
+SCHEMA = {"k": pl.Int64, "v": pl.String}
+payloads = rows(k=st.one_of(st.none(), st.integers(0, 1)), v=st.sampled_from("ab"))
+RESIDUALS = {None: lambda p, q: True, "smaller": lambda p, q: p.v < q.v}
+EXPRESSIONS = {None: None, "smaller": pl.col("v") < pl.col("v_right")}
+
+
+def combined(p, q):
+    return Row(k=p.k if p else q.k, v=p.v if p else None, v_right=q.v if q else None)
+
+
+@pytest.mark.parametrize("latency", ["perfect", "ordered", "eager"])
+@pytest.mark.parametrize("residual", RESIDUALS)
+@pytest.mark.parametrize("how", ["left", "full", "semi", "anti"])
+@given(run=runs(payloads, ports=2, max_size=4))
+def test_outer_joins(how, residual, latency, run):
+    def on(p, q):
+        return p.k is not None and p.k == q.k and RESIDUALS[residual](p, q)
+
+    check_against_oracle(
+        lambda: OuterJoin(SCHEMA, SCHEMA, ["k"], ["k"], how, EXPRESSIONS[residual], latency=latency),
+        lambda a, b: ref.join(a, b, on, how=how, combine=combined),
+        run[0],
+        [SCHEMA] * 2,
+        run[1],
+    )
