@@ -19,9 +19,10 @@ def same_values(a, i, b, j):
 
 @njit(cache=True)
 def net_change(og, os, oe, ov, ng, ns, ne, nv):
-    """Rows `(source, start, end before, end after)`; source i >= 0 is new event i, source < 0 is old event -1 - i."""
+    """Group, values, start, end before and end after of each event that differs."""
     capacity = len(og) + len(ng)
-    source = np.empty(capacity, dtype=np.int64)
+    group = np.empty(capacity, dtype=np.int64)
+    values = np.empty((capacity, ov.shape[1]), dtype=np.int64)
     start = np.empty(capacity, dtype=np.int64)
     before = np.empty(capacity, dtype=np.int64)
     after = np.empty(capacity, dtype=np.int64)
@@ -29,30 +30,26 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv):
     size = i = j = 0
     while i < len(og) or j < len(ng):
         if j == len(ng) or (i < len(og) and (og[i] < ng[j] or (og[i] == ng[j] and os[i] < ns[j]))):
-            source[size], start[size], before[size], after[size] = -1 - i, os[i], oe[i], os[i]
+            size = put(group, values, start, before, after, size, og[i], ov, i, os[i], oe[i], os[i])
             i += 1
-            size += 1
             continue
         if i == len(og) or ng[j] < og[i] or ns[j] < os[i]:
-            source[size], start[size], before[size], after[size] = j, ns[j], ns[j], ne[j]
+            size = put(group, values, start, before, after, size, ng[j], nv, j, ns[j], ns[j], ne[j])
             j += 1
-            size += 1
             continue
-        group, at = og[i], os[i]
-        last_i, last_j = i, j
-        while last_i < len(og) and og[last_i] == group and os[last_i] == at:
+        g, at = og[i], os[i]
+        last_i, last_j = i + 1, j + 1
+        while last_i < len(og) and og[last_i] == g and os[last_i] == at:
             last_i += 1
-        while last_j < len(ng) and ng[last_j] == group and ns[last_j] == at:
+        while last_j < len(ng) and ng[last_j] == g and ns[last_j] == at:
             last_j += 1
         if last_i - i == 1 and last_j - j == 1:  # the common case
             if same_values(ov, i, nv, j):
                 if oe[i] != ne[j]:
-                    source[size], start[size], before[size], after[size] = j, at, oe[i], ne[j]
-                    size += 1
+                    size = put(group, values, start, before, after, size, g, nv, j, at, oe[i], ne[j])
             else:
-                source[size], start[size], before[size], after[size] = -1 - i, at, oe[i], at
-                source[size + 1], start[size + 1], before[size + 1], after[size + 1] = j, at, at, ne[j]
-                size += 2
+                size = put(group, values, start, before, after, size, g, ov, i, at, oe[i], at)
+                size = put(group, values, start, before, after, size, g, nv, j, at, at, ne[j])
             i, j = last_i, last_j
             continue
         matched = np.zeros(last_i - i, dtype=np.bool_)
@@ -65,16 +62,42 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv):
                         taken[y] = True
                         matched[x - i] = True
                         if not exact:
-                            source[size], start[size], before[size], after[size] = y, at, oe[x], ne[y]
-                            size += 1
+                            size = put(group, values, start, before, after, size, g, nv, y, at, oe[x], ne[y])
                         break
         for x in range(i, last_i):
             if not matched[x - i]:
-                source[size], start[size], before[size], after[size] = -1 - x, at, oe[x], at
-                size += 1
+                size = put(group, values, start, before, after, size, g, ov, x, at, oe[x], at)
         for y in range(j, last_j):
             if not taken[y]:
-                source[size], start[size], before[size], after[size] = y, at, at, ne[y]
-                size += 1
+                size = put(group, values, start, before, after, size, g, nv, y, at, at, ne[y])
         i, j = last_i, last_j
-    return source[:size], start[:size], before[:size], after[:size]
+    return group[:size], values[:size], start[:size], before[:size], after[:size]
+
+
+@njit(cache=True)
+def put(group, values, start, before, after, size, g, source, row, at, was, now):
+    group[size], start[size], before[size], after[size] = g, at, was, now
+    for m in range(values.shape[1]):
+        values[size, m] = source[row, m]
+    return size + 1
+
+
+@njit(cache=True)
+def ending_from(g, start, end, words, time):
+    """The events that do not end before a time."""
+    keep = 0
+    for i in range(len(g)):
+        if end[i] >= time:
+            keep += 1
+    out_g = np.empty(keep, dtype=np.int64)
+    out_start = np.empty(keep, dtype=np.int64)
+    out_end = np.empty(keep, dtype=np.int64)
+    out_words = np.empty((keep, words.shape[1]), dtype=np.int64)
+    size = 0
+    for i in range(len(g)):
+        if end[i] >= time:
+            out_g[size], out_start[size], out_end[size] = g[i], start[i], end[i]
+            for m in range(words.shape[1]):
+                out_words[size, m] = words[i, m]
+            size += 1
+    return out_g, out_start, out_end, out_words

@@ -26,12 +26,12 @@ def empty_endpoints(n_ints, n_floats):
     )
 
 
-def changes_of(g, vs, old, new, ints, floats):
-    """The sorted changes of end points that a chunk's rows make; `ints` and `floats` are the weights of each row."""
+def changes_of(g, vs, old, new, copies, ints, high, low):
+    """The sorted changes of end points that rows of `copies` tuples make, with their weights `ints`, `high + low`."""
     both_g = np.concatenate((g, g))
     both_t = np.concatenate((old, new))
     order = argsort_by_group_and_time(both_g, both_t)
-    return collect_changes(order, g, vs, old, new, ints, floats)
+    return collect_changes(order, g, vs, old, new, copies, ints, high, low)
 
 
 @njit(cache=True)
@@ -49,9 +49,9 @@ def add_double(high, low, x_high, x_low):
 
 
 @njit(cache=True)
-def collect_changes(order, g, vs, old, new, ints, floats):
+def collect_changes(order, g, vs, old, new, copies, ints, high, low):
     """A row raises what is live from `old` on and lowers it from `new` on; changes at one (g, t) become one."""
-    n, n_ints, n_floats = len(order), ints.shape[1], floats.shape[1]
+    n, n_ints, n_floats = len(order), ints.shape[1], high.shape[1]
     rows = len(g)
     cg = np.empty(n, dtype=np.int64)
     ct = np.empty(n, dtype=np.int64)
@@ -66,7 +66,7 @@ def collect_changes(order, g, vs, old, new, ints, floats):
         t = old[row] if start_of_change else new[row]
         sign = 1 if start_of_change else -1
         # An end point appears where the tuple starts to be or comes to end, and disappears where it was.
-        k = sign if t == vs[row] else -sign
+        k = sign * copies[row] if t == vs[row] else -sign * copies[row]
         if size < 0 or cg[size] != g[row] or ct[size] != t:
             size += 1
             cg[size], ct[size], ck[size] = g[row], t, 0
@@ -77,7 +77,7 @@ def collect_changes(order, g, vs, old, new, ints, floats):
         for j in range(n_ints):
             ci[size, j] += sign * ints[row, j]
         for j in range(n_floats):
-            ch[size, j], cl[size, j] = add_double(ch[size, j], cl[size, j], sign * floats[row, j], 0.0)
+            ch[size, j], cl[size, j] = add_double(ch[size, j], cl[size, j], sign * high[row, j], sign * low[row, j])
     size += 1
     return cg[:size], ct[:size], ck[:size], ci[:size], ch[:size], cl[:size]
 
@@ -124,37 +124,69 @@ def merge(ag, at, ak, ai, ah, al, bg, bt, bk, bi, bh, bl):
 
 
 @njit(cache=True)
-def running_sums(g, ints, high, low):
-    """What is live from each entry on, up to the next. Integer column 0 counts the live tuples."""
+def snapshots(g, t, ints, high, low, end_by, start_by, promised):
+    """The snapshots to be told, in order: entry, group, start, end, and the sums of what is live during each.
+
+    Told is what ends by `end_by` and starts by `start_by`; and what starts before a promised time, which was told and
+    stays told even if its end has moved past the watermark. Integer column 0 counts the live tuples.
+    """
     n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    entry = np.empty(n, dtype=np.int64)
+    out_g = np.empty(n, dtype=np.int64)
+    start = np.empty(n, dtype=np.int64)
+    end = np.empty(n, dtype=np.int64)
     sum_ints = np.empty((n, n_ints), dtype=np.int64)
     sum_high = np.empty((n, n_floats))
     sum_low = np.empty((n, n_floats))
     at_int = np.zeros(n_ints, dtype=np.int64)
     at_high = np.zeros(n_floats)
     at_low = np.zeros(n_floats)
-    for i in range(n):
-        if i == 0 or g[i] != g[i - 1]:
+    size = 0
+    for i in range(n - 1):
+        for m in range(n_ints):
+            at_int[m] += ints[i, m]
+        if at_int[0] == 0:
+            at_high[:] = 0.0
+            at_low[:] = 0.0
+        else:
+            for m in range(n_floats):
+                at_high[m], at_low[m] = add_double(at_high[m], at_low[m], high[i, m], low[i, m])
+        if g[i + 1] != g[i]:
             at_int[:] = 0
             at_high[:] = 0.0
             at_low[:] = 0.0
-        for m in range(n_ints):
-            at_int[m] += ints[i, m]
-            sum_ints[i, m] = at_int[m]
-        for m in range(n_floats):
-            if at_int[0] == 0:
-                at_high[m], at_low[m] = 0.0, 0.0
-            else:
-                at_high[m], at_low[m] = add_double(at_high[m], at_low[m], high[i, m], low[i, m])
-            sum_high[i, m], sum_low[i, m] = at_high[m], at_low[m]
-    return sum_ints, sum_high, sum_low
+            continue
+        if at_int[0] > 0 and ((t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised):
+            entry[size], out_g[size], start[size], end[size] = i, g[i], t[i], t[i + 1]
+            for m in range(n_ints):
+                sum_ints[size, m] = at_int[m]
+            for m in range(n_floats):
+                sum_high[size, m], sum_low[size, m] = at_high[m], at_low[m]
+            size += 1
+    return (
+        entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], sum_high[:size], sum_low[:size]
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def live_copies(g, ints):
+    """How many tuples of each integer column are live from each entry on, up to the next."""
+    copies = np.empty(ints.shape, dtype=np.int64)
+    at = np.zeros(ints.shape[1], dtype=np.int64)
+    for i in range(len(g)):
+        if i == 0 or g[i] != g[i - 1]:
+            at[:] = 0
+        for m in range(len(at)):
+            at[m] += ints[i, m]
+            copies[i, m] = at[m]
+    return copies
 
 
 @njit(cache=True)
 def fold(g, t, k, ints, high, low, before):
     """Forget what lies before a time: of each group, the last entry before it takes over the sums of those before.
 
-    A group in which nothing is live then loses that entry, too.
+    A group in which nothing is live then loses that entry, too. Works in place and returns views.
     """
     n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
     out = 0
@@ -181,31 +213,18 @@ def fold(g, t, k, ints, high, low, before):
                 high[out, m], low[out, m] = high[i, m], low[i, m]
             out += 1
             i += 1
-    return g[:out].copy(), t[:out].copy(), k[:out].copy(), ints[:out].copy(), high[:out].copy(), low[:out].copy()
+    return g[:out], t[:out], k[:out], ints[:out], high[:out], low[:out]
 
 
 @njit(cache=True)
-def earliest_open(g, t, live, watermark, promised):
+def earliest_open(g, t, ints, watermark, promised):
     """The smallest start from `promised` on of a snapshot that has begun by the watermark and not ended, or INF."""
     earliest = INF
+    live = 0
     for i in range(len(g) - 1):
-        if live[i] > 0 and g[i + 1] == g[i] and promised <= t[i] <= watermark < t[i + 1]:
+        live += ints[i, 0]
+        if g[i + 1] != g[i]:
+            live = 0
+        elif promised <= t[i] <= watermark < t[i + 1] and live > 0:
             earliest = min(earliest, t[i])
     return earliest
-
-
-@njit(cache=True)
-def snapshots(g, t, live, end_by, start_by, promised):
-    """The entries that begin a snapshot to be told: one that ends by `end_by` and starts by `start_by`.
-
-    What starts before a promised time was told and stays told, even if its end has moved past the watermark.
-    """
-    n = len(g)
-    entries = np.empty(n, dtype=np.int64)
-    size = 0
-    for i in range(n - 1):
-        may_tell = (t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised
-        if may_tell and g[i + 1] == g[i] and live[i] > 0:
-            entries[size] = i
-            size += 1
-    return entries[:size]

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.kernels.cells import cells
 from cedr.operators import aggregates as agg
 from cedr.operators.base import Latency, State
-from cedr.operators.live import LiveColumn, LiveRows
-from cedr.operators.snapshot import SnapshotOperator
-from cedr.operators.values import Words, codec_for
+from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
+from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
+from cedr.operators.values import IndexCodec, Words, codec_for, fits_one_word, sortable
 from cedr.operators.weights import Weights
 from cedr.temporal.errors import QueryError
 
@@ -39,38 +40,63 @@ class Aggregate(SnapshotOperator):
         self.aggregates = dict(aggregates)
         self.weights = Weights(schema, [a for a in aggregates.values() if isinstance(a, SUMS)])
         self.codecs = {name: codec_for(dtype) for name, dtype in self.results.items()}
-        columns = {
-            a.column: schema[a.column] for a in aggregates.values() if not isinstance(a, (*SUMS, agg.UserDefined))
-        }
-        self.live = {name: LiveColumn(name, dtype) for name, dtype in columns.items()}
+        self.extremes: dict[str, LiveExtreme] = {}
+        self.live: dict[str, LiveColumn] = {}
+        for name, a in aggregates.items():
+            if insert_only and isinstance(a, agg.Min | agg.Max) and fits_one_word(self.results[name]):
+                self.extremes[name] = LiveExtreme(a, self.results[name])
+            elif not isinstance(a, (*SUMS, agg.UserDefined)):
+                self.live.setdefault(a.column, LiveColumn(a.column, self.results[name]))
         defined = [a for a in aggregates.values() if isinstance(a, agg.UserDefined)]
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
+        self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
         super().__init__(by_schema, latency, self.weights.n_ints, self.weights.n_floats, width)
 
-    def take(self, port: int, chunk: Chunk, g: Times) -> tuple[Times, Times, Times, Times, Times, np.ndarray]:
+    def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
-        for column in self.live.values():
-            column.take(chunk.rows, g, vs, old, new)
-        if self.live_rows:
-            self.live_rows.take(chunk.rows, g, vs, old, new)
-        return g, vs, old, new, *self.weights.of(chunk.rows)
+        for store in self._stores():
+            store.take(chunk.rows, g, vs, old, new)
+        ints, high = self.weights.of(chunk.rows)
+        rows = (g, vs, old, new, ints, high, np.zeros_like(high))
+        if self.extremes or (self.skip_cells == 0 and bool((old == vs).all())):
+            return self._as_cells(chunk, rows)
+        self.skip_cells = max(self.skip_cells - 1, 0)
+        return rows
 
-    def answer(self, starts: Times) -> tuple[Times, Words]:
+    def _as_cells(self, chunk: Chunk, rows: Rows) -> Rows:
+        """Take rows with the same group and lifetime together; stop trying for a while when there are hardly any."""
+        g, vs, _, new, ints, high, low = rows
+        columns = [chunk.rows[e.name] for e in self.extremes.values()]
+        best = np.column_stack([sortable(c) for c in columns]) if columns else np.empty((len(g), 0), dtype=np.int64)
+        known = np.column_stack([c.is_not_null().to_numpy() for c in columns]) if columns else best.astype(np.bool_)
+        largest = np.array([e.largest for e in self.extremes.values()], dtype=np.bool_)
+        cg, cvs, cnew, ci, ch, cl, cb, ck = cells(g, vs, new, ints, high, low, best, known, largest)
+        for i, extreme in enumerate(self.extremes.values()):
+            there = ck[:, i]
+            extreme.take_words(cg[there], cvs[there], cnew[there], cb[there, i])
+        if len(cg) > 0.7 * len(g):
+            self.skip_cells = 16
+        return cg, cvs, cvs, cnew, ci, ch, cl
+
+    def _stores(self) -> list[LiveTuples]:
+        return [*self.live.values(), *([self.live_rows] if self.live_rows else [])]
+
+    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         g, t = self.endpoints[:2]
         parts = []
         for name, aggregate in self.aggregates.items():
             if isinstance(aggregate, SUMS):
-                parts.append(self.weights.words(aggregate, self.sums, starts))
-            elif isinstance(aggregate, agg.UserDefined):
+                parts.append(self.weights.words(aggregate, sums))
+                continue
+            if isinstance(aggregate, agg.UserDefined):
                 assert self.live_rows
-                values = self.live_rows.evaluate(aggregate, g, t, starts)
-                parts.append(self.codecs[name].encode(values))
+                values = self.live_rows.evaluate(aggregate, g, t, entries)
             else:
-                values = self.live[aggregate.column].evaluate(aggregate, g, t, starts)
-                parts.append(self.codecs[name].encode(values))
-        words = np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
-        return np.arange(len(starts)), words
+                store = self.extremes.get(name) or self.live[aggregate.column]
+                values = store.evaluate(aggregate, g, t, entries)
+            parts.append(self.codecs[name].encode(values))
+        return None, np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
 
     def payload(self, g: Times, words: Words) -> pl.DataFrame:
         columns = []
@@ -83,28 +109,22 @@ class Aggregate(SnapshotOperator):
         return self.groups.take(g).hstack(columns)
 
     def forget(self, before: int) -> None:
-        for column in self.live.values():
-            column.forget(before)
-        if self.live_rows:
-            self.live_rows.forget(before)
+        for store in (*self._stores(), *self.extremes.values()):
+            store.forget(before)
 
     def renumber(self, numbers: Times) -> None:
-        for column in self.live.values():
-            column.renumber(numbers)
-        if self.live_rows:
-            self.live_rows.renumber(numbers)
+        for store in (*self._stores(), *self.extremes.values()):
+            store.renumber(numbers)
 
     def save(self) -> State:
-        live = {name: column.save() for name, column in self.live.items()}
-        indexes = {name: codec.index.snapshot() for name, codec in self.codecs.items() if hasattr(codec, "index")}
-        rows = self.live_rows.save() if self.live_rows else None
-        return {**super().save(), "live": live, "live_rows": rows, "indexes": indexes}
+        stores = [store.save() for store in (*self._stores(), *self.extremes.values())]
+        indexes = {name: codec.index.snapshot() for name, codec in self.codecs.items() if isinstance(codec, IndexCodec)}
+        return {**super().save(), "stores": stores, "indexes": indexes}
 
     def load(self, state: State) -> None:
         super().load(state)
-        for name, saved in state["live"].items():
-            self.live[name].load(saved)
-        if self.live_rows:
-            self.live_rows.load(state["live_rows"])
-        for name, rows in state["indexes"].items():
-            self.codecs[name].index.restore(rows)  # type: ignore[attr-defined]
+        for store, saved in zip((*self._stores(), *self.extremes.values()), state["stores"], strict=True):
+            store.load(saved)
+        for name, codec in self.codecs.items():
+            if isinstance(codec, IndexCodec):
+                codec.index.restore(state["indexes"][name])

@@ -48,9 +48,8 @@ class LevelOperator(Operator):
         if len(chunk):
             self._merge(port, chunk)
         self.teller.see(chunk, self.cti)
-        g, t, _, counts, *floats = self.endpoints
-        copies, *_ = ep.running_sums(g, counts, *floats)
-        height = self.height(copies)
+        g, t, _, counts, *_ = self.endpoints
+        height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
         settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
         tell = self.teller.may_tell(start, end, self.cti_out)
@@ -68,7 +67,8 @@ class LevelOperator(Operator):
         weights[:, port] = 1
         ids = self.payloads.ids(chunk.rows)
         no_floats = np.empty((len(chunk), 0))
-        changes = ep.changes_of(ids, chunk.vs, chunk.old, chunk.new, weights, no_floats)
+        once = np.ones(len(chunk), dtype=np.int64)
+        changes = ep.changes_of(ids, chunk.vs, chunk.old, chunk.new, once, weights, no_floats, no_floats)
         self.endpoints = ep.merge(*self.endpoints, *changes)
 
     def _forget(self, settled: int) -> None:

@@ -11,6 +11,7 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.operators import aggregates as agg
 from cedr.operators.base import State
+from cedr.operators.values import fits_one_word, from_sortable, sortable
 
 
 class LiveTuples:
@@ -44,50 +45,78 @@ class LiveTuples:
 
 
 class LiveColumn(LiveTuples):
-    """The known values of one column."""
+    """The known values of one column. Values of one word stand for themselves, others have a number."""
 
     def __init__(self, name: str, dtype: pl.DataType) -> None:
         super().__init__({name: dtype})
-        self.name = name
+        self.name, self.dtype = name, dtype
+        self.one_word = fits_one_word(dtype)
 
     def take(self, rows: pl.DataFrame, g: Times, vs: Times, old: Times, new: Times) -> None:
-        if rows[self.name].null_count():
-            known = rows[self.name].is_not_null().to_numpy()
-            rows, g, vs, old, new = rows.filter(pl.Series(known)), g[known], vs[known], old[known], new[known]
-        super().take(rows, g, vs, old, new)
+        values = rows[self.name]
+        if values.null_count():
+            known = values.is_not_null().to_numpy()
+            values, g, vs, old, new = values.filter(pl.Series(known)), g[known], vs[known], old[known], new[known]
+        words = sortable(values) if self.one_word else self.index.ids(values.to_frame())
+        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, words))
 
-    def evaluate(self, aggregate: agg.Aggregate, g: Times, t: Times, starts: Times) -> pl.Series:
+    def evaluate(self, aggregate: agg.Aggregate, g: Times, t: Times, entries: Times) -> pl.Series:
         """The aggregate of the values live at each of these end points."""
-        tg, vs, ve, number, copies = self.tuples
-        rank = self.index.rows[self.name].rank("dense").cast(pl.Int64).to_numpy()[number]
+        tg, vs, ve, word, copies = self.tuples
+        if not len(word):
+            return pl.Series([None] * len(entries), dtype=self.dtype)
+        rank = word if self.one_word else self._ranks()[word]
         if isinstance(aggregate, agg.Quantile):
-            chosen = tu.kth(*tu.members(g, t, starts, tg, vs, ve, copies), rank, aggregate.q)
+            chosen = tu.kth(*tu.members(g, t, entries, tg, vs, ve, copies), rank, aggregate.q)
         else:
-            chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[starts]
-        found = np.where(chosen >= 0, number[chosen] if len(number) else -1, -1)
-        values = self.index.rows[self.name].gather(np.maximum(found, 0)) if len(self.index) else None
-        if values is None:
-            return pl.Series([None] * len(starts), dtype=self.index.schema[self.name])
-        return values.set(pl.Series(found < 0), None) if (found < 0).any() else values
+            chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[entries]
+        words = word[np.maximum(chosen, 0)]
+        values = from_sortable(words, self.dtype) if self.one_word else self.index.rows[self.name].gather(words)
+        return values.set(pl.Series(chosen < 0), None) if (chosen < 0).any() else values
+
+    def _ranks(self) -> Times:
+        return self.index.rows[self.name].rank("dense").cast(pl.Int64).to_numpy()
 
     def _priority(self, aggregate: agg.Aggregate, rank: Times) -> Times:
         match aggregate:
             case agg.Max():
                 return rank
             case agg.Min():
-                return -rank
+                return ~rank
         _, vs, ve, *_ = self.tuples
         place = np.empty(len(rank), dtype=np.int64)
         place[np.lexsort((rank, ve, vs))] = np.arange(len(rank))
         return place if isinstance(aggregate, agg.Last) else -place
 
+    def forget(self, before: int) -> None:
+        if not self.one_word:
+            super().forget(before)
+        elif not (keep := self.tuples[2] >= before).all():
+            self.tuples = tuple(a[keep] for a in self.tuples)
+
+
+class LiveExtreme(LiveColumn):
+    """Where nothing is taken back, only the best value of each lifetime can ever matter."""
+
+    def __init__(self, aggregate: agg.Min | agg.Max, dtype: pl.DataType) -> None:
+        super().__init__(aggregate.column, dtype)
+        self.largest = isinstance(aggregate, agg.Max)
+
+    def take_words(self, g: Times, vs: Times, new: Times, words: Times) -> None:
+        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, vs, new, words))
+        tg, tvs, tve, *_ = self.tuples
+        if len(tg) > 1:
+            same = (tg[1:] == tg[:-1]) & (tvs[1:] == tvs[:-1]) & (tve[1:] == tve[:-1])
+            best = np.append(~same, True) if self.largest else np.append(True, ~same)
+            self.tuples = tuple(a[best] for a in self.tuples)
+
 
 class LiveRows(LiveTuples):
     """Whole rows, for functions of the user."""
 
-    def evaluate(self, aggregate: agg.UserDefined, g: Times, t: Times, starts: Times) -> pl.Series:
+    def evaluate(self, aggregate: agg.UserDefined, g: Times, t: Times, entries: Times) -> pl.Series:
         tg, vs, ve, number, copies = self.tuples
-        offsets, found = tu.members(g, t, starts, tg, vs, ve, copies)
+        offsets, found = tu.members(g, t, entries, tg, vs, ve, copies)
         rows = self.index.rows.select(aggregate.names)
         values = [aggregate.function(rows[number[found[first:last]]]) for first, last in pairwise(offsets)]
         return pl.Series(values, dtype=aggregate.result)

@@ -20,6 +20,10 @@ from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
 
+Rows = tuple[Times, Times, Times, Times, Times, np.ndarray, np.ndarray]
+"""Group, start, end before and after, integer weights (the first: how many tuples), float weights in two parts."""
+Sums = tuple[np.ndarray, ...]
+
 
 class SnapshotOperator(Operator):
     """Subclasses say the weights of a row, the values of a snapshot, and how values become payload columns."""
@@ -35,12 +39,15 @@ class SnapshotOperator(Operator):
     # --- what a subclass says ------------------------------------------------------------------------------------
 
     @abstractmethod
-    def take(self, port: int, chunk: Chunk, g: Times) -> tuple[Times, Times, Times, Times, Times, np.ndarray]:
-        """Work the rows into the subclass's own state; returns g, vs, old, new and their integer and float weights."""
+    def take(self, chunk: Chunk, g: Times) -> Rows:
+        """Work the rows into the subclass's own state; returns them with their weights."""
 
     @abstractmethod
-    def answer(self, starts: Times) -> tuple[Times, Words]:
-        """The results of the snapshots that start at these end points: which start each belongs to, and its words."""
+    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
+        """The results of the snapshots that start at these end points, from the sums of what is live.
+
+        For each result which snapshot it belongs to (None: one each, in order), and its words.
+        """
 
     @abstractmethod
     def payload(self, g: Times, words: Words) -> pl.DataFrame:
@@ -58,17 +65,18 @@ class SnapshotOperator(Operator):
         self.order.watch(chunk)
         if len(chunk):
             g = self.groups.ids(chunk.rows)
-            self.endpoints = ep.merge(*self.endpoints, *ep.changes_of(*self.take(port, chunk, g)))
+            g, vs, old, new, ints, *floats = self.take(chunk, g)
+            changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints, *floats)
+            self.endpoints = ep.merge(*self.endpoints, *changes)
         self.teller.see(chunk, self.cti)
-        self.sums = ep.running_sums(self.endpoints[0], *self.endpoints[3:])
-        g, t = self.endpoints[:2]
-        live = self.sums[0][:, 0]
-        still_open = ep.earliest_open(g, t, live, self.teller.watermark, self.cti_out)
+        g, t, _, *weights = self.endpoints
+        still_open = ep.earliest_open(g, t, weights[0], self.teller.watermark, self.cti_out)
         settled = self.teller.settle(still_open, self.cti)
-        starts = ep.snapshots(g, t, live, *self.teller.limits(), self.cti_out)
-        which, words = self.answer(starts)
-        entries = starts[which]
-        changed_g, changed_words, at, before, after = self.told.tell(g[entries], t[entries], t[entries + 1], words)
+        entries, g, start, end, *sums = ep.snapshots(g, t, *weights, *self.teller.limits(), self.cti_out)
+        which, words = self.answer(entries, tuple(sums))
+        if which is not None:
+            g, start, end = g[which], start[which], end[which]
+        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), settled)
         self._forget(settled)
         return out

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
-from cedr.kernels.difference import net_change
+from cedr.kernels.difference import ending_from, net_change
 from cedr.operators.base import State
 from cedr.operators.values import Words
 from cedr.temporal.time import MIN
@@ -27,23 +27,13 @@ class Synopsis:
 
     def tell(self, g: Times, start: Times, end: Times, words: Words) -> tuple[Times, Words, Times, Times, Times]:
         """Replace the answer; returns group, words, start, end before and end after of each change."""
-        source, at, before, after = net_change(self.g, self.start, self.end, self.words, g, start, end, words)
-        is_old = source < 0
-        if is_old.any():
-            place = np.where(is_old, -1 - source, source + len(self.g))
-            changed_g = np.concatenate((self.g, g))[place]
-            changed_words = np.concatenate((self.words, words))[place]
-        else:
-            changed_g, changed_words = g[source], words[source]
+        change = net_change(self.g, self.start, self.end, self.words, g, start, end, words)
         self.g, self.start, self.end, self.words = g, start, end, words
-        return changed_g, changed_words, at, before, after
+        return change
 
     def forget(self, before: int) -> None:
         """Drop what can no longer change: events that end before a settled time."""
-        keep = self.end >= before
-        if not keep.all():
-            self.g, self.start, self.end = self.g[keep], self.start[keep], self.end[keep]
-            self.words = self.words[keep]
+        self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, before)
 
     def save(self) -> State:
         return {"told": (self.g, self.start, self.end, self.words)}

@@ -9,7 +9,7 @@ from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels import tuples as tu
 from cedr.operators.base import Latency, State
 from cedr.operators.live import LiveTuples
-from cedr.operators.snapshot import SnapshotOperator
+from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import Words
 from cedr.temporal.errors import QueryError
 
@@ -35,15 +35,16 @@ class TopK(SnapshotOperator):
         self.descending = [*descending, *(False for _ in ties)]
         self.schema = {**schema, **({rank: pl.Int64()} if rank else {})}
 
-    def take(self, port: int, chunk: Chunk, g: Times) -> tuple[Times, Times, Times, Times, Times, np.ndarray]:
+    def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
         self.live.take(chunk.rows, g, vs, old, new)
-        return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64), np.empty((len(g), 0))
+        no_floats = np.empty((len(g), 0))
+        return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64), no_floats, no_floats
 
-    def answer(self, starts: Times) -> tuple[Times, Words]:
+    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         g, t = self.endpoints[:2]
         tg, vs, ve, number, copies = self.live.tuples
-        lists = tu.members(g, t, starts, tg, vs, ve, copies)
+        lists = tu.members(g, t, entries, tg, vs, ve, copies)
         which, chosen, place = tu.best_k(*lists, self._ranks()[number], self.k)
         words = number[chosen][:, None]
         return which, np.column_stack((words, place)) if self.rank else words

@@ -70,6 +70,29 @@ class IndexCodec(Codec):
         return self.index.take(words[:, 0])["value"]
 
 
-def codec_for(dtype: pl.DataType) -> Codec:
+def fits_one_word(dtype: pl.DataType) -> bool:
     one_word = dtype.is_integer() or dtype.is_float() or dtype == pl.Boolean or dtype.is_temporal()
-    return WordCodec(dtype) if one_word and dtype not in (pl.UInt64, pl.Int128) else IndexCodec(dtype)
+    return bool(one_word and dtype not in (pl.UInt64, pl.Int128, pl.UInt128))
+
+
+def sortable(values: pl.Series) -> Words:
+    """Words in the order of the values; NaN comes last. Missing values give any word."""
+    if not values.dtype.is_float():
+        return values.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
+    numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
+    return flipped(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
+
+
+def from_sortable(words: Words, dtype: pl.DataType) -> pl.Series:
+    if not dtype.is_float():
+        return pl.Series(words).cast(dtype)
+    return pl.Series(flipped(words).view(np.float64)).cast(dtype)
+
+
+def flipped(bits: Words) -> Words:
+    """Negative doubles have their bits in reverse order; its own inverse."""
+    return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
+
+
+def codec_for(dtype: pl.DataType) -> Codec:
+    return WordCodec(dtype) if fits_one_word(dtype) else IndexCodec(dtype)

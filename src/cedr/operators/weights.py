@@ -16,6 +16,9 @@ from cedr.operators.values import Words
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
+Sums = tuple[np.ndarray, ...]
+"""Of each snapshot: the sums of the integer weights, and of the float weights in two parts."""
+
 FIELD = 21
 """Bits for each of the numbers of NaN, +∞ and -∞ among the live values, packed into one integer."""
 
@@ -75,39 +78,38 @@ class Weights:
             return special(values)
         return values.cast(pl.Int64).fill_null(0).to_numpy()
 
-    def words(self, a: agg.Aggregate, sums: tuple[Ints, Floats, Floats], at: Ints) -> Words:
-        """The aggregate's value at these end points, as words."""
+    def words(self, a: agg.Aggregate, sums: Sums) -> Words:
+        """The aggregate's value for each snapshot, as words."""
         ints, high, low = sums
 
         def whole(kind: str) -> Ints:
-            return ints[at, self.ints.index((kind, a.column))]
-
-        def number(kind: str) -> Floats:
-            i = self.floats.index((kind, a.column))
-            return high[at, i] + low[at, i]
+            return ints[:, self.ints.index((kind, a.column))]
 
         if isinstance(a, agg.Count):
-            return as_words(whole("known") if a.column else ints[at, 0], None)
+            return as_words(whole("known") if a.column else ints[:, 0], None)
         known = whole("known")
         if isinstance(a, agg.Stddev):
-            return self._stddev(a, sums, at, known)
-        is_float = self.is_float[a.column]
-        total: Any = with_special(number("number"), whole("special")) if is_float else whole("sum")
+            return self._stddev(a, sums, known)
+        if self.is_float[a.column]:
+            i = self.floats.index(("number", a.column))
+            total: Any = with_special(high[:, i] + low[:, i], whole("special"))
+        else:
+            total = whole("sum")
         return as_words(total if isinstance(a, agg.Sum) else total / np.maximum(known, 1), known == 0)
 
-    def _stddev(self, a: agg.Aggregate, sums: tuple[Ints, Floats, Floats], at: Ints, known: Ints) -> Words:
-        _, high, low = sums
+    def _stddev(self, a: agg.Aggregate, sums: Sums, known: Ints) -> Words:
+        ints, high, low = sums
 
         def exact(kind: str) -> np.ndarray[Any, np.dtype[np.longdouble]]:
             i = self.floats.index((kind, a.column))
-            return high[at, i].astype(np.longdouble) + low[at, i]
+            return high[:, i].astype(np.longdouble) + low[:, i]
 
         total = exact("number")
         squares = exact("square") + exact("error")
         variance = (squares - total * total / np.maximum(known, 1)) / np.maximum(known - 1, 1)
         deviation = np.sqrt(np.maximum(variance, 0)).astype(np.float64)
         if self.is_float[a.column]:
-            deviation = np.where(sums[0][at, self.ints.index(("special", a.column))] != 0, np.nan, deviation)
+            deviation = np.where(ints[:, self.ints.index(("special", a.column))] != 0, np.nan, deviation)
         return as_words(deviation, known < 2)
 
 
@@ -116,7 +118,8 @@ def as_words(values: Any, missing: Any) -> Words:
     words = np.zeros((len(values), 2), dtype=np.int64)
     if values.dtype == np.float64:
         values = values + 0.0
-        words[:, 0] = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        nan = np.isnan(values)
+        words[:, 0] = (np.where(nan, np.nan, values) if nan.any() else values).view(np.int64)
     else:
         words[:, 0] = values
     if missing is not None and missing.any():
