@@ -1,4 +1,9 @@
-"""cedr: consistent streaming through time."""
+"""cedr: consistent streaming through time.
+
+The temporal model is imported at once; what needs polars and compiled code (`source`, the aggregates) when it is used.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from cedr.temporal import (
     END,
@@ -20,7 +25,39 @@ from cedr.temporal import (
     retract,
 )
 
+if TYPE_CHECKING:
+    from cedr.api import (
+        aggregate,
+        avg,
+        count,
+        first,
+        last,
+        max,
+        median,
+        min,
+        quantile,
+        source,
+        stddev,
+        sum,
+    )
+    from cedr.stream import Stream
+
 __version__ = "0.1.0"
+
+API = ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum")
+
+
+def __getattr__(name: str) -> Any:
+    if name in API:
+        from cedr import api
+
+        return getattr(api, name)
+    if name == "Stream":
+        from cedr.stream import Stream
+
+        return Stream
+    raise AttributeError(f"module 'cedr' has no attribute {name!r}")
+
 
 __all__ = [
     "END",
@@ -38,6 +75,19 @@ __all__ = [
     "Insert",
     "Interval",
     "Row",
+    "Stream",
+    "aggregate",
+    "avg",
     "canonical",
+    "count",
+    "first",
+    "last",
+    "max",
+    "median",
+    "min",
+    "quantile",
     "retract",
+    "source",
+    "stddev",
+    "sum",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cedr.kernels.hash_table import grow, lookup, new_table
+from cedr.kernels.hash_table import fill, grow, lookup, new_table
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -37,9 +37,13 @@ class RowIndex:
     @property
     def rows(self) -> pl.DataFrame:
         """All rows by number."""
-        if len(self._pieces) > 1:
-            self._pieces = [pl.concat(self._pieces, rechunk=True)]
-        return self._pieces[0]
+        return pl.concat(self._pieces, rechunk=False) if len(self._pieces) > 1 else self._pieces[0]
+
+    def _append(self, piece: pl.DataFrame) -> None:
+        """Pieces grow to the left, so that there are few of them and a row is copied only a few times."""
+        self._pieces.append(piece)
+        while len(self._pieces) > 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
+            self._pieces[-2:] = [pl.concat(self._pieces[-2:], rechunk=True)]
 
     def ids(self, rows: pl.DataFrame, *, add: bool = True) -> Ids:
         """The number of each row; new rows get the next ones, or -1 when `add` is off."""
@@ -53,7 +57,7 @@ class RowIndex:
             self._table = grow(self._table, (self._size + rows.height) * 4)
         ids, fresh, self._size = lookup(*self._table, hashes, self._size, add)
         if len(fresh):
-            self._pieces.append(rows[fresh].select(list(self.schema)))
+            self._append(rows[fresh].select(list(self.schema)))
         return ids if exact else self._settle_collisions(rows, hashes, ids, add)
 
     def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
@@ -89,7 +93,7 @@ class RowIndex:
         if not add:
             return -1
         self._collided.setdefault(hash_, []).append(self._size)
-        self._pieces.append(row)
+        self._append(row)
         self._size += 1
         return self._size - 1
 
@@ -107,13 +111,19 @@ class RowIndex:
             return None
         rows = self.rows.filter(pl.Series(keep))
         renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
-        self.__init__(self.schema)  # type: ignore[misc]
-        self.ids(rows)
+        self.restore(rows)
         return renumbered
 
     def snapshot(self) -> pl.DataFrame:
         return self.rows
 
     def restore(self, rows: pl.DataFrame) -> None:
+        """Take up a snapshot: every row gets the number of its place."""
         self.__init__(self.schema)  # type: ignore[misc]
-        self.ids(rows)
+        self._size = rows.height if self.schema else 1
+        if rows.height and self.schema:
+            self._pieces = [rows]
+            hashes, _ = self.hashes(rows)
+            self._table = new_table(rows.height * 4)
+            for i in fill(*self._table, hashes):
+                self._collided.setdefault(int(hashes[i]), []).append(int(i))

@@ -63,3 +63,22 @@ def lookup(hashes, ids, wanted, size, add):
             added += 1
         result[i] = ids[slot]
     return result, fresh[:added], size + added
+
+
+@njit(cache=True)
+def fill(hashes, ids, wanted):
+    """Give each hash the number of its place; returns the places whose hash was taken already."""
+    mask = np.uint64(len(hashes) - 1)
+    collided = np.empty(len(wanted), dtype=np.int64)
+    size = 0
+    for i in range(len(wanted)):
+        slot = _slot(wanted[i], mask)
+        while ids[slot] >= 0 and hashes[slot] != wanted[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if ids[slot] >= 0:
+            collided[size] = i
+            size += 1
+            continue
+        hashes[slot] = wanted[i]
+        ids[slot] = i
+    return collided[:size]

@@ -1,0 +1,147 @@
+"""Where a query starts: sources, and the aggregates that `agg` takes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import polars as pl
+
+from cedr.operators import aggregates
+from cedr.plan.duration import Duration, duration, is_duration
+from cedr.plan.schema import as_schema, check_columns
+from cedr.plan.source import Source
+from cedr.stream import Stream
+from cedr.temporal.errors import QueryError
+
+
+def source(
+    name: str,
+    schema: Mapping[str, Any],
+    *,
+    vs: str | None = None,
+    ve: str | None = None,
+    duration: Duration | None = None,
+    ve_new: str | None = None,
+    cti: str | None = None,
+    types: str | None = None,
+    kind: str | None = None,
+    delay: Duration | None = None,
+    ordered: bool = False,
+    insert_only: bool | None = None,
+    external_ctis: bool = False,
+    late: Literal["collect", "raise"] = "collect",
+) -> Stream:
+    """A named stream of events with the payload columns of `schema`.
+
+    The other arguments say which columns of a table hold its times, and what may be relied on:
+
+    vs                 the start of the lifetime
+    ve or duration     its end, or its length (`"60s"`, or a column of lengths); by default an event is one instant
+    ve_new             the corrected end, in rows that correct an earlier one
+    cti                progress: no later row is about a time before this
+    delay              progress when there is no such column: no row comes later than this after a higher start
+    types, kind        the column that names an event's type, or the type of all of them; for patterns
+    ordered            rows come in the order of time
+    insert_only        no row corrects an earlier one; the default for tables without `ve_new`
+    external_ctis      the stream carries external CTIs
+    late               what breaks a promise is collected (`result.late()`) or raises
+
+    Elements (`cedr.Insert` and so on) need none of the time columns.
+    """
+    columns = as_schema(schema, f"source({name!r})")
+    if ve is not None and duration is not None:
+        raise QueryError(f"source({name!r}): give ve={ve!r} or duration={duration!r}, not both")
+    for argument, column in {"ve": ve, "ve_new": ve_new, "cti": cti, "duration": duration}.items():
+        if column is not None and vs is None:
+            raise QueryError(f"source({name!r}): {argument}={column!r} needs vs, the column of the start times")
+    if types is not None:
+        check_columns([types], columns, f"source({name!r}, types={types!r})")
+        if kind is not None:
+            raise QueryError(f"source({name!r}): give types={types!r} or kind={kind!r}, not both")
+    if insert_only and ve_new is not None:
+        raise QueryError(f"source({name!r}): insert_only=True contradicts ve_new={ve_new!r}, the column of corrections")
+    only_inserts = (vs is not None and ve_new is None) if insert_only is None else insert_only
+    return Stream(
+        Source(
+            name,
+            tuple(columns.items()),
+            vs,
+            ve,
+            ve_new,
+            cti,
+            lifetime_length(name, duration),
+            types,
+            kind,
+            only_inserts,
+            ordered,
+            None if delay is None else as_delay(name, delay),
+            external=external_ctis,
+            late=late,
+        )
+    )
+
+
+def lifetime_length(name: str, length: Duration | None) -> int | str:
+    """One instant by default; a text that is no length of time names a column."""
+    if length is None:
+        return 1
+    if isinstance(length, str) and not is_duration(length) and length.lower() not in ("inf", "∞", "forever"):
+        return length
+    return duration(length, f"source({name!r}): duration")
+
+
+def as_delay(name: str, delay: Duration) -> int:
+    return duration(delay, f"source({name!r}): delay", least=0)
+
+
+# --- aggregates ----------------------------------------------------------------------------------------------------
+
+
+def count(column: str | None = None) -> aggregates.Aggregate:
+    """All rows, or those that have a value."""
+    return aggregates.Count(column)
+
+
+def sum(column: str) -> aggregates.Aggregate:
+    return aggregates.Sum(column)
+
+
+def avg(column: str) -> aggregates.Aggregate:
+    return aggregates.Avg(column)
+
+
+def min(column: str) -> aggregates.Aggregate:
+    return aggregates.Min(column)
+
+
+def max(column: str) -> aggregates.Aggregate:
+    return aggregates.Max(column)
+
+
+def stddev(column: str) -> aggregates.Aggregate:
+    """Of a sample: divided by n - 1, missing for fewer than two values."""
+    return aggregates.Stddev(column)
+
+
+def first(column: str) -> aggregates.Aggregate:
+    """The value of the row that starts first."""
+    return aggregates.First(column)
+
+
+def last(column: str) -> aggregates.Aggregate:
+    """The value of the row that starts last."""
+    return aggregates.Last(column)
+
+
+def quantile(column: str, q: float) -> aggregates.Aggregate:
+    """The smallest value that at least the share q of the values does not exceed."""
+    return aggregates.Quantile(column, q)
+
+
+def median(column: str) -> aggregates.Aggregate:
+    return aggregates.Quantile(column, 0.5)
+
+
+def aggregate(*columns: str, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64) -> aggregates.Aggregate:
+    """`function` of the rows that live together, as a frame of these columns."""
+    (kind,) = as_schema({"result": dtype}, f"aggregate(dtype={dtype!r})").values()
+    return aggregates.UserDefined("", columns, function, kind)

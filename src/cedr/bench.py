@@ -1,0 +1,115 @@
+"""The benchmark frame: contestants taking turns, medians with their spread, bars to clear.
+
+A benchmark is a file `benchmarks/NAME.py` with a function `run(report)`. It measures with `alternate`, which runs all
+contestants in turn, several rounds, after one round that does not count, so that ratios are taken inside one run; and
+hands its figures to the report. `./cedr bench NAME` prints the table and exits with 0 only if every bar holds.
+"""
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One result. `bar` is the value to reach; with `at_most` it must not be exceeded."""
+
+    name: str
+    value: float
+    unit: str
+    bar: float | None = None
+    at_most: bool = False
+    spread: float | None = None
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        if self.bar is None:
+            return True
+        return self.value <= self.bar if self.at_most else self.value >= self.bar
+
+
+@dataclass
+class Report:
+    title: str
+    figures: list[Figure] = field(default_factory=list)
+    console: Console = field(default_factory=Console)
+
+    def add(self, name: str, value: float, unit: str, **more: Any) -> None:
+        figure = Figure(name, value, unit, **more)
+        self.figures.append(figure)
+        mark = "" if figure.bar is None else ("  ok" if figure.ok else "  MISSED")
+        self.console.print(f"  {name}: {value:,.3g} {unit}{mark}", highlight=False)
+
+    def say(self, text: str) -> None:
+        self.console.print(text, style="dim", highlight=False)
+
+    @property
+    def ok(self) -> bool:
+        return all(f.ok for f in self.figures)
+
+    def table(self) -> Table:
+        table = Table(title=f"{self.title}\n{machine()}")
+        for name in ("what", "value", "spread", "unit", "bar", ""):
+            table.add_column(name, justify="right" if name in ("value", "spread", "bar") else "left")
+        for f in self.figures:
+            bar = "" if f.bar is None else f"{'≤' if f.at_most else '≥'} {f.bar:,.4g}"
+            spread = "" if f.spread is None else f"± {f.spread:.0%}"
+            mark = f.note if f.bar is None else ("[green]ok[/] " if f.ok else "[red]missed[/] ") + f.note
+            table.add_row(f.name, f"{f.value:,.4g}", spread, f.unit, bar, mark)
+        return table
+
+    def write_json(self, path: Path) -> None:
+        rows = [{**asdict(f), "ok": f.ok} for f in self.figures]
+        path.write_text(json.dumps(rows, indent=1))
+
+
+def alternate(contestants: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, list[float]]:
+    """The seconds each contestant took in each round; the first round warms up and does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(rounds + 1):
+        for name, contestant in contestants.items():
+            start = time.perf_counter()
+            contestant()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def median(values: list[float]) -> float:
+    return statistics.median(values)
+
+
+def spread(values: list[float]) -> float:
+    """Half the range, relative to the median."""
+    return (max(values) - min(values)) / 2 / median(values)
+
+
+def machine() -> str:
+    names = ("polars", "numpy", "numba", "pyarrow")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    return f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, {processor()}"
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def one_core() -> None:
+    """Bind this process to one core, so that figures are per core whatever libraries do."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

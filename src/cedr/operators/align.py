@@ -1,0 +1,182 @@
+"""Align: hold elements back, so that what depends on them is told fewer things that are taken back later.
+
+Align changes nothing in the canonical history. It sets the blocking side of consistency (technical report, 4.5): while
+an element is held, adjusts of it are worked into it, and a held insert that is removed vanishes without trace.
+
+    flavour    an insert leaves when     the output is   at CTI t the output has CTI
+    ordered    vs < t                    ordered         t
+    perfect    ve < t, in order of vs    perfect         min(t, smallest vs held)
+
+Nothing is settled at t itself: an adjust with sync time t, such as the removal of a tuple that starts at t, may follow
+CTI t. Perfect output is ordered too, so an insert waits for all that start before it: one event without end holds back
+everything after it until the CTI of infinity. That is what perfect means; use ordered where events may live for ever.
+
+`block` is how long an element may be held. An element whose start is not later than the *output time* leaves without
+a CTI, and so do its adjusts from then on. The output time never goes back; it is
+
+    without clock   the highest start seen, less `block`
+    with clock      the highest start that had been seen `block` ago by the clock
+
+so no element stays longer than `block`, and of late ones less. block=0 holds nothing, block=INF waits for CTIs alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import NEW, TIMES, VS, Chunk, Times
+from cedr.columnar.index import RowIndex
+from cedr.kernels.chains import merge, nodes
+from cedr.operators.base import Operator, State
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF, MIN, as_time
+
+Flavour = Literal["ordered", "perfect"]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+MANY_PIECES = 64
+"""Held rows come as pieces of a frame; so many are made one, or every look at them would pay for each."""
+
+
+class Align(Operator):
+    """Holds elements back until a CTI settles them or `block` has passed.
+
+    `clock` returns chronons and never goes back; with it `block` is system time, and `tick` releases what has waited
+    long enough when no input comes. Without it `block` is application time.
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, pl.DataType],
+        block: int = INF,
+        flavour: Flavour = "ordered",
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        super().__init__()
+        if as_time(block, "block") < 0:
+            raise QueryError(f"block is {block}; it is a length of time, from 0 to INF")
+        if flavour not in ("ordered", "perfect"):
+            raise QueryError(f"flavour is {flavour!r}; it is 'ordered' or 'perfect'")
+        self.schema, self.block, self.flavour, self.clock = dict(schema), block, flavour, clock
+        self._held = pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema})
+        self._highest = MIN
+        self._output_time = MIN
+        self._seen: list[tuple[int, int]] = []
+        """With a clock: when the highest start rose, and to what; only what the output time has not reached."""
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if self.block == 0:
+            return Chunk(chunk.rows.select(self._held.columns), self.cti)
+        self._note(int(chunk.vs.max()) if len(chunk) else MIN)
+        self._hold(chunk)
+        return self._release()
+
+    def tick(self) -> Chunk:
+        """What leaves because time has passed."""
+        self._note()
+        out = self._release()
+        if out.cti <= self.cti_out:
+            out = replace(out, cti=MIN)  # nothing new is promised
+        self.cti_out = max(self.cti_out, out.cti)
+        self.metrics.rows_out += len(out)
+        self.metrics.adjusts_out += len(out) - int(np.count_nonzero(out.is_insert))
+        self.metrics.cti_out = self.cti_out
+        self.metrics.state_rows, self.metrics.state_bytes = self.state_size()
+        return out
+
+    # --- output time ---------------------------------------------------------------------------------------------
+
+    def _note(self, highest: int = MIN) -> None:
+        """Take in the highest start of a chunk and move the output time on."""
+        if self.block == INF:
+            return
+        if not self.clock:
+            self._highest = max(self._highest, highest)
+            self._output_time = max(MIN, self._highest - self.block)
+            return
+        now = self.clock()
+        if highest > self._highest:
+            self._highest = highest
+            self._seen.append((now, highest))
+        while self._seen and self._seen[0][0] + self.block <= now:
+            self._output_time = self._seen.pop(0)[1]
+
+    # --- holding -------------------------------------------------------------------------------------------------
+
+    def _hold(self, chunk: Chunk) -> None:
+        if not len(chunk):
+            return
+        first = self._held.height
+        is_adjust = chunk.old != chunk.vs
+        rows = chunk.rows.select(self._held.columns)
+        self._held = pl.concat([self._held, rows]) if first else rows
+        if is_adjust.any():
+            self._merge(chunk.vs[is_adjust])
+        if self._held.n_chunks() > MANY_PIECES:
+            self._held = self._held.rechunk()
+
+    def _merge(self, adjusted: Times) -> None:
+        """Work adjusts into what is held; only rows with the start of an adjust can be concerned."""
+        concerned = np.flatnonzero(self._held[VS].is_in(pl.Series(np.unique(adjusted)).implode()).to_numpy())
+        rows = self._held[concerned]
+        vs, old, new = (rows[name].to_numpy() for name in TIMES)
+        ids = RowIndex(self.schema).ids(rows)
+        last, kept = merge(*nodes(vs, ids, old, new))
+        ends = self._held[NEW].to_numpy().copy()
+        ends[concerned] = new[last]
+        self._held = self._held.with_columns(pl.Series(NEW, ends))
+        if not kept.all():
+            stays = np.ones(len(ends), dtype=np.bool_)
+            stays[concerned] = kept
+            self._held = self._held.filter(pl.Series(stays))
+
+    # --- releasing -----------------------------------------------------------------------------------------------
+
+    def _release(self) -> Chunk:
+        vs, old, new = (self._held[name].to_numpy() for name in TIMES)
+        sync = np.minimum(old, new)
+        leaves = self._settled(vs, new, sync)
+        if self._output_time != MIN:
+            leaves |= vs <= self._output_time
+        out = self._held.filter(pl.Series(leaves)) if leaves.any() else self._held.clear()
+        if len(out):
+            out = in_order(out, sync[leaves])
+            self._held = self._held.filter(pl.Series(~leaves))
+        return Chunk(out, self._promise())
+
+    def _settled(self, vs: Times, end: Times, sync: Times) -> Mask:
+        """What no later element can change before the CTI, and nothing later has to precede."""
+        t = self.cti
+        if self.flavour == "ordered" or t in (INF, MIN):
+            return sync < t
+        ended = end < t
+        still_open = vs[~ended & (vs > self._output_time)]
+        return ended & (vs <= still_open.min(initial=INF))
+
+    def _promise(self) -> int:
+        if self.flavour == "ordered" or not self._held.height:
+            return self.cti
+        return max(self.cti_out, min(self.cti, int(self._held[VS].min())))  # type: ignore[arg-type]
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def state_size(self) -> tuple[int, int]:
+        return self._held.height, int(self._held.estimated_size())
+
+    def save(self) -> State:
+        times = {"highest": self._highest, "output_time": self._output_time, "seen": list(self._seen)}
+        return {"held": self._held.rechunk(), **times}
+
+    def load(self, state: State) -> None:
+        self._held = state["held"]
+        self._highest, self._output_time, self._seen = state["highest"], state["output_time"], list(state["seen"])
+
+
+def in_order(rows: pl.DataFrame, sync: Times) -> pl.DataFrame:
+    """The rows by sync time; those with the same one keep their order."""
+    if (sync[1:] >= sync[:-1]).all():
+        return rows
+    return rows[np.argsort(sync, kind="stable")]

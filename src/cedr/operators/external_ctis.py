@@ -1,0 +1,125 @@
+"""External CTIs: how far a stream has come, told by counts.
+
+`external_cti(vs, ve, n)` says that n elements have their sync time in `[vs, ve)`. It closes its span as soon as n have
+come, whichever of them comes last. Spans may come in any order and must not overlap. The promise they make together
+reaches as far as closed spans follow each other without a gap.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cedr.columnar.chunk import Times
+from cedr.operators.base import State
+from cedr.temporal.element import ExternalCti
+from cedr.temporal.time import INF, MIN
+
+MANY_PIECES = 64
+
+
+@dataclass(frozen=True)
+class Span:
+    """A promised count and how many came; elements that came before a CTI passed them by are not known any more."""
+
+    cti: ExternalCti
+    received: int
+
+    @property
+    def closed(self) -> bool:
+        return self.received >= self.cti.n
+
+
+class ExternalCtis:
+    """Spans in order, and the sync times that may lie in spans yet to come.
+
+    `origin` is where the spans begin. Without one, they begin at the lowest start or sync time known so far; a first
+    span that is overtaken by a later one then comes too late, if none of its elements came before.
+    """
+
+    def __init__(self, origin: int | None = None, spans: Iterable[Span] = ()) -> None:
+        self.origin = origin
+        self.spans = list(spans)
+        self._syncs: list[Times] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._syncs))
+
+    def copy(self) -> "ExternalCtis":
+        twin = ExternalCtis(self.origin, self.spans)
+        twin._syncs = list(self._syncs)
+        return twin
+
+    def _places(self, sync: Times) -> Times:
+        """The span each sync time lies in, -1 for none."""
+        starts = np.array([s.cti.vs for s in self.spans], dtype=np.int64)
+        ends = np.array([s.cti.ve for s in self.spans], dtype=np.int64)
+        place = np.searchsorted(starts, sync, side="right") - 1
+        return np.where((place >= 0) & (sync < ends[place]), place, -1)
+
+    def excess(self, sync: Times, positions: Times) -> list[tuple[ExternalCti, Times]]:
+        """For each span that gets more than it promised, the positions of those too many."""
+        if not self.spans:
+            return []
+        place = self._places(sync)
+        counts = np.bincount(place[place >= 0], minlength=len(self.spans))
+        room = [s.cti.n - s.received for s in self.spans]
+        full = [i for i in np.flatnonzero(counts) if counts[i] > room[i]]
+        return [(self.spans[i].cti, positions[place == i][room[i] :]) for i in full]
+
+    def receive(self, sync: Times) -> None:
+        """Count elements; `excess` ones must not be among them."""
+        if not len(sync):
+            return
+        self._syncs.append(sync)
+        if len(self._syncs) > MANY_PIECES:
+            self._syncs = [np.concatenate(self._syncs)]
+        if self.spans:
+            place = self._places(sync)
+            counts = np.bincount(place[place >= 0], minlength=len(self.spans))
+            self.spans = [replace(s, received=s.received + int(c)) for s, c in zip(self.spans, counts, strict=True)]
+
+    def broken(self, new: ExternalCti) -> tuple[Any, str] | None:
+        """Why a new external CTI cannot be right, as a reason and a sentence."""
+        for span in self.spans:
+            if span.cti.span.overlaps(new.span):
+                return "overlap", f"it overlaps {span.cti}; spans of external CTIs must not share an instant"
+        if (received := self._received(new)) > new.n:
+            came = f"{received} came already"
+            return "count_exceeded", f"it promises {new.n} elements with a sync time in {new.span}, but {came}"
+        return None
+
+    def add(self, new: ExternalCti) -> None:
+        self.spans = sorted([*self.spans, Span(new, self._received(new))], key=lambda s: s.cti.vs)
+
+    def _received(self, external: ExternalCti) -> int:
+        return sum(int(np.count_nonzero((s >= external.vs) & (s < external.ve))) for s in self._syncs)
+
+    def promise(self, known: int) -> int:
+        """The CTI that follows, given that nothing before `known` will come."""
+        reached = max(known, MIN if self.origin is None else self.origin)
+        if reached == MIN and self.spans:
+            reached = min([self.spans[0].cti.vs, *(int(s.min()) for s in self._syncs)])
+        before = reached
+        for span in self.spans:
+            if span.cti.vs <= reached < span.cti.ve and span.closed:
+                reached = span.cti.ve
+        return reached if reached > before else known
+
+    def forget(self, before: int) -> None:
+        """Drop what lies before a CTI."""
+        self.spans = [s for s in self.spans if s.cti.ve > before]
+        if before == INF:
+            self._syncs = []
+        elif self._syncs:
+            rest = (s if s.min() >= before else s[s >= before] for s in self._syncs)
+            self._syncs = [s for s in rest if len(s)]
+
+    def save(self) -> State:
+        spans = [(s.cti.vs, s.cti.ve, s.cti.n, s.received) for s in self.spans]
+        return {"spans": spans, "syncs": np.concatenate(self._syncs) if self._syncs else np.empty(0, dtype=np.int64)}
+
+    def load(self, state: State) -> None:
+        self.spans = [Span(ExternalCti(vs, ve, n), received) for vs, ve, n, received in state["spans"]]
+        self._syncs = [state["syncs"]] if len(state["syncs"]) else []

@@ -1,0 +1,167 @@
+"""The late stream: elements that were not passed on, each with the reason.
+
+What breaks a promise is never lost in silence: it is counted, and kept until somebody takes it. Messages say in the
+words of `cedr.temporal.stream` what arrived and which promise it breaks; they are written when the rows are taken,
+because under weak consistency many rows are late and few are read.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
+from cedr.operators.base import State
+from cedr.temporal.element import ExternalCti
+from cedr.temporal.errors import StreamError
+from cedr.temporal.time import INF, MIN
+
+Reason = Literal["no_lifetime", "below_cti", "forgotten", "count_exceeded", "unknown_tuple", "overlap"]
+"""
+no_lifetime      the times of the row make no lifetime
+below_cti        its sync time lies below a CTI that the stream's own promises led to
+forgotten        its sync time lies below a CTI that was forced to bound the memory
+count_exceeded   an external CTI promised fewer elements
+unknown_tuple    an adjust whose tuple is not there and can no longer come
+overlap          an external CTI whose span shares an instant with another one's
+"""
+
+POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reason"
+
+
+@dataclass(frozen=True)
+class Late:
+    """Rows that break one promise, with their places in arrival order.
+
+    `promise` goes on from "its sync time 3 …" for what came below a CTI and from "there is no tuple …" for an adjust.
+    """
+
+    rows: pl.DataFrame
+    positions: Times
+    reason: Reason
+    promise: str
+    element: ExternalCti | None = None
+
+    @staticmethod
+    def of_external(
+        cti: ExternalCti, position: int, reason: Reason, promise: str, schema: Mapping[str, pl.DataType]
+    ) -> "Late":
+        """An external CTI as a row: its span, no old end and no payload."""
+        row = pl.DataFrame({name: [None] for name in schema}, schema=dict(schema))
+        row = row.with_columns(pl.lit(cti.vs, pl.Int64).alias(VS), pl.lit(cti.ve, pl.Int64).alias(NEW))
+        return Late(row, np.array([position], dtype=np.int64), reason, promise, cti)
+
+    def frame(self) -> pl.DataFrame:
+        return self.rows.with_columns(
+            pl.Series(POSITION, self.positions, dtype=pl.Int64),
+            pl.lit(self.reason).alias(REASON),
+            pl.lit(self.promise).alias(PROMISE),
+            pl.lit(str(self.element) if self.element else None, pl.String).alias(ELEMENT),
+        )
+
+
+class LateStream:
+    """Late rows in the order in which they were found out. `counts` stay when rows are taken."""
+
+    def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
+        self.schema: dict[str, pl.DataType] = {**dict.fromkeys(TIMES, pl.Int64()), **schema}
+        self.counts: Counter[str] = Counter()
+        clash = {"reason", "message"} & set(schema)
+        self._names = ("_reason", "_message") if clash else ("reason", "message")
+        self._pieces: list[pl.DataFrame] = []
+
+    def add(self, late: Late) -> None:
+        self.counts[late.reason] += late.rows.height
+        self._pieces.append(late.frame())
+
+    def take(self) -> pl.DataFrame:
+        """All rows since the last time, with the columns `reason` and `message`; they are no longer kept here.
+
+        With a payload that has a column of such a name it is `_reason` and `_message`.
+        """
+        rows, self._pieces = self._rows(), []
+        reason, message = self._names
+        texts = rows.select(
+            pl.format("element {}, {}: {}", POSITION, element_text(rows), promise_text(rows)).alias("text")
+        )
+        return rows.select(*self.schema, pl.col(REASON).alias(reason), texts["text"].alias(message))
+
+    def error(self, late: Sequence[Late]) -> StreamError:
+        """The error for the element that arrived first."""
+        first = min(late, key=lambda found: found.positions.min())
+        row = first.frame()[int(first.positions.argmin())]
+        element: object = first.element
+        if element is None and first.reason != "no_lifetime":
+            (element,) = Chunk(first.rows[int(first.positions.argmin())]).elements()
+        if element is None:
+            element = row.select(element_text(row))[0, 0]
+        return StreamError(element, int(first.positions.min()), row.select(promise_text(row))[0, 0])
+
+    def _rows(self) -> pl.DataFrame:
+        schema: dict[str, Any] = {
+            **self.schema,
+            POSITION: pl.Int64,
+            REASON: pl.String,
+            PROMISE: pl.String,
+            ELEMENT: pl.String,
+        }
+        return pl.concat([pl.DataFrame(schema=schema), *self._pieces])
+
+    def __len__(self) -> int:
+        return sum(piece.height for piece in self._pieces)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(piece.estimated_size()) for piece in self._pieces)
+
+    def save(self) -> State:
+        return {"counts": dict(self.counts), "rows": self._rows()}
+
+    def load(self, state: State) -> None:
+        self.counts, self._pieces = Counter(state["counts"]), [state["rows"]]
+
+
+def element_text(rows: pl.DataFrame) -> pl.Expr:
+    """As elements of the temporal model print."""
+    payload = payload_text(rows)
+    inserted = pl.format("insert {} [{}, {})", payload, shown(VS), shown(NEW))
+    adjusted = pl.format("adjust {} [{}, {}) to {}", payload, shown(VS), shown(OLD), shown(NEW))
+    said = pl.when(pl.col(VS).eq_missing(pl.col(OLD))).then(inserted).otherwise(adjusted)
+    return pl.coalesce(ELEMENT, said).alias("element")
+
+
+def promise_text(rows: pl.DataFrame) -> pl.Expr:
+    """What each element breaks."""
+    too_early = pl.format("its sync time {} {}", shown_time(pl.min_horizontal(OLD, NEW)), PROMISE)
+    missing = pl.format("there is no tuple {} [{}, {}) {}", payload_text(rows), shown(VS), shown(OLD), PROMISE)
+    early = pl.col(REASON).is_in(["below_cti", "forgotten"])
+    unknown = pl.col(REASON) == "unknown_tuple"
+    return pl.when(early).then(too_early).when(unknown).then(missing).otherwise(PROMISE).alias("promise")
+
+
+def shown(name: str) -> pl.Expr:
+    return shown_time(pl.col(name))
+
+
+def shown_time(time: pl.Expr) -> pl.Expr:
+    """As `temporal.time.show` does; a missing time as None."""
+    text = pl.when(time == INF).then(pl.lit("∞")).when(time == MIN).then(pl.lit("-∞")).otherwise(time.cast(pl.String))
+    return text.fill_null("None")
+
+
+def payload_text(rows: pl.DataFrame) -> pl.Series:
+    """As a `Row` prints."""
+    names = [name for name in rows.columns if name not in (*TIMES, POSITION, REASON, PROMISE, ELEMENT)]
+    if not names:
+        return pl.Series("payload", [""] * rows.height, dtype=pl.String)
+    parts = [pl.concat_str(pl.lit(f"{name}="), text_of(rows[name])) for name in names]
+    return rows.select(pl.concat_str(parts, separator=", ").alias("payload"))["payload"]
+
+
+def text_of(values: pl.Series) -> pl.Series:
+    if values.dtype.is_nested() or values.dtype in (pl.Boolean, pl.Binary, pl.Object):
+        return pl.Series([str(value) for value in values.to_list()], dtype=pl.String)
+    return values.cast(pl.String).fill_null("None")

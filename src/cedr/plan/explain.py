@@ -1,0 +1,283 @@
+"""`explain`: the plan as written, the rules that fired, the plan that runs, and its operators, as plain text.
+
+A tree is printed from the result down, inputs indented below their user. A node with several users is printed once and
+numbered, `#1`; the others point to it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import singledispatch
+from itertools import groupby
+from typing import Any
+
+from cedr.plan.duration import show_duration
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import (
+    Aggregate,
+    Align,
+    AlterLifetime,
+    Chop,
+    Clip,
+    Coalesce,
+    Difference,
+    Distinct,
+    Finalize,
+    Fused,
+    Hopping,
+    Intersect,
+    Join,
+    Level,
+    Moving,
+    Project,
+    Select,
+    Session,
+    Shift,
+    Sliding,
+    Source,
+    TopK,
+)
+from cedr.plan.optimizer import RULES, Rule, optimize
+from cedr.plan.properties import Properties, all_properties
+from cedr.plan.schema import show_expression, show_schema
+from cedr.temporal.consistency import MIDDLE
+
+
+def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:
+    plan, fired = optimize(query, rules)
+    known = all_properties(plan)
+    sections = {
+        "Plan as written": tree(query.input),
+        "Rules that changed it": [f"  {name}" for name in counted(fired)] or ["  none"],
+        "Plan that runs": tree(plan, lambda node: f"  -- {known[id(node)]}"),
+        "Operators": operators(plan, known),
+    }
+    return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
+
+
+def counted(names: Iterable[str]) -> list[str]:
+    """Runs of the same name as one line."""
+    runs = [(name, len(list(run))) for name, run in groupby(names)]
+    return [f"{name} x {n}" if n > 1 else name for name, n in runs]
+
+
+def tree(plan: Node, note: Callable[[Node], str] = lambda node: "") -> list[str]:
+    users = Counter(id(i) for node in topological(plan) for i in node.inputs)
+    numbers: dict[int, int] = {}
+    lines: list[str] = []
+
+    def show(node: Node, depth: int) -> None:
+        indent = "  " * depth
+        if id(node) in numbers:
+            lines.append(f"{indent}see #{numbers[id(node)]}")
+            return
+        mark = ""
+        if users[id(node)] > 1:
+            numbers[id(node)] = len(numbers) + 1
+            mark = f"#{numbers[id(node)]} "
+        lines.append(f"{indent}{mark}{line(node)}{note(node)}")
+        for i in node.inputs:
+            show(i, depth + 1)
+
+    show(plan, 1)
+    return lines
+
+
+def operators(plan: Node, known: dict[int, Properties]) -> list[str]:
+    """One line per operator in the order in which they are called: what feeds it, and what it remembers."""
+    numbers: dict[int, str] = {}
+    lines: list[str] = []
+    for node in topological(plan):
+        if isinstance(node, Source):
+            numbers[id(node)] = node.name
+            continue
+        numbers[id(node)] = str(len(lines))
+        feeds = ", ".join(numbers[id(i)] for i in node.inputs)
+        lines.append(
+            f"  {len(lines)} {type(node).__name__} <- {feeds}: {state(node, [known[id(i)] for i in node.inputs])}"
+        )
+    return lines or ["  none"]
+
+
+# --- one line per node ---------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def line(node: Node) -> str:
+    return type(node).__name__
+
+
+@line.register
+def _(node: Source) -> str:
+    said = {"vs": node.vs, "ve": node.ve, "ve_new": node.ve_new, "cti": node.cti}
+    times = "".join(f", {name}={column}" for name, column in said.items() if column)
+    return f"Source {node.name} ({show_schema(node.schema)}){times}"
+
+
+@line.register
+def _(node: Select) -> str:
+    return f"Select {' and '.join(map(show_expression, node.predicates))}"
+
+
+@line.register
+def _(node: Project) -> str:
+    shown = (o.names[0] if o.passes else show_expression(o.expression) for o in node.outputs)
+    return f"Project {', '.join(shown)}"
+
+
+@line.register
+def _(node: Sliding) -> str:
+    return f"Sliding {show_duration(node.length)}"
+
+
+@line.register
+def _(node: Moving) -> str:
+    return f"Moving {show_duration(node.length)}"
+
+
+@line.register
+def _(node: Hopping) -> str:
+    offset = f", offset {show_duration(node.offset)}" if node.offset else ""
+    if node.size == node.hop:
+        return f"Tumbling {show_duration(node.size)}{offset}"
+    return f"Hopping {show_duration(node.size)} every {show_duration(node.hop)}{offset}"
+
+
+@line.register
+def _(node: Shift) -> str:
+    return f"Shift by {show_duration(node.by)}"
+
+
+@line.register
+def _(node: AlterLifetime) -> str:
+    return f"AlterLifetime {node.text.removeprefix('alter_lifetime')}"
+
+
+@line.register
+def _(node: Chop) -> str:
+    return f"Chop every {show_duration(node.period)}"
+
+
+@line.register
+def _(node: Session) -> str:
+    return f"Session {show_duration(node.timeout)}{by(node.by)}"
+
+
+@line.register
+def _(node: Aggregate) -> str:
+    shown = ", ".join(f"{name}={aggregate}" for name, aggregate in node.aggregates)
+    return f"Aggregate{by(node.by)}: {shown}{latency(node.latency)}"
+
+
+@line.register
+def _(node: TopK) -> str:
+    order = ", ".join(f"{c} {'desc' if d else 'asc'}" for c, d in zip(node.order, node.descending, strict=True))
+    rank = f", rank as {node.rank}" if node.rank else ""
+    return f"TopK {node.k}{by(node.by)} in order of {order}{rank}{latency(node.latency)}"
+
+
+@line.register
+def _(node: Join) -> str:
+    residual = f" where {show_expression(node.residual)}" if node.residual is not None else ""
+    return f"Join {node.how}{on(node)}{residual}{latency(node.latency if node.how != 'inner' else None)}"
+
+
+@line.register
+def _(node: Clip) -> str:
+    return f"Clip{on(node)}"
+
+
+@line.register(Distinct)
+@line.register(Coalesce)
+@line.register(Difference)
+@line.register(Intersect)
+def _(node: Distinct | Coalesce | Difference | Intersect) -> str:
+    return f"{type(node).__name__}{latency(node.latency)}"
+
+
+@line.register
+def _(node: Level) -> str:
+    words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
+    return f"Level {', '.join(w for w in words if w)}".rstrip()
+
+
+@line.register
+def _(node: Finalize) -> str:
+    return f"Finalize, remember {show_duration(node.remember)}"
+
+
+@line.register
+def _(node: Align) -> str:
+    clock = ", by the clock" if node.clock else ""
+    return f"Align {node.flavour}, block {show_duration(node.block)}{clock}"
+
+
+@line.register
+def _(node: Fused) -> str:
+    return f"Fused [{' | '.join(map(line, node.steps))}]"
+
+
+def by(columns: tuple[str, ...]) -> str:
+    return f" by {', '.join(columns)}" if columns else ""
+
+
+def on(node: Join | Clip) -> str:
+    pairs = zip(node.left_on, node.right_on, strict=True)
+    shown = ", ".join(one if one == two else f"{one} = {two}" for one, two in pairs)
+    return f" on {shown}" if shown else ""
+
+
+def latency(value: str | None) -> str:
+    return f" ({value})" if value else ""
+
+
+# --- what an operator remembers ------------------------------------------------------------------------------------
+
+
+@singledispatch
+def state(node: Node, known: list[Properties]) -> str:
+    return "no state"
+
+
+@state.register(Aggregate)
+@state.register(TopK)
+def _(node: Any, known: list[Properties]) -> str:
+    return bounded("end points and live rows of each group past the CTI", known)
+
+
+@state.register(Distinct)
+@state.register(Coalesce)
+@state.register(Difference)
+@state.register(Intersect)
+def _(node: Any, known: list[Properties]) -> str:
+    return bounded("end points of each payload past the CTI", known)
+
+
+@state.register(Join)
+@state.register(Clip)
+def _(node: Any, known: list[Properties]) -> str:
+    return bounded("rows of each side that live past the other side's CTI", known)
+
+
+@state.register
+def _(node: Session, known: list[Properties]) -> str:
+    return (
+        f"rows of sessions that may still grow: started within {show_duration(node.timeout)} before the CTI, or since"
+    )
+
+
+@state.register
+def _(node: Finalize, known: list[Properties]) -> str:
+    forgets = "" if node.remember == MIDDLE.remember else f", at most {show_duration(node.remember)} back"
+    if known[0].insert_only:
+        return f"no rows, as there are no adjusts{forgets}"
+    return bounded(f"live rows that may be adjusted{forgets}", known)
+
+
+@state.register
+def _(node: Align, known: list[Properties]) -> str:
+    waits = "until a CTI" if node.block == MIDDLE.remember else f"for at most {show_duration(node.block)}"
+    return f"rows held back {waits}"
+
+
+def bounded(text: str, known: list[Properties]) -> str:
+    return text if all(p.finite for p in known) else f"{text}; rows without end stay for ever"

@@ -1,0 +1,337 @@
+"""From a plan to operators: one step per node, inputs before users, shared nodes once.
+
+The operators are made by the engine, as often as it needs fresh ones; a fragment itself is plain data and can be
+sent elsewhere. Operators are imported when they are made, so that a query pays for what it uses.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, singledispatch
+from typing import Any
+
+import numpy as np
+
+from cedr.operators.base import Operator
+from cedr.plan.consistency import Level
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import (
+    Aggregate,
+    Align,
+    AlterLifetime,
+    Chop,
+    Clip,
+    Coalesce,
+    Deletes,
+    Difference,
+    Distinct,
+    Finalize,
+    Fused,
+    Guard,
+    Hopping,
+    Inserts,
+    Intersect,
+    Join,
+    Moving,
+    Project,
+    Select,
+    Session,
+    Shift,
+    Sliding,
+    Source,
+    TopK,
+    Union,
+)
+from cedr.plan.optimizer import RULES, Rule, optimize
+from cedr.plan.properties import Properties, all_properties
+from cedr.plan.rules.drop_align_and_finalize import counts_externals
+from cedr.plan.schema import Schema
+from cedr.temporal.consistency import Consistency
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF, MIN
+
+Input = int | str
+"""The number of a step, or the name of a source."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator to be: how to make it, and where its ports get their rows."""
+
+    node: Node
+    make: Callable[[], Operator]
+    inputs: tuple[Input, ...]
+
+    @property
+    def name(self) -> str:
+        return type(self.node).__name__
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A plan that one engine runs."""
+
+    steps: tuple[Step, ...]
+    output: Input
+    sources: dict[str, Source]
+    schema: Schema
+    query: Level
+    rules: tuple[Rule, ...] = RULES
+
+    def at_level(self, consistency: Consistency) -> "Fragment":
+        """The same query at another level."""
+        return fragment_of(replace(self.query, consistency=consistency), self.rules)
+
+
+def fragment_of(query: Level, rules: tuple[Rule, ...] = RULES) -> Fragment:
+    """The fragment for a query, whose plan starts with the level asked of it."""
+    plan = optimize(query, rules).plan
+    known = all_properties(plan)
+    steps: list[Step] = []
+    sources: dict[str, Source] = {}
+    numbers: dict[int, Input] = {}
+    for node in topological(plan):
+        if isinstance(node, Source):
+            numbers[id(node)] = add_source(node, sources)
+            continue
+        numbers[id(node)] = len(steps)
+        of_inputs = [known[id(i)] for i in node.inputs]
+        steps.append(Step(node, partial(make, node, of_inputs), tuple(numbers[id(i)] for i in node.inputs)))
+    return Fragment(tuple(steps), numbers[id(plan)], sources, dict(plan.schema), query, rules)
+
+
+def add_source(node: Source, sources: dict[str, Source]) -> str:
+    known = sources.setdefault(node.name, node)
+    if known is not node and vars_of(known) != vars_of(node):
+        raise QueryError(
+            f"two different sources are called {node.name!r}; give one another name, or use the same source twice"
+        )
+    return node.name
+
+
+def vars_of(source: Source) -> dict[str, Any]:
+    return {name: value for name, value in vars(source).items() if name in Source.__dataclass_fields__}
+
+
+def make(node: Node, of_inputs: list[Properties]) -> Operator:
+    operator = operator_of(node, of_inputs)
+    assert list(operator.schema.items()) == list(node.schema.items()), (node, operator.schema, node.schema)
+    return operator
+
+
+@singledispatch
+def operator_of(node: Node, known: list[Properties]) -> Operator:
+    """A fresh operator; `known` are the properties of the inputs."""
+    raise NotImplementedError(f"no operator for {type(node).__name__}")
+
+
+@operator_of.register
+def _(node: Select, known: list[Properties]) -> Operator:
+    from cedr.operators.stateless import Select as Op
+
+    return Op(node.schema, node.predicate)
+
+
+@operator_of.register
+def _(node: Project, known: list[Properties]) -> Operator:
+    from cedr.operators.stateless import Project as Op
+
+    return Op(node.input.schema, node.expressions)
+
+
+@operator_of.register
+def _(node: Union, known: list[Properties]) -> Operator:
+    from cedr.operators.stateless import Union as Op
+
+    return Op(node.schema, len(node.members))
+
+
+@operator_of.register
+def _(node: Sliding, known: list[Properties]) -> Operator:
+    from cedr.operators import windows
+
+    return windows.sliding(node.schema, node.length)
+
+
+@operator_of.register
+def _(node: Moving, known: list[Properties]) -> Operator:
+    from cedr.operators import windows
+
+    return windows.moving(node.schema, node.length)
+
+
+@operator_of.register
+def _(node: Hopping, known: list[Properties]) -> Operator:
+    from cedr.operators import windows
+
+    return windows.hopping(node.schema, node.size, node.hop, node.offset)
+
+
+@operator_of.register
+def _(node: Inserts, known: list[Properties]) -> Operator:
+    from cedr.operators import windows
+
+    return windows.inserts(node.schema)
+
+
+@operator_of.register
+def _(node: Deletes, known: list[Properties]) -> Operator:
+    from cedr.operators.windows import Deletes as Op
+
+    return Op(node.schema)
+
+
+@operator_of.register
+def _(node: Shift, known: list[Properties]) -> Operator:
+    from cedr.operators.stateless import AlterLifetime as Op
+
+    return Op(node.schema, partial(shifted, by=node.by), lambda vs, ve: shifted(ve, node.by))
+
+
+@operator_of.register
+def _(node: AlterLifetime, known: list[Properties]) -> Operator:
+    from cedr.operators.stateless import AlterLifetime as Op
+
+    return Op(node.schema, partial(altered_start, node), partial(altered_end, node), node.progress)
+
+
+@operator_of.register
+def _(node: Fused, known: list[Properties]) -> Operator:
+    from cedr.runtime.fused import Fused as Op
+
+    return Op(node.input.schema, [operator_of(step, []) for step in node.steps])
+
+
+@operator_of.register
+def _(node: Chop, known: list[Properties]) -> Operator:
+    from cedr.operators.chop import Chop as Op
+
+    return Op(node.schema, node.period, node.offset)
+
+
+@operator_of.register
+def _(node: Aggregate, known: list[Properties]) -> Operator:
+    from cedr.operators.aggregate import Aggregate as Op
+
+    aggregates = dict(node.aggregates)
+    return Op(node.input.schema, list(node.by), aggregates, node.latency or "perfect", known[0].insert_only)
+
+
+@operator_of.register
+def _(node: TopK, known: list[Properties]) -> Operator:
+    from cedr.operators.top_k import TopK as Op
+
+    order, by = list(node.order), list(node.by)
+    return Op(node.input.schema, node.k, order, list(node.descending), by, node.rank, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Distinct, known: list[Properties]) -> Operator:
+    from cedr.operators.levels import Distinct as Op
+
+    return Op(node.schema, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Coalesce, known: list[Properties]) -> Operator:
+    from cedr.operators.levels import Coalesce as Op
+
+    return Op(node.schema, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Difference, known: list[Properties]) -> Operator:
+    from cedr.operators.levels import Difference as Op
+
+    return Op(node.schema, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Intersect, known: list[Properties]) -> Operator:
+    from cedr.operators.levels import Intersect as Op
+
+    return Op(node.schema, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Join, known: list[Properties]) -> Operator:
+    sides = node.left.schema, node.right.schema, list(node.left_on), list(node.right_on)
+    if node.how == "inner":
+        from cedr.operators.join import Join as Inner
+
+        return Inner(*sides, node.residual, node.suffix)
+    from cedr.operators.outer_join import OuterJoin
+
+    return OuterJoin(*sides, node.how, node.residual, node.suffix, node.latency or "perfect")
+
+
+@operator_of.register
+def _(node: Clip, known: list[Properties]) -> Operator:
+    from cedr.operators.clip import Clip as Op
+
+    return Op(node.left.schema, node.right.schema, list(node.left_on), list(node.right_on))
+
+
+@operator_of.register
+def _(node: Session, known: list[Properties]) -> Operator:
+    from cedr.operators.session import Session as Op
+
+    return Op(node.schema, node.timeout, list(node.by))
+
+
+@operator_of.register
+def _(node: Align, known: list[Properties]) -> Operator:
+    from cedr.operators.align import Align as Op
+
+    return Op(node.schema, node.block, node.flavour, node.clock)
+
+
+@operator_of.register
+def _(node: Finalize, known: list[Properties]) -> Operator:
+    from cedr.operators.finalize import Finalize as Op
+
+    return Op(node.schema, node.remember, node.late, known[0].insert_only, external=counts_externals(node))
+
+
+@operator_of.register
+def _(node: Guard, known: list[Properties]) -> Operator:
+    from cedr.runtime.guard import Guard as Op
+
+    return Op(node.schema, node.late)
+
+
+# --- lifetimes a user wrote ----------------------------------------------------------------------------------------
+
+
+def shifted(times: Any, by: int) -> Any:
+    """`times + by`, where infinity stays; a finite time that leaves 64 bits is an error."""
+    finite = times != INF
+    if finite.any() and not MIN <= int(times[finite].min()) + by <= int(times[finite].max()) + by < INF:
+        raise QueryError(f"shift by {by} moves a time out of 64 bits")
+    return np.where(finite, times + np.where(finite, by, 0), INF)
+
+
+def altered_start(node: AlterLifetime, vs: Any) -> Any:
+    start = np.asarray(node.start(vs), dtype=np.int64)
+    order = np.argsort(vs, kind="stable")
+    if len(vs) and (np.diff(start[order]) < 0).any():
+        at = int(np.argmax(np.diff(start[order]) < 0))
+        one, two = order[at], order[at + 1]
+        raise QueryError(
+            f"{node.text} moves start {vs[one]} to {start[one]} but the later {vs[two]} to {start[two]}; "
+            "the start must not decrease"
+        )
+    return start
+
+
+def altered_end(node: AlterLifetime, vs: Any, ve: Any) -> Any:
+    """Rows that are empty on this side (`ve = vs`) have no length to ask for; their answer is not used."""
+    real = ve > vs
+    start, length = np.asarray(node.start(vs), dtype=np.int64), np.ones_like(vs)
+    length[real] = node.duration(vs[real], ve[real])
+    if (length <= 0).any():
+        at = int(np.argmax(length <= 0))
+        raise QueryError(f"{node.text} gives [{vs[at]}, {ve[at]}) the length {length[at]}; it must be at least 1")
+    endless = length == INF
+    if (start[~endless] > INF - 1 - length[~endless]).any():
+        raise QueryError(f"{node.text} ends past the last chronon; use INF for no end")
+    return np.where(endless, INF, start + np.where(endless, 0, length))

@@ -1,0 +1,243 @@
+"""What is known about the rows that leave a node, derived from its inputs, one rule per node.
+
+ordered          sync times never decrease in arrival order
+insert_only      there are no adjusts
+key              columns that at any instant belong to at most one row; None when nothing is known
+duplicate_free   at any instant no payload is there twice
+finite           every lifetime has an end
+remember         the rows went through a Finalize that remembers this long; None when some did not
+
+A property that is not known is False. Rules use them to drop work, operators to choose a simpler way.
+"""
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import (
+    Aggregate,
+    Align,
+    AlterLifetime,
+    Chop,
+    Clip,
+    Coalesce,
+    Deletes,
+    Difference,
+    Distinct,
+    Finalize,
+    Fused,
+    Guard,
+    Hopping,
+    Inserts,
+    Intersect,
+    Join,
+    Level,
+    Moving,
+    Project,
+    Select,
+    Session,
+    Shift,
+    Sliding,
+    Source,
+    TopK,
+    Union,
+)
+from cedr.temporal.time import INF
+
+Key = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Properties:
+    ordered: bool = False
+    insert_only: bool = False
+    key: Key | None = None
+    duplicate_free: bool = False
+    finite: bool = False
+    remember: int | None = None
+
+    @property
+    def perfect(self) -> bool:
+        return self.ordered and self.insert_only
+
+    def __str__(self) -> str:
+        words = [
+            "ordered" if self.ordered else "",
+            "insert-only" if self.insert_only else "",
+            "" if self.key is None else f"key ({', '.join(sorted(self.key))})",
+            "duplicate-free" if self.duplicate_free else "",
+            "finite" if self.finite else "",
+        ]
+        return ", ".join(w for w in words if w) or "nothing known"
+
+
+def properties(plan: Node) -> Properties:
+    return all_properties(plan)[id(plan)]
+
+
+def all_properties(plan: Node) -> dict[int, Properties]:
+    """The properties of every node, by its identity."""
+    known: dict[int, Properties] = {}
+    for node in topological(plan):
+        known[id(node)] = derive(node, *(known[id(i)] for i in node.inputs))
+    return known
+
+
+@singledispatch
+def derive(node: Node, *inputs: Properties) -> Properties:
+    raise NotImplementedError(f"no properties for {type(node).__name__}")
+
+
+@derive.register
+def _(node: Source) -> Properties:
+    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=node.vs is not None and not node.ve)
+
+
+@derive.register(Select)
+@derive.register(Moving)
+@derive.register(Shift)
+@derive.register(Level)
+@derive.register(Guard)
+def _(node: Node, p: Properties) -> Properties:
+    """Fewer rows, or shorter or moved lifetimes: everything known stays true."""
+    return replace(p, finite=p.finite or (isinstance(node, Moving) and node.length != INF))
+
+
+@derive.register
+def _(node: Project, p: Properties) -> Properties:
+    kept = p.key is not None and p.key <= node.passed
+    return replace(p, key=p.key if kept else None, duplicate_free=kept)
+
+
+@derive.register(Sliding)
+@derive.register(Hopping)
+@derive.register(Inserts)
+def _(node: Node, p: Properties) -> Properties:
+    """Lifetimes may grow, so rows that never met may meet now."""
+    finite = isinstance(node, Hopping) or (isinstance(node, Sliding) and node.length != INF)
+    return replace(p, key=None, duplicate_free=False, finite=finite)
+
+
+@derive.register(AlterLifetime)
+@derive.register(Deletes)
+def _(node: Node, p: Properties) -> Properties:
+    return Properties(
+        insert_only=p.insert_only, ordered=p.perfect and isinstance(node, AlterLifetime), remember=p.remember
+    )
+
+
+@derive.register
+def _(node: Chop, p: Properties) -> Properties:
+    return replace(p, ordered=False, finite=True)
+
+
+@derive.register
+def _(node: Fused, p: Properties) -> Properties:
+    for step in node.steps:
+        p = derive(step, p)
+    return p
+
+
+@derive.register
+def _(node: Union, *inputs: Properties) -> Properties:
+    return Properties(
+        insert_only=all(p.insert_only for p in inputs),
+        finite=all(p.finite for p in inputs),
+        remember=remember(*inputs),
+    )
+
+
+@derive.register
+def _(node: Aggregate, p: Properties) -> Properties:
+    return Properties(
+        **in_order(node, p), key=frozenset(node.by), duplicate_free=True, finite=p.finite, remember=p.remember
+    )
+
+
+@derive.register
+def _(node: TopK, p: Properties) -> Properties:
+    key = frozenset({*node.by, node.rank}) if node.rank else frozenset(node.by) if node.k == 1 else None
+    return Properties(
+        **in_order(node, p), key=key, duplicate_free=key is not None, finite=p.finite, remember=p.remember
+    )
+
+
+@derive.register
+def _(node: Distinct, p: Properties) -> Properties:
+    return Properties(
+        **in_order(node, p), key=frozenset(node.schema), duplicate_free=True, finite=p.finite, remember=p.remember
+    )
+
+
+@derive.register
+def _(node: Coalesce, p: Properties) -> Properties:
+    known = in_order(node, p)
+    return replace(p, insert_only=known["insert_only"], ordered=known["ordered"])
+
+
+@derive.register
+def _(node: Difference, left: Properties, right: Properties) -> Properties:
+    return Properties(
+        key=left.key, duplicate_free=left.duplicate_free, finite=left.finite, remember=remember(left, right)
+    )
+
+
+@derive.register
+def _(node: Intersect, left: Properties, right: Properties) -> Properties:
+    return Properties(
+        key=frozenset(node.schema),
+        duplicate_free=True,
+        finite=left.finite or right.finite,
+        remember=remember(left, right),
+    )
+
+
+@derive.register
+def _(node: Join, left: Properties, right: Properties) -> Properties:
+    if node.how in ("semi", "anti"):
+        finite = left.finite or (node.how == "semi" and right.finite)
+        return Properties(
+            key=left.key, duplicate_free=left.duplicate_free, finite=finite, remember=remember(left, right)
+        )
+    if node.how == "inner":
+        finite = left.finite or right.finite
+        insert_only = left.insert_only and right.insert_only
+    else:
+        finite = left.finite and (node.how == "left" or right.finite)
+        insert_only = False
+    return Properties(insert_only=insert_only, finite=finite, remember=remember(left, right))
+
+
+@derive.register
+def _(node: Clip, left: Properties, right: Properties) -> Properties:
+    return Properties(
+        key=left.key, duplicate_free=left.duplicate_free, finite=left.finite, remember=remember(left, right)
+    )
+
+
+@derive.register
+def _(node: Session, p: Properties) -> Properties:
+    return Properties(finite=node.timeout != INF, remember=p.remember)
+
+
+@derive.register
+def _(node: Align, p: Properties) -> Properties:
+    return replace(p, ordered=p.ordered or (node.block == INF and node.clock is None))
+
+
+@derive.register
+def _(node: Finalize, p: Properties) -> Properties:
+    return replace(p, remember=node.remember if p.remember is None else min(p.remember, node.remember))
+
+
+def in_order(node: Aggregate | TopK | Distinct | Coalesce, p: Properties) -> dict[str, bool]:
+    """Perfect operators turn perfect input into perfect output, ordered ones ordered into ordered."""
+    return {
+        "insert_only": p.perfect and node.latency == "perfect",
+        "ordered": p.ordered and node.latency in ("perfect", "ordered"),
+    }
+
+
+def remember(*inputs: Properties) -> int | None:
+    lengths = [p.remember for p in inputs if p.remember is not None]
+    return min(lengths) if len(lengths) == len(inputs) else None

@@ -1,0 +1,87 @@
+"""Levels become Finalize and Align below the first operator with state of each path, and latencies of operators.
+
+    with_consistency(agg(where(source)))  ->  agg(Align(block)(Finalize(remember)(where(source))))
+
+Below the first state, because from there on order and promises matter; not lower, so that rows dropped on the way
+never have to be held. Only counts of external CTIs must be checked before any row is dropped, so a source that has
+them is finalised at once. A path without any state is treated at its top. Where levels are nested the outermost counts.
+"""
+
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from cedr.operators.base import Latency
+from cedr.plan.consistency import Flavour
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import SPECULATIVE, STATEFUL, Align, Finalize, Level, Source
+from cedr.temporal.consistency import MIDDLE, Consistency
+
+
+class Asked(NamedTuple):
+    consistency: Consistency | None = None
+    latency: Latency | None = None
+    flavour: Flavour | None = None
+
+    def below(self, level: Level) -> "Asked":
+        """What counts below a level: its words where nothing was said above."""
+        return Asked(
+            self.consistency or level.consistency, self.latency or level.latency, self.flavour or level.flavour
+        )
+
+
+def place_consistency(plan: Node) -> Node:
+    """Applies once: a query's plan starts with a `Level`, and none is left."""
+    return Placement(plan).place(plan, Asked()) if isinstance(plan, Level) else plan
+
+
+class Placement:
+    def __init__(self, plan: Node) -> None:
+        self.keeps_state: dict[int, bool] = {}
+        for node in topological(plan):
+            below = any(self.keeps_state[id(i)] for i in node.inputs)
+            self.keeps_state[id(node)] = below or isinstance(node, STATEFUL)
+        self.placed: dict[tuple[int, Asked, bool], Node] = {}
+
+    def place(self, node: Node, asked: Asked, covered: bool = False) -> Node:
+        """`covered`: a Finalize and Align stand above already. Shared nodes stay shared where the same is asked."""
+        key = (id(node), asked, covered)
+        if key not in self.placed:
+            self.placed[key] = self._place(node, asked, covered)
+        return self.placed[key]
+
+    def _place(self, node: Node, asked: Asked, covered: bool) -> Node:
+        if isinstance(node, Level):
+            return self.place(node.input, asked.below(node), covered)
+        if not self.keeps_state[id(node)] and not covered:
+            return self._cover(node, asked)
+        if isinstance(node, SPECULATIVE) and node.latency is None:
+            node = replace(node, latency=asked.latency or "perfect")
+        inputs = [self.place(i, asked, covered) for i in node.inputs]
+        if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+            node = node.with_inputs(*inputs)
+        if isinstance(node, Source) and node.external:
+            return Finalize(node, (asked.consistency or MIDDLE).remember, node.late)
+        return node
+
+    def _cover(self, node: Node, asked: Asked) -> Node:
+        inner = innermost(node, asked)
+        level = inner.consistency or MIDDLE
+        raises = any(isinstance(n, Source) and n.late == "raise" for n in topological(node))
+        placed = self.place(node, asked, covered=True)
+        finalized = finalize_below_align(placed, level.remember, "raise" if raises else "collect")
+        return Align(finalized, level.block, inner.flavour or "ordered")
+
+
+def finalize_below_align(node: Node, remember: int, late: Literal["collect", "raise"]) -> Node:
+    """An Align the user wrote relies on valid rows too."""
+    if isinstance(node, Align):
+        return node.with_inputs(finalize_below_align(node.input, remember, late))
+    return Finalize(node, remember, late)
+
+
+def innermost(node: Node, asked: Asked) -> Asked:
+    """What counts for a path without state: the levels written inside it included."""
+    for n in reversed(topological(node)):
+        if isinstance(n, Level):
+            asked = asked.below(n)
+    return asked

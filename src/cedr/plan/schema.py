@@ -1,0 +1,137 @@
+"""Schemas, checked while a query is written: every mistake names what the user wrote and what would be right."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import polars as pl
+from polars.exceptions import ColumnNotFoundError, PolarsError
+
+from cedr.temporal.errors import QueryError
+
+Schema = dict[str, pl.DataType]
+
+RESERVED = ("_vs", "_ve_old", "_ve_new")
+"""The names of the times inside chunks."""
+
+
+def as_schema(columns: Mapping[str, Any], what: str) -> Schema:
+    """Names and types, where a type is a polars or a plain Python type."""
+    try:
+        schema = dict(pl.DataFrame(schema=dict(columns)).schema)
+    except (PolarsError, TypeError, ValueError) as e:
+        raise QueryError(f"{what}: {first_line(e)}; a type is a Python type such as str or a polars type") from None
+    if taken := [name for name in schema if name in RESERVED]:
+        raise QueryError(f"{what}: the column name {taken[0]!r} is cedr's own; rename the column")
+    if unknown := [name for name, kind in schema.items() if kind in (pl.Unknown, pl.Object)]:
+        raise QueryError(f"{what}: column {unknown[0]!r} has no type that can be stored; give it a polars type")
+    return schema
+
+
+def check_columns(names: Iterable[str], schema: Mapping[str, Any], what: str) -> None:
+    for name in names:
+        if name not in schema:
+            raise QueryError(unknown_column(name, schema, what))
+
+
+def unknown_column(name: str, schema: Mapping[str, Any], what: str) -> str:
+    near = get_close_matches(name, schema, n=1) or [n for n in schema if n.lower() == name.lower()]
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{what}: no column {name!r}{hint} (columns: {', '.join(schema) or 'none'})"
+
+
+def check_predicate(predicate: pl.Expr, schema: Schema, what: str) -> None:
+    """A truth value of one row."""
+    check_row_wise([predicate], schema, what)
+    evaluate(lambda frame: frame.filter(predicate), schema, what)
+
+
+def project_schema(expressions: Sequence[pl.Expr], schema: Schema, what: str) -> Schema:
+    """What the expressions yield, after checking them."""
+    check_row_wise(expressions, schema, what)
+    return dict(evaluate(lambda frame: frame.select(*expressions), schema, what).schema)
+
+
+def check_row_wise(expressions: Sequence[pl.Expr], schema: Schema, what: str) -> None:
+    """A stream comes in pieces, so an expression must need one row only."""
+    for e in expressions:
+        check_columns(roots(e, schema), schema, what)
+        if not row_wise(e, schema):
+            raise QueryError(
+                f"{what}: {show_expression(e)} looks at several rows, but a stream never has all of them; "
+                "use a window and group_by(...).agg(...) for what holds of many events"
+            )
+
+
+def row_wise(expression: pl.Expr, schema: Schema) -> bool:
+    return all(separable(part) for part in parts(expression)) and keeps_length(expression, schema)
+
+
+def parts(expression: pl.Expr) -> Iterator[pl.Expr]:
+    """The expression and all it is made of; polars' own question looks at the outermost step only."""
+    yield expression
+    for operand in expression.meta.pop():
+        yield from parts(operand)
+
+
+def separable(expression: pl.Expr) -> bool:
+    try:
+        return expression.meta.is_row_separable()
+    except PolarsError:  # a Python function, or several columns at once: polars cannot tell
+        return True
+
+
+def keeps_length(expression: pl.Expr, schema: Schema) -> bool:
+    try:
+        return expression.meta.is_scalar() or expression.meta.is_length_preserving()
+    except PolarsError:
+        pass
+    try:
+        return pl.DataFrame(schema=schema).select(expression).height == 0
+    except PolarsError:
+        return True  # the evaluation that follows says what is wrong
+
+
+def roots(expression: pl.Expr, schema: Mapping[str, Any]) -> list[str]:
+    """The columns an expression reads; all of them when it names them by pattern."""
+    try:
+        if expression.meta.has_multiple_outputs():
+            return list(schema)
+        return list(dict.fromkeys(expression.meta.root_names()))
+    except PolarsError:
+        return list(schema)
+
+
+def evaluate(query: Any, schema: Schema, what: str) -> pl.DataFrame:
+    """The query on no rows: polars checks names and types and tells the result's."""
+    try:
+        result: pl.DataFrame = query(pl.DataFrame(schema=schema).lazy()).collect()
+    except ColumnNotFoundError as e:
+        name = str(e).partition('"')[2].partition('"')[0]
+        raise QueryError(unknown_column(name, schema, what)) from None
+    except PolarsError as e:
+        raise QueryError(f"{what}: {first_line(e)} (columns: {show_schema(schema)})") from None
+    return result
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def show_schema(schema: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {kind}" for name, kind in schema.items())
+
+
+def show_expression(expression: pl.Expr) -> str:
+    """As polars prints it, without the types of literals."""
+    return str(expression).replace("dyn int: ", "").replace("dyn float: ", "")
+
+
+def conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
+    """The parts of `a & b & c`, each of which must hold."""
+    if not str(predicate).startswith("[") or " & " not in str(predicate):
+        return [predicate]
+    operands = predicate.meta.pop()
+    if len(operands) != 2 or not (operands[1] & operands[0]).meta.eq(predicate):
+        return [predicate]
+    return [part for operand in reversed(operands) for part in conjuncts(operand)]

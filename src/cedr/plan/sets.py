@@ -1,0 +1,78 @@
+"""Nodes about whole payloads at each instant: union, difference, intersect, distinct, coalesce."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+from cedr.operators.base import Latency
+from cedr.plan.node import Binary, Node, Unary
+from cedr.plan.schema import Schema, show_schema
+from cedr.temporal.errors import QueryError
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Node):
+    members: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+    @cached_property
+    def schema(self) -> Schema:
+        for other in self.members[1:]:
+            check_same_columns("union", self.members[0].schema, other.schema)
+        return self.members[0].schema
+
+    def with_inputs(self, *inputs: Node) -> Self:
+        return type(self)(inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Binary):
+    """What the left side has more often than the right, copies counted."""
+
+    latency: Latency | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def schema(self) -> Schema:
+        check_same_columns("difference", self.left.schema, self.right.schema)
+        return self.left.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Intersect(Binary):
+    """What both sides have, each payload once."""
+
+    latency: Latency | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def schema(self) -> Schema:
+        check_same_columns("intersect", self.left.schema, self.right.schema)
+        return self.left.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Unary):
+    latency: Latency | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Coalesce(Unary):
+    latency: Latency | None = field(default=None, kw_only=True)
+
+
+def check_same_columns(what: str, left: Schema, right: Schema) -> None:
+    """The same names and types; the order does not matter."""
+    if left == right:
+        return
+    only_left, only_right = [n for n in left if n not in right], [n for n in right if n not in left]
+    if only_left or only_right:
+        problem = f"only the left has {only_left}, only the right has {only_right}"
+    else:
+        name = next(n for n in left if left[n] != right[n])
+        problem = f"{name!r} is {left[name]} on the left and {right[name]} on the right"
+    raise QueryError(
+        f"{what}: both streams must have the same columns, but {problem}; use select(...) to make them alike "
+        f"(left: {show_schema(left)}; right: {show_schema(right)})"
+    )

@@ -1,0 +1,42 @@
+"""Where events come from, and which of a table's columns are its times."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from cedr.plan.node import Node
+from cedr.plan.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Node):
+    """A named input. `columns` are the payload; the time columns need not be among them.
+
+    vs, ve, ve_new, cti   columns of a table that hold times; `ve_new` is missing in the rows that are inserts
+    duration              the lifetime when there is no `ve`: chronons, or a column that holds lengths of time
+    types, kind           the column that names each event's type, or the one type all events have
+    insert_only           there are no adjusts
+    ordered               no row has a smaller sync time than one before it
+    delay                 the progress that may be derived: no row comes later than this after a higher one
+    external              there may be external CTIs, whose counts must be checked before any row is dropped
+    late                  what to do with a row that breaks a promise: collect it, or raise
+    """
+
+    name: str
+    columns: tuple[tuple[str, Any], ...]
+    vs: str | None = None
+    ve: str | None = None
+    ve_new: str | None = None
+    cti: str | None = None
+    duration: int | str = 1
+    types: str | None = None
+    kind: str | None = None
+    insert_only: bool = False
+    ordered: bool = False
+    delay: int | None = None
+    external: bool = field(default=False, kw_only=True)
+    late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return dict(self.columns)

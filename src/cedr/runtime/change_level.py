@@ -1,0 +1,124 @@
+"""Moving the state of a running query into the operators of another consistency level.
+
+Both fragments come from the same query, so they differ only in the operators that check and wait (Finalize, Guard,
+Align) on the way into the others. The others are matched in order and keep their state, and so do Finalize and Guard.
+Every Align lets its rows go; they enter the new operators on the same way, which hold what the new level says.
+"""
+
+from collections.abc import Iterator
+
+from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.operators.base import Operator
+from cedr.plan.physical import Fragment, Input
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+CHECKS = ("Finalize", "Guard")
+WAITS = ("Align",)
+
+Place = tuple[int, int]
+"""A port of a step; the output of the fragment is port 0 of step -1."""
+
+OUTPUT: Place = (-1, 0)
+
+
+def transplant(
+    old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator]
+) -> dict[Place, Chunk]:
+    """Fill the new operators; returns the rows set free, by the port of the new fragment they are to enter."""
+    before, after = main_steps(old), main_steps(new)
+    if [old.steps[i].name for i in before] != [new.steps[i].name for i in after]:
+        raise QueryError("the query has other operators at this level; start it again at the new level")
+    for i, j in zip(before, after, strict=True):
+        hand_over(old_operators[i], new_operators[j])
+    mover = Mover(old, old_operators, new, new_operators)
+    return dict(mover.move(there, here) for there, here in zip(places(old), places(new), strict=True))
+
+
+def main_steps(fragment: Fragment) -> list[int]:
+    return [i for i, step in enumerate(fragment.steps) if step.name not in (*CHECKS, *WAITS)]
+
+
+def places(fragment: Fragment) -> Iterator[Place]:
+    """All ports into which a way leads, in an order that both fragments share."""
+    for i in main_steps(fragment):
+        yield from ((i, port) for port in range(len(fragment.steps[i].inputs)))
+    yield OUTPUT
+
+
+def way(fragment: Fragment, place: Place) -> list[int]:
+    """The checking and waiting steps that lead into a port, first to last."""
+    step, port = place
+    origin: Input = fragment.output if place == OUTPUT else fragment.steps[step].inputs[port]
+    found: list[int] = []
+    while isinstance(origin, int) and fragment.steps[origin].name in (*CHECKS, *WAITS):
+        found.insert(0, origin)
+        origin = fragment.steps[origin].inputs[0]
+    return found
+
+
+def stretches(fragment: Fragment, steps: list[int]) -> tuple[list[int], list[list[int]]]:
+    """The checks of a way, and the Aligns before the first, between them, and after the last."""
+    checks: list[int] = []
+    aligns: list[list[int]] = [[]]
+    for i in steps:
+        if fragment.steps[i].name in CHECKS:
+            checks.append(i)
+            aligns.append([])
+        else:
+            aligns[-1].append(i)
+    return checks, aligns
+
+
+def hand_over(old: Operator, new: Operator) -> None:
+    new.restore(old.snapshot())
+    new.metrics = old.metrics
+
+
+class Mover:
+    """Moves the ways one by one. A step on several ways is moved once, and all of them get its rows."""
+
+    def __init__(self, old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator]):
+        self.old, self.new = old, new
+        self.old_operators, self.new_operators = old_operators, new_operators
+        self.flushed: dict[int, Chunk] = {}
+        self.entered: dict[int, Chunk] = {}
+
+    def move(self, there: Place, here: Place) -> tuple[Place, Chunk]:
+        """Stretch by stretch: free what the old Aligns hold, let the new ones take it, then pass the next check."""
+        old_checks, old_aligns = stretches(self.old, way(self.old, there))
+        new_checks, new_aligns = stretches(self.new, way(self.new, here))
+        if [self.old.steps[i].name for i in old_checks] != [self.new.steps[j].name for j in new_checks]:
+            raise QueryError("the query is checked in another way at this level; start it again at the new level")
+        rows = empty(self.schema(here))
+        for stretch in range(len(old_aligns)):
+            rows = concat([rows, *map(self.flush, old_aligns[stretch])])
+            for j in new_aligns[stretch]:
+                rows = self.enter(j, rows)
+            if stretch < len(old_checks):
+                rows = self.check(old_checks[stretch], new_checks[stretch], rows)
+        return here, rows
+
+    def check(self, old: int, new: int, rows: Chunk) -> Chunk:
+        if new not in self.entered:
+            hand_over(self.old_operators[old], self.new_operators[new])
+        checked = self.enter(new, rows)
+        return Chunk(checked.rows, max(checked.cti, self.new_operators[new].cti_out))
+
+    def schema(self, here: Place) -> dict[str, object]:
+        step, port = here
+        node = self.new.steps[step].node.inputs[port] if here != OUTPUT else None
+        return dict(node.schema if node else self.new.schema)
+
+    def flush(self, number: int) -> Chunk:
+        """All rows an old Align holds, in order, with the progress it had been told."""
+        if number not in self.flushed:
+            operator = self.old_operators[number]
+            told = operator.cti
+            self.flushed[number] = Chunk(operator.process(0, empty(operator.schema, INF)).rows, told)
+        return self.flushed[number]
+
+    def enter(self, number: int, rows: Chunk) -> Chunk:
+        if number not in self.entered:
+            self.entered[number] = self.new_operators[number].process(0, rows)
+        return self.entered[number]

@@ -1,0 +1,115 @@
+"""The engine: one fragment of a plan, fed with chunks.
+
+`push` sends a chunk of one source through the operators in topological order. An operator is called once per chunk
+and port; what its ports yield goes on as one chunk. Between two pushes the engine is at rest: it can be saved and
+restored elsewhere, and it can change its consistency level.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.operators.align import Align
+from cedr.operators.base import Metrics, Operator
+from cedr.plan.physical import Fragment, Input
+from cedr.runtime.change_level import OUTPUT, Place, transplant
+from cedr.runtime.metrics import metrics_table
+from cedr.temporal.consistency import Consistency
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import MIN
+
+State = dict[str, Any]
+
+
+class Engine:
+    def __init__(self, fragment: Fragment) -> None:
+        self.fragment = fragment
+        self.operators: list[Operator] = [step.make() for step in fragment.steps]
+        self.highest = [MIN] * len(self.operators)
+        """The highest start each operator has seen."""
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return self.fragment.schema
+
+    def push(self, source: str, chunk: Chunk) -> Chunk:
+        """What changes in the answer after the next chunk of a source."""
+        if source not in self.fragment.sources:
+            known = ", ".join(map(repr, self.fragment.sources))
+            raise QueryError(f"this query has no source {source!r}; its sources are {known}")
+        return self._run({source: chunk})
+
+    def tick(self) -> Chunk:
+        """What changes because time has passed: rows that an Align with a clock has held long enough."""
+        ticking = [(i, op) for i, op in enumerate(self.operators) if isinstance(op, Align) and op.clock]
+        return self._run({i: op.tick() for i, op in ticking})
+
+    def _run(self, arrived: dict[Input, Chunk], entering: dict[Place, Chunk] | None = None) -> Chunk:
+        """`arrived`: what sources and steps have put out. `entering`: what goes into single ports besides."""
+        entering = entering or {}
+        for number, step in enumerate(self.fragment.steps):
+            outputs = [arrived[number]] if number in arrived else []
+            for port, origin in enumerate(step.inputs):
+                waiting = [entering.get((number, port)), arrived.get(origin)]
+                outputs += [self._process(number, port, chunk) for chunk in waiting if chunk is not None]
+            if outputs:
+                arrived[number] = concat(outputs)
+        last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]
+        return concat(last) if last else empty(self.schema)
+
+    def _process(self, number: int, port: int, chunk: Chunk) -> Chunk:
+        if len(chunk):
+            self.highest[number] = max(self.highest[number], int(chunk.vs.max()))
+        return self.operators[number].process(port, chunk)
+
+    def take_late(self) -> pl.DataFrame:
+        """Rows put aside since the last call, with the reason; columns of different paths side by side."""
+        taken = [op.take_late() for op in self.operators if hasattr(op, "take_late")]
+        found = [frame for frame in taken if frame.height]
+        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+    def metrics(self) -> pl.DataFrame:
+        """One row per operator; see `cedr.runtime.metrics`."""
+        return metrics_table(self.fragment.steps, self.operators, self.highest)
+
+    # --- saving and restoring ------------------------------------------------------------------------------------
+
+    def snapshot(self) -> State:
+        """Everything needed to go on in a fresh engine of the same fragment."""
+        return {
+            "steps": [step.name for step in self.fragment.steps],
+            "operators": [op.snapshot() for op in self.operators],
+            "metrics": [asdict(op.metrics) for op in self.operators],
+            "highest": list(self.highest),
+        }
+
+    def restore(self, state: State) -> None:
+        steps = [step.name for step in self.fragment.steps]
+        if state["steps"] != steps:
+            raise QueryError(
+                f"the snapshot is of another query: it has the steps {', '.join(state['steps'])}, "
+                f"this one has {', '.join(steps)}"
+            )
+        for op, saved, counted in zip(self.operators, state["operators"], state["metrics"], strict=True):
+            op.restore(saved)
+            op.metrics = Metrics(**counted)
+        self.highest = list(state["highest"])
+
+    # --- consistency ---------------------------------------------------------------------------------------------
+
+    def set_consistency(self, consistency: Consistency) -> Chunk:
+        """Go on at another level; returns the rows that a shorter block sets free.
+
+        Call it at a sync point: between two pushes, when everything that arrived lies before everything still to
+        come. From then on the answer is what it would have been had the query always had the new level. Operators
+        keep their state, rows held back stay held or leave as the new level says, and a query that forgot something
+        at a low level does not get it back.
+        """
+        fresh = Engine(self.fragment.at_level(consistency))
+        freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators)
+        highest = max(self.highest, default=MIN)
+        self.fragment, self.operators = fresh.fragment, fresh.operators
+        self.highest = [highest] * len(self.operators)
+        return self._run({}, freed)

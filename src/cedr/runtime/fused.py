@@ -1,0 +1,53 @@
+"""Several row-by-row operators as one: a single lazy query over the payload, then the times.
+
+Predicates and expressions see the payload, changes of lifetime the times, so the two do not disturb each other and
+each is done in one go; polars then reads only the columns that are needed. A row whose end no longer changes under
+one lifetime would not change under the next either, so such rows are dropped at the end.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import TIMES, Chunk, Times
+from cedr.operators.base import Operator
+from cedr.operators.stateless import AlterLifetime, Project, Select
+
+
+class Fused(Operator):
+    def __init__(self, schema: Mapping[str, pl.DataType], steps: Sequence[Operator]) -> None:
+        super().__init__()
+        self.payload = [step for step in steps if isinstance(step, Select | Project)]
+        self.lifetimes = [step for step in steps if isinstance(step, AlterLifetime)]
+        assert len(self.payload) + len(self.lifetimes) == len(steps)
+        self.schema = dict(steps[-1].schema) if steps else dict(schema)
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        rows = self._payload(chunk.rows) if self.payload else chunk.rows
+        changed = chunk.with_rows(rows)
+        return self._lifetimes(changed) if self.lifetimes else changed
+
+    def _payload(self, rows: pl.DataFrame) -> pl.DataFrame:
+        query = rows.lazy()
+        for step in self.payload:
+            if isinstance(step, Select):
+                query = query.filter(step.predicate)
+            else:
+                query = query.select(*TIMES, *step.expressions)
+        return query.collect()
+
+    def _lifetimes(self, chunk: Chunk) -> Chunk:
+        vs, old, new = chunk.vs, chunk.old, chunk.new
+        cti = self.cti
+        for step in self.lifetimes:
+            vs, old, new = moved(step, vs, old, new)
+            step.ctis = [cti]
+            cti = step._cti()
+        return Chunk(chunk.with_times(vs, old, new).rows, cti)
+
+
+def moved(step: AlterLifetime, vs: Times, old: Times, new: Times) -> tuple[Times, Times, Times]:
+    """An end at the start means there is nothing, before as after."""
+    start = step.start(vs)
+    return start, np.where(old == vs, start, step.end(vs, old)), np.where(new == vs, start, step.end(vs, new))

@@ -1,0 +1,100 @@
+"""The local runtime: a query over data at hand, in this process."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, empty
+from cedr.plan.physical import Fragment
+from cedr.runtime.engine import Engine
+from cedr.runtime.ingest import Ingest
+from cedr.runtime.result import Result
+from cedr.runtime.tally import MANY_ROWS, Tally
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+CHUNK_SIZE = 50_000
+
+
+class LocalRun:
+    """One run of a fragment: feeds the engine and collects what it says."""
+
+    def __init__(self, fragment: Fragment, chunk_size: int = CHUNK_SIZE, patience: int = MANY_ROWS) -> None:
+        if chunk_size < 1:
+            raise QueryError(f"chunk_size is {chunk_size}; a chunk has at least one row")
+        self.engine = Engine(fragment)
+        self.chunk_size = chunk_size
+        self.ingests = {name: Ingest(source) for name, source in fragment.sources.items()}
+        self.tally = Tally(fragment.schema, patience)
+        self.late: list[pl.DataFrame] = []
+
+    def steps(self, data: Any, close: bool) -> Iterator[Chunk]:
+        """The output after each chunk of input, in turn over the sources."""
+        for name, chunk in self._arrivals(data):
+            yield self.push(name, chunk)
+        if close:
+            for name, ingest in self.ingests.items():
+                yield self.push(name, empty(ingest.source.schema, INF))
+
+    def push(self, source: str, chunk: Chunk) -> Chunk:
+        out = self.engine.push(source, chunk)
+        self.tally.add(out)
+        late = [self.engine.take_late(), *(i.late.take() for i in self.ingests.values())]
+        self.late += [frame for frame in late if frame.height]
+        return out
+
+    def _arrivals(self, data: Any) -> Iterator[tuple[str, Chunk]]:
+        if isinstance(data, Iterator):
+            for item in data:
+                yield from self._arrivals(item)
+            return
+        parts = self._by_source(data)
+        feeds = {name: self.ingests[name].chunks(part, self.chunk_size) for name, part in parts.items()}
+        while feeds:
+            for name in list(feeds):
+                chunk = next(feeds[name], None)
+                if chunk is None:
+                    del feeds[name]
+                else:
+                    yield name, chunk
+
+    def _by_source(self, data: Any) -> dict[str, Any]:
+        names = list(self.ingests)
+        if not isinstance(data, Mapping):
+            if len(names) == 1:
+                return {names[0]: data}
+            example = ", ".join(f'"{name}": ...' for name in names)
+            raise QueryError(f"the query reads {len(names)} sources; give the data of each: run({{{example}}})")
+        if unknown := [name for name in data if name not in self.ingests]:
+            raise QueryError(f"the query has no source {unknown[0]!r}; its sources are {', '.join(map(repr, names))}")
+        return dict(data)
+
+    def result(self, chunks: list[Chunk]) -> Result:
+        """The answer so far, and these chunks as what was said."""
+        late = pl.concat(self.late, how="diagonal_relaxed") if self.late else pl.DataFrame()
+        return Result(self.engine.schema, chunks, self.tally.copy(), self._time_type(), late, self.engine.metrics())
+
+    def _time_type(self) -> pl.DataType:
+        """Times are shown as the sources have them; sources that disagree cannot be compared."""
+        kinds = {name: i.time_type for name, i in self.ingests.items() if i.time_type is not None}
+        if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
+            raise QueryError(
+                f"the sources tell time differently ({', '.join(f'{n}: {k}' for n, k in kinds.items())}); "
+                "convert them to timestamps, or all to whole numbers"
+            )
+        return next(iter(kinds.values()), pl.Int64())
+
+
+def run(fragment: Fragment, data: Any, *, chunk_size: int = CHUNK_SIZE, close: bool = True) -> Result:
+    """The answer to all the data."""
+    local = LocalRun(fragment, chunk_size, patience=INF)  # the chunks are kept anyway
+    chunks = list(local.steps(data, close))
+    return local.result(chunks)
+
+
+def updates(fragment: Fragment, data: Any, *, chunk_size: int = CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
+    """A result after each chunk: what this chunk changed, and the answer so far."""
+    local = LocalRun(fragment, chunk_size)
+    for chunk in local.steps(data, close):
+        yield local.result([chunk])

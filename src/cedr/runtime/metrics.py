@@ -1,0 +1,66 @@
+"""What each operator has done and holds, as a table.
+
+lag        how far its progress is behind the highest start it has seen
+late       rows it put aside because they came too late or named nothing
+repaired   the share of the rows it put out that it later adjusted: adjusts out per insert out
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from cedr.operators.base import Operator
+from cedr.plan.physical import Step
+from cedr.temporal.time import INF, MIN
+
+SCHEMA = {
+    "step": pl.Int64,
+    "operator": pl.String,
+    "rows_in": pl.Int64,
+    "rows_out": pl.Int64,
+    "adjusts_in": pl.Int64,
+    "adjusts_out": pl.Int64,
+    "state_rows": pl.Int64,
+    "state_bytes": pl.Int64,
+    "cti_in": pl.Int64,
+    "cti_out": pl.Int64,
+    "lag": pl.Int64,
+    "late": pl.Int64,
+    "repaired": pl.Float64,
+}
+
+
+def metrics_table(steps: Sequence[Step], operators: Sequence[Operator], highest: Sequence[int]) -> pl.DataFrame:
+    rows = [metrics_row(*each) for each in zip(range(len(steps)), steps, operators, highest, strict=True)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def metrics_row(number: int, step: Step, operator: Operator, highest: int) -> tuple[object, ...]:
+    m = operator.metrics
+    inserts = m.rows_out - m.adjusts_out
+    return (
+        number,
+        step.name,
+        m.rows_in,
+        m.rows_out,
+        m.adjusts_in,
+        m.adjusts_out,
+        m.state_rows,
+        m.state_bytes,
+        progress(m.cti_in),
+        progress(m.cti_out),
+        lag(highest, m.cti_out),
+        sum(getattr(operator, "late_counts", {}).values()),
+        m.adjusts_out / inserts if inserts else 0.0,
+    )
+
+
+def progress(cti: int) -> int | None:
+    return None if cti == MIN else cti
+
+
+def lag(highest: int, cti: int) -> int | None:
+    """Nothing is known before the first CTI; after the last one nothing lags."""
+    if cti == INF or highest == MIN:
+        return 0
+    return None if cti == MIN else max(highest - cti, 0)

@@ -1,0 +1,111 @@
+"""What a query has answered, in every form a user may want it.
+
+elements, changelog   what was said, in order: for the last step of `updates` only what that step said
+history, table        what holds after all that was said so far
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
+from cedr.operators.late import Late, LateStream
+from cedr.runtime.ingest import TimeType, as_user_times
+from cedr.runtime.tally import VE, Tally
+from cedr.temporal.element import Element
+from cedr.temporal.history import Event, History
+from cedr.temporal.row import Row
+
+EMPTY = pl.DataFrame()
+CHANGE = "_change"
+
+
+class Result:
+    def __init__(
+        self,
+        schema: dict[str, pl.DataType],
+        chunks: Sequence[Chunk],
+        tally: Tally,
+        time_type: TimeType,
+        late: pl.DataFrame = EMPTY,
+        metrics: pl.DataFrame = EMPTY,
+    ) -> None:
+        self.schema = schema
+        self.chunks = list(chunks)
+        self._tally, self._time_type, self._late, self._metrics = tally, time_type, late, metrics
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def elements(self) -> list[Element]:
+        """The physical stream: inserts, adjusts and CTIs in the order in which they were put out."""
+        return [e for chunk in self.chunks for e in chunk.elements()]
+
+    def history(self) -> History:
+        """The canonical history, with `Row` payloads."""
+        names = list(self.schema)
+        rows = self._tally.table().select(VS, VE, *names).iter_rows()
+        return History(Event(vs, ve, Row(dict(zip(names, values, strict=True)))) for vs, ve, *values in rows)
+
+    def table(self) -> pl.DataFrame:
+        """The canonical history: `vs`, `ve` and the payload, sorted. No end is a missing `ve`."""
+        table = as_user_times(self._tally.table(), (VS, VE), self._time_type)
+        return renamed(table, {VS: "vs", VE: "ve"}, self.schema)
+
+    def to_arrow(self) -> pa.Table:
+        return self.table().to_arrow()
+
+    def to_pandas(self) -> Any:
+        return self.table().to_pandas()
+
+    def changelog(self) -> pl.DataFrame:
+        """Every change in order: `change` (insert, adjust, remove), the times, the payload.
+
+        `ve` is the end the tuple had, for an insert the one it gets; `ve_new` is missing for inserts.
+        """
+        rows = pl.concat([chunk.rows for chunk in self.chunks]) if self.chunks else self._no_rows()
+        is_insert, removes = pl.col(OLD) == pl.col(VS), pl.col(NEW) == pl.col(VS)
+        kind = (
+            pl.when(is_insert).then(pl.lit("insert")).when(removes).then(pl.lit("remove")).otherwise(pl.lit("adjust"))
+        )
+        return self._readable(rows.select(kind.alias(CHANGE), pl.all()))
+
+    def late(self) -> pl.DataFrame:
+        """Rows that were put aside, with the reason: too late, unknown, or without a lifetime."""
+        found = [frame for frame in (self._late, self._unknown()) if frame.height]
+        return self._readable(pl.concat(found, how="diagonal_relaxed") if found else LateStream(self.schema).take())
+
+    def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Times as people say them: the end, and the new end only where it is another."""
+        is_insert = (pl.col(OLD) == pl.col(VS)).fill_null(True)
+        ends = rows.with_columns(
+            pl.when(is_insert).then(pl.col(NEW)).otherwise(pl.col(OLD)).alias(OLD),
+            pl.when(~is_insert).then(pl.col(NEW)).alias(NEW),
+        )
+        shown = as_user_times(ends, TIMES, self._time_type)
+        return renamed(shown, {CHANGE: "change", VS: "vs", OLD: "ve", NEW: "ve_new"}, self.schema)
+
+    def metrics(self) -> pl.DataFrame:
+        """One row per operator: what it did and what it holds."""
+        return self._metrics
+
+    def _unknown(self) -> pl.DataFrame:
+        """Adjusts of a query without state whose tuple never came; with state, Finalize finds them."""
+        late = LateStream(self.schema)
+        if (rows := self._tally.unknown()).height:
+            named = rows.with_columns(pl.col(VE).alias(OLD), pl.lit(None, pl.Int64).alias(NEW)).select(*late.schema)
+            promise = "to adjust; it was never inserted, or was removed"
+            late.add(Late(named, np.zeros(rows.height, dtype=np.int64), "unknown_tuple", promise))
+        return late.take()
+
+    def _no_rows(self) -> pl.DataFrame:
+        return pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64), **self.schema})
+
+
+def renamed(frame: pl.DataFrame, names: dict[str, str], payload: dict[str, Any]) -> pl.DataFrame:
+    """Columns by their public names; a name the payload has already gets an underscore."""
+    free = {inner: f"_{shown}" if shown in payload else shown for inner, shown in names.items()}
+    return frame.rename({inner: shown for inner, shown in free.items() if inner in frame.columns})

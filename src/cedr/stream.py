@@ -1,0 +1,424 @@
+"""Streams: the public way to write a query, one method per operator.
+
+A stream never changes; each method gives a new one. Names, types and keys are checked as the query is written. Nothing
+runs before `run`, `updates` or `engine`.
+
+    busy = feed.where(pl.col("load") > 0.9).sliding("60s").group_by("machine").agg(n=cedr.count())
+    busy.run(table).table()
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
+
+from cedr.columnar.chunk import Chunk
+from cedr.operators.base import Latency
+from cedr.plan import nodes
+from cedr.plan.consistency import Flavour
+from cedr.plan.duration import Duration, duration
+from cedr.plan.explain import explain
+from cedr.plan.joins import How
+from cedr.plan.node import Node
+from cedr.plan.optimizer import RULES, Rule
+from cedr.plan.payloads import keep, project
+from cedr.plan.physical import Fragment, fragment_of
+from cedr.plan.properties import properties
+from cedr.plan.schema import Schema, check_columns, first_line, show_schema
+from cedr.runtime import local
+from cedr.runtime.engine import Engine
+from cedr.runtime.result import Result
+from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+Expressions = pl.Expr | str
+Columns = str | Sequence[str]
+LEVELS = {"strong": STRONG, "middle": MIDDLE, "weak": WEAK}
+
+
+class Stream:
+    def __init__(self, plan: Node) -> None:
+        plan.schema  # noqa: B018 computing it checks the node
+        self.plan = plan
+
+    def __repr__(self) -> str:
+        return f"Stream({show_schema(self.schema)})"
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the payload."""
+        return dict(self.plan.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.plan.schema)
+
+    # --- payloads ------------------------------------------------------------------------------------------------
+
+    def where(self, *predicates: Expressions) -> "Stream":
+        """The rows for which all predicates hold: polars expressions, or SQL text such as `"load > 0.9"`."""
+        if not predicates:
+            raise QueryError('where() needs a predicate, such as where(pl.col("load") > 0.9)')
+        return Stream(nodes.Select(self.plan, tuple(as_expression(p, "where") for p in predicates)))
+
+    def select(self, *expressions: Expressions, **named: Expressions) -> "Stream":
+        """Payloads made of these columns and expressions."""
+        wanted = as_columns(expressions, named)
+        if not wanted:
+            raise QueryError('select() needs columns or expressions, such as select("machine", load=pl.col("l") / 100)')
+        return Stream(project(self.plan, wanted))
+
+    def with_columns(self, *expressions: Expressions, **named: Expressions) -> "Stream":
+        """The payload with columns added or replaced."""
+        added = project(self.plan, as_columns(expressions, named)).outputs
+        new = {name: output for output in added for name in output.names}
+        kept = [new.get(name) or same for name, same in zip(self.columns, keep(self.columns), strict=True)]
+        stream = Stream(nodes.Project(self.plan, tuple({o.names: o for o in [*kept, *added]}.values())))
+        order = [*self.columns, *(name for name in new if name not in self.plan.schema)]
+        return stream if stream.columns == order else stream.select(*order)
+
+    # --- lifetimes -----------------------------------------------------------------------------------------------
+
+    def sliding(self, length: Duration) -> "Stream":
+        """Each event counts for `length` from its start on."""
+        return Stream(nodes.Sliding(self.plan, duration(length, "sliding: length")))
+
+    def moving(self, length: Duration) -> "Stream":
+        """Each event counts for `length` from its start on, but no longer than it lives."""
+        return Stream(nodes.Moving(self.plan, duration(length, "moving: length")))
+
+    def hopping(self, size: Duration, hop: Duration, offset: Duration = 0) -> "Stream":
+        """Windows of `size`, one every `hop`."""
+        lengths = duration(size, "hopping: size"), duration(hop, "hopping: hop")
+        return Stream(nodes.Hopping(self.plan, *lengths, duration(offset, "hopping: offset", least=0)))
+
+    def tumbling(self, size: Duration, offset: Duration = 0) -> "Stream":
+        """Windows of `size`, one after the other."""
+        length = duration(size, "tumbling: size")
+        return Stream(nodes.Hopping(self.plan, length, length, duration(offset, "tumbling: offset", least=0)))
+
+    def inserts(self) -> "Stream":
+        """Each event counts for ever from its start on."""
+        return Stream(nodes.Inserts(self.plan))
+
+    def deletes(self) -> "Stream":
+        """Each event counts for ever from its end on."""
+        return Stream(nodes.Deletes(self.plan))
+
+    def shift(self, by: Duration) -> "Stream":
+        """Lifetimes moved by a length of time; whole numbers may be negative."""
+        return Stream(nodes.Shift(self.plan, duration(by, "shift: by", least=-(2**62))))
+
+    def alter_lifetime(
+        self,
+        start: pl.Expr | None = None,
+        duration: pl.Expr | Duration | None = None,
+        progress: pl.Expr | None = None,
+    ) -> "Stream":
+        """`[start, start + duration)`, from expressions of the columns `vs`, `ve` and `length`.
+
+        Left out, start and length stay as they are. `start` may use `vs` only and must not decrease with it; the
+        length must not grow when `ve` shrinks. An end of INF gives a length of INF.
+
+        `progress` says, as an expression of `t`, before which time nothing of the result changes any more once
+        nothing of the input changes before t. It is needed only when both can change: the length depends on `ve`, and
+        the stream may correct ends.
+        """
+        text = f"alter_lifetime(start={start}, duration={duration})"
+        changing = duration is None or isinstance(duration, pl.Expr)
+        if progress is None and changing and not properties(self.plan).insert_only:
+            raise QueryError(
+                f"{text}: the stream may correct ends and the new length depends on them, so how far the result has "
+                'come cannot be told; give progress, an expression of "t", or use sliding, moving or shift'
+            )
+        functions = start_function(start, text), length_function(duration, text)
+        return Stream(nodes.AlterLifetime(self.plan, *functions, progress_function(progress, start, text), text))
+
+    def chop(self, period: Duration, offset: Duration = 0) -> "Stream":
+        """Lifetimes cut at the points of a grid."""
+        return Stream(
+            nodes.Chop(self.plan, duration(period, "chop: period"), duration(offset, "chop: offset", least=0))
+        )
+
+    def session(self, timeout: Duration, by: Columns = ()) -> "Stream":
+        """Events whose starts follow each other by less than `timeout` share one lifetime, from first to last."""
+        return Stream(nodes.Session(self.plan, duration(timeout, "session: timeout"), names(by)))
+
+    def clip(
+        self,
+        other: "Stream",
+        on: Columns | None = None,
+        *,
+        left_on: Columns | None = None,
+        right_on: Columns | None = None,
+    ) -> "Stream":
+        """Events end when a matching event of the other stream starts."""
+        return Stream(nodes.Clip(self.plan, plan_of(other, "clip"), *keys("clip", on, left_on, right_on)))
+
+    # --- several streams -----------------------------------------------------------------------------------------
+
+    def join(
+        self,
+        other: "Stream",
+        on: Columns | None = None,
+        *,
+        left_on: Columns | None = None,
+        right_on: Columns | None = None,
+        how: How = "inner",
+        where: Expressions | None = None,
+        suffix: str = "_right",
+    ) -> "Stream":
+        """Pairs of events with equal keys, for which `where` holds, during the time both live.
+
+        `how` is inner, left, full, semi or anti. `where` sees the columns of both; those of the other stream that
+        have the name of one of ours get the suffix, and its keys are not repeated.
+        """
+        left, right = keys("join", on, left_on, right_on)
+        residual = None if where is None else as_expression(where, "join")
+        return Stream(nodes.Join(self.plan, plan_of(other, "join"), left, right, how, residual, suffix))
+
+    def union(self, *others: "Stream") -> "Stream":
+        """All events of all streams."""
+        return Stream(nodes.Union((self.plan, *(plan_of(o, "union") for o in others))))
+
+    def difference(self, other: "Stream", by: Columns | None = None) -> "Stream":
+        """At each instant what this stream has more often than the other; with keys, what has no partner there."""
+        if by is not None:
+            return Stream(nodes.Join(self.plan, plan_of(other, "difference"), names(by), names(by), "anti"))
+        return Stream(nodes.Difference(self.plan, plan_of(other, "difference")))
+
+    def intersect(self, other: "Stream") -> "Stream":
+        """At each instant the payloads both streams have, each once."""
+        return Stream(nodes.Intersect(self.plan, plan_of(other, "intersect")))
+
+    def distinct(self) -> "Stream":
+        """At each instant every payload once."""
+        return Stream(nodes.Distinct(self.plan))
+
+    def coalesce(self) -> "Stream":
+        """The same table at every instant, in the fewest and longest events."""
+        return Stream(nodes.Coalesce(self.plan))
+
+    # --- snapshots -----------------------------------------------------------------------------------------------
+
+    def group_by(self, *columns: str, **named: pl.Expr) -> "GroupedStream":
+        """Groups by columns, or by named expressions of them."""
+        stream = self.with_columns(**named) if named else self
+        by = (*(name for c in columns for name in names(c)), *named)
+        check_columns(by, stream.schema, f"group_by({', '.join(map(repr, by))})")
+        return GroupedStream(stream, by)
+
+    def agg(self, **aggregates: Any) -> "Stream":
+        """One row per snapshot of the whole stream: `agg(n=cedr.count(), load=cedr.avg("load"))`."""
+        return GroupedStream(self, ()).agg(**aggregates)
+
+    def top_k(
+        self, k: int, by: Columns, *, descending: bool | Sequence[bool] = True, rank: str | None = None
+    ) -> "Stream":
+        """Of each snapshot the k rows that come first by these columns; ties by payload."""
+        return GroupedStream(self, ()).top_k(k, by, descending=descending, rank=rank)
+
+    # --- consistency ---------------------------------------------------------------------------------------------
+
+    def with_consistency(
+        self,
+        level: Consistency | Literal["strong", "middle", "weak"] | None = None,
+        *,
+        block: Duration | None = None,
+        remember: Duration | None = None,
+        flavour: Flavour | None = None,
+    ) -> "Stream":
+        """How long the query up to here may wait (`block`) and how long it repairs (`remember`).
+
+        A level by name, a `Consistency`, or the two lengths of time. Said several times, the last word counts.
+        """
+        return Stream(nodes.Level(self.plan, as_level(level, block, remember), None, flavour))
+
+    def with_latency(self, latency: Latency) -> "Stream":
+        """How early operators speak: `perfect` (ends known), `ordered` (starts known) or `eager`."""
+        if latency not in get_args(Latency):
+            raise QueryError(f"with_latency({latency!r}): it is one of {', '.join(get_args(Latency))}")
+        return Stream(nodes.Level(self.plan, None, latency, None))
+
+    def align(
+        self,
+        block: Duration = "inf",
+        flavour: Flavour = "ordered",
+        clock: Callable[[], int] | None = None,
+    ) -> "Stream":
+        """Hold events back for up to `block`, here; `with_consistency` does it where it is needed."""
+        return Stream(nodes.Align(self.plan, duration(block, "align: block", least=0), flavour, clock))
+
+    def finalize(self, remember: Duration = "inf", late: Literal["collect", "raise"] = "collect") -> "Stream":
+        """Check promises and forget what is older than `remember`, here; `with_consistency` does it where needed."""
+        return Stream(nodes.Finalize(self.plan, duration(remember, "finalize: remember", least=0), late))
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def fragment(self, rules: tuple[Rule, ...] = RULES) -> Fragment:
+        """The operators that run this query."""
+        return fragment_of(nodes.Level(self.plan), rules)
+
+    def engine(self) -> Engine:
+        """An engine to push chunks into."""
+        return Engine(self.fragment())
+
+    def run(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Result:
+        """The answer to data at hand: a table, elements, or for several sources a mapping by name.
+
+        `close` says at the end that nothing more comes. The data go through in chunks of `chunk_size` rows.
+        """
+        return local.run(self.fragment(), data, chunk_size=chunk_size, close=close)
+
+    def updates(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
+        """A result after each chunk. `data` may also be an iterator of tables, which may never end."""
+        return local.updates(self.fragment(), data, chunk_size=chunk_size, close=close)
+
+    def change_level(
+        self, engine: Engine, level: Consistency | Literal["strong", "middle", "weak"] | None = None, **knobs: Duration
+    ) -> Chunk:
+        """Let a running engine of this query go on at another level; see `Engine.set_consistency`."""
+        consistency = as_level(level, knobs.get("block"), knobs.get("remember"))
+        if consistency is None:
+            raise QueryError("change_level needs a level, such as cedr.STRONG")
+        return engine.set_consistency(consistency)
+
+    def explain(self) -> str:
+        """The plan as written, the rules that changed it, the plan that runs, and its operators."""
+        return explain(nodes.Level(self.plan))
+
+
+class GroupedStream:
+    """A stream in groups, on its way to `agg` or `top_k`."""
+
+    def __init__(self, stream: Stream, by: tuple[str, ...]) -> None:
+        self.stream, self.by = stream, by
+
+    def agg(self, **aggregates: Any) -> Stream:
+        """One row per snapshot of each group: the group's columns, then the aggregates."""
+        for name, aggregate in aggregates.items():
+            if not hasattr(aggregate, "dtype") or not hasattr(aggregate, "columns"):
+                raise QueryError(f'agg({name}={aggregate!r}): not an aggregate; use for example cedr.avg("load")')
+        return Stream(nodes.Aggregate(self.stream.plan, self.by, tuple(aggregates.items())))
+
+    def top_k(
+        self, k: int, by: Columns, *, descending: bool | Sequence[bool] = True, rank: str | None = None
+    ) -> Stream:
+        """Of each snapshot of each group the k rows that come first by these columns; ties by payload."""
+        order = names(by)
+        directions = (descending,) * len(order) if isinstance(descending, bool) else tuple(descending)
+        if len(directions) != len(order):
+            raise QueryError(f"top_k: {len(order)} columns to order by, but {len(directions)} values of descending")
+        return Stream(nodes.TopK(self.stream.plan, k, order, directions, self.by, rank))
+
+
+# --- what users write, as what nodes take --------------------------------------------------------------------------
+
+
+def as_expression(value: Any, what: str) -> pl.Expr:
+    if isinstance(value, pl.Expr):
+        return value
+    if isinstance(value, str):
+        try:
+            return pl.sql_expr(value)
+        except PolarsError as e:
+            raise QueryError(f"{what}({value!r}): {first_line(e)}") from None
+    if isinstance(value, bool):
+        return pl.lit(value)
+    raise QueryError(
+        f'{what}: {value!r} is a {type(value).__name__}; write a polars expression, such as pl.col("load") > 0.9'
+    )
+
+
+def as_columns(expressions: Sequence[Any], named: dict[str, Any]) -> list[pl.Expr]:
+    """Names are columns, other values literals; keywords name the result."""
+    flat = [e for group in expressions for e in (group if isinstance(group, list | tuple) else [group])]
+    wanted = [pl.col(e) if isinstance(e, str) else as_value(e) for e in flat]
+    return wanted + [(pl.col(e) if isinstance(e, str) else as_value(e)).alias(name) for name, e in named.items()]
+
+
+def as_value(value: Any) -> pl.Expr:
+    return value if isinstance(value, pl.Expr) else pl.lit(value)
+
+
+def names(columns: Columns) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def keys(
+    what: str, on: Columns | None, left_on: Columns | None, right_on: Columns | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if on is not None and (left_on is not None or right_on is not None):
+        raise QueryError(f"{what}: give on, or left_on and right_on, not both")
+    if (left_on is None) != (right_on is None):
+        raise QueryError(f"{what}: left_on and right_on go together")
+    if on is not None:
+        return names(on), names(on)
+    return names(left_on or ()), names(right_on or ())
+
+
+def plan_of(other: Any, what: str) -> Node:
+    if not isinstance(other, Stream):
+        raise QueryError(f"{what}: the other side is a {type(other).__name__}; it must be a stream")
+    return other.plan
+
+
+def as_level(level: Consistency | str | None, block: Duration | None, remember: Duration | None) -> Consistency | None:
+    if level is not None and (block is not None or remember is not None):
+        raise QueryError("give a level, or block and remember, not both")
+    if isinstance(level, Consistency):
+        return level
+    if isinstance(level, str):
+        if level.lower() not in LEVELS:
+            raise QueryError(f"there is no level {level!r}; levels are {', '.join(LEVELS)}, or give block and remember")
+        return LEVELS[level.lower()]
+    if level is not None:
+        raise QueryError(f"{level!r} is no level; use cedr.STRONG, cedr.MIDDLE, cedr.WEAK, a name, or cedr.Consistency")
+    if block is None and remember is None:
+        return None
+    return Consistency(
+        0 if block is None else duration(block, "block", least=0),
+        MIDDLE.remember if remember is None else duration(remember, "remember", least=0),
+    )
+
+
+def start_function(start: pl.Expr | None, text: str) -> Callable[[Any], Any]:
+    if start is None:
+        return lambda vs: vs
+    if not isinstance(start, pl.Expr):
+        raise QueryError(f'{text}: start must be an expression of vs, such as pl.col("vs") + 5')
+    return partial(on_times, start, text=text, names=("vs",))
+
+
+def length_function(length: pl.Expr | Duration | None, text: str) -> Callable[[Any, Any], Any]:
+    if length is None:
+        return lengths
+    if isinstance(length, pl.Expr):
+        return lambda vs, ve: on_times(length, vs, ve, lengths(vs, ve), text=text, names=("vs", "ve", "length"))
+    constant = duration(length, f"{text}: duration")
+    return lambda vs, ve: np.full_like(vs, constant)
+
+
+def progress_function(progress: pl.Expr | None, start: pl.Expr | None, text: str) -> Callable[[Any], Any]:
+    if progress is None:
+        return start_function(start, text)
+    return partial(on_times, progress, text=text, names=("t",))
+
+
+def lengths(vs: Any, ve: Any) -> Any:
+    endless = ve == INF
+    return np.where(endless, ve, ve - np.where(endless, 0, vs))
+
+
+def on_times(expression: pl.Expr, *times: Any, text: str, names: tuple[str, ...]) -> Any:
+    """The expression of arrays of times, as an array."""
+    try:
+        frame = pl.DataFrame(dict(zip(names, times, strict=True)), schema=dict.fromkeys(names, pl.Int64))
+        result = frame.select(expression.alias("time").cast(pl.Int64))["time"]
+    except PolarsError as e:
+        raise QueryError(f"{text}: {first_line(e)} (columns: {', '.join(names)})") from None
+    return np.broadcast_to(result.to_numpy(), len(times[0]))
