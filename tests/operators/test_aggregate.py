@@ -89,6 +89,21 @@ def test_all_together(latency, run):
     )
 
 
+@pytest.mark.parametrize("latency", LATENCIES)
+@given(run=runs(payloads, max_size=12, adjusts=False))
+def test_without_adjusts_extremes_remember_only_the_best(latency, run):
+    extremes = {"lo": agg.Min("v"), "hi": agg.Max("x"), "text": agg.Max("s"), "n": agg.Count(), "t": agg.Sum("x")}
+    meaning = {"lo": ref.min_("v"), "hi": ref.max_("x"), "text": ref.max_("s"), "n": ref.count(), "t": ref.sum_("x")}
+    check_against_oracle(
+        lambda: Aggregate(SCHEMA, ["m"], extremes, latency, insert_only=True),
+        lambda h: ref.aggregate(h, ["m"], **meaning),
+        run[0],
+        [SCHEMA],
+        run[1],
+        compare=compare,
+    )
+
+
 def elements(latency, stream, slice_size):
     slices = [(0, stream[i : i + slice_size]) for i in range(0, len(stream), slice_size)]
     out = run(lambda: Aggregate(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA])

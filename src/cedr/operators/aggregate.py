@@ -57,6 +57,8 @@ class Aggregate(SnapshotOperator):
         vs, old, new = chunk.vs, chunk.old, chunk.new
         for store in self._stores():
             store.take(chunk.rows, g, vs, old, new)
+        before, wide = self.endpoints[:3], self.weights.widen(chunk.rows, self.endpoints[3])
+        self.endpoints = (*before, wide, *self.endpoints[4:])
         ints, high = self.weights.of(chunk.rows)
         rows = (g, vs, old, new, ints, high, np.zeros_like(high))
         if self.extremes or (self.skip_cells == 0 and bool((old == vs).all())):
@@ -119,10 +121,11 @@ class Aggregate(SnapshotOperator):
     def save(self) -> State:
         stores = [store.save() for store in (*self._stores(), *self.extremes.values())]
         indexes = {name: codec.index.snapshot() for name, codec in self.codecs.items() if isinstance(codec, IndexCodec)}
-        return {**super().save(), "stores": stores, "indexes": indexes}
+        return {**super().save(), "stores": stores, "indexes": indexes, "weights": list(self.weights.ints)}
 
     def load(self, state: State) -> None:
         super().load(state)
+        self.weights.ints = list(state["weights"])
         for store, saved in zip((*self._stores(), *self.extremes.values()), state["stores"], strict=True):
             store.load(saved)
         for name, codec in self.codecs.items():

@@ -90,12 +90,12 @@ class Max(Aggregate):
 
 @dataclass(frozen=True)
 class First(Aggregate):
-    """The value of the tuple that starts first; ties by end, then value."""
+    """The value of the tuple that starts first; ties by value."""
 
 
 @dataclass(frozen=True)
 class Last(Aggregate):
-    """The value of the tuple that starts last; ties by end, then value."""
+    """The value of the tuple that starts last; ties by value."""
 
 
 @dataclass(frozen=True)

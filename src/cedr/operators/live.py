@@ -83,9 +83,8 @@ class LiveColumn(LiveTuples):
                 return rank
             case agg.Min():
                 return ~rank
-        _, vs, ve, *_ = self.tuples
         place = np.empty(len(rank), dtype=np.int64)
-        place[np.lexsort((rank, ve, vs))] = np.arange(len(rank))
+        place[np.lexsort((rank, self.tuples[1]))] = np.arange(len(rank))
         return place if isinstance(aggregate, agg.Last) else -place
 
     def forget(self, before: int) -> None:

@@ -1,7 +1,7 @@
 """Output values as 64-bit words, so that compiled code can compare them: equal words, equal values.
 
-Whole numbers and doubles are their own bits (one NaN, no -0.0) with a second word for "missing"; everything else is
-numbered by a `RowIndex`, where missing is a value like any other.
+Whole numbers and doubles are their own bits (one NaN, no -0.0); everything else is numbered by a `RowIndex`, where
+missing is a value like any other.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +13,10 @@ import polars as pl
 from cedr.columnar.index import RowIndex
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
+
+NAN = 0x7FF8000000000000
+MISSING = 0x7FF8000000000001
+"""The bits of a NaN that no arithmetic yields."""
 
 
 class Codec(ABC):
@@ -28,31 +32,38 @@ class Codec(ABC):
 
 
 class WordCodec(Codec):
-    """Numbers that fit into one word."""
-
-    width = 2
+    """Numbers that fit into one word, and a second word for "missing"; doubles have a NaN of their own for that."""
 
     def __init__(self, dtype: pl.DataType) -> None:
         self.dtype = dtype
+        self.width = 1 if dtype.is_float() else 2
 
     def encode(self, values: pl.Series) -> Words:
-        words = np.empty((len(values), 2), dtype=np.int64)
-        words[:, 1] = values.is_null().to_numpy()
+        missing = values.is_null().to_numpy()
         if self.dtype.is_float():
-            numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
-            words[:, 0] = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
-        else:
-            words[:, 0] = values.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
-        return words
+            words = float_words(values.cast(pl.Float64).fill_null(0.0).to_numpy())
+            words[missing] = MISSING
+            return words[:, None]
+        return np.column_stack((values.to_physical().cast(pl.Int64).fill_null(0).to_numpy(), missing))
 
     def decode(self, words: Words) -> pl.Series:
         bits = np.ascontiguousarray(words[:, 0])
         if self.dtype.is_float():
+            missing = bits == MISSING
             values = pl.Series(bits.view(np.float64)).cast(self.dtype)
         else:
+            missing = words[:, 1] != 0
             values = pl.Series(bits).cast(self.dtype)
-        missing = words[:, 1] != 0
         return values.set(pl.Series(missing), None) if missing.any() else values
+
+
+def float_words(numbers: np.ndarray[Any, np.dtype[np.float64]]) -> Words:
+    """The bits of doubles, with one NaN and no -0.0; a new array."""
+    words = (numbers + 0.0).view(np.int64)
+    nan = np.isnan(numbers)
+    if nan.any():
+        words[nan] = NAN
+    return words
 
 
 class IndexCodec(Codec):

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cedr.operators import aggregates as agg
-from cedr.operators.values import Words
+from cedr.operators.values import MISSING, Words, float_words
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -24,15 +24,17 @@ FIELD = 21
 
 
 class Weights:
-    """Which integer and float columns of the end points hold what."""
+    """Which integer and float columns of the end points hold what.
+
+    Columns for missing values ("known") and for NaN and infinities ("special") come with the first such value: until
+    then every live value is known, and none is special.
+    """
 
     def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.Aggregate]) -> None:
         self.ints: list[tuple[str, str | None]] = [("live", None)]
         self.floats: list[tuple[str, str]] = []
         self.is_float = {a.column: bool(a.input_type(schema).is_float()) for a in aggregates if a.column}
         for a in aggregates:
-            if a.column:
-                self._add(self.ints, ("known", a.column))
             if isinstance(a, agg.Sum | agg.Avg):
                 self._add_sum(a.column)
             if isinstance(a, agg.Stddev):
@@ -42,7 +44,6 @@ class Weights:
     def _add_sum(self, column: str) -> None:
         if self.is_float[column]:
             self._add(self.floats, ("number", column))
-            self._add(self.ints, ("special", column))
         else:
             self._add(self.ints, ("sum", column))
 
@@ -58,6 +59,18 @@ class Weights:
     @property
     def n_floats(self) -> int:
         return len(self.floats)
+
+    def widen(self, rows: pl.DataFrame, ints: Ints) -> Ints:
+        """Add the columns these rows are the first to need, to the end points' integer weights as well."""
+        for column, is_float in self.is_float.items():
+            values = rows[column]
+            if ("known", column) not in self.ints and values.null_count():
+                self.ints.append(("known", column))
+                ints = np.column_stack((ints, ints[:, 0]))
+            if is_float and ("special", column) not in self.ints and special(values).any():
+                self.ints.append(("special", column))
+                ints = np.column_stack((ints, np.zeros(len(ints), dtype=np.int64)))
+        return ints
 
     def of(self, rows: pl.DataFrame) -> tuple[Ints, Floats]:
         ints = np.empty((rows.height, len(self.ints)), dtype=np.int64)
@@ -80,22 +93,27 @@ class Weights:
 
     def words(self, a: agg.Aggregate, sums: Sums) -> Words:
         """The aggregate's value for each snapshot, as words."""
-        ints, high, low = sums
+        ints, high, _ = sums
 
         def whole(kind: str) -> Ints:
             return ints[:, self.ints.index((kind, a.column))]
 
+        some_missing = ("known", a.column) in self.ints
+        known = whole("known") if some_missing else ints[:, 0]
         if isinstance(a, agg.Count):
-            return as_words(whole("known") if a.column else ints[:, 0], None)
-        known = whole("known")
+            return as_words(known, None)
         if isinstance(a, agg.Stddev):
             return self._stddev(a, sums, known)
+        total: Any
         if self.is_float[a.column]:
-            i = self.floats.index(("number", a.column))
-            total: Any = with_special(high[:, i] + low[:, i], whole("special"))
+            total = high[:, self.floats.index(("number", a.column))]  # the low part is less than half a unit of it
+            if ("special", a.column) in self.ints:
+                total = with_special(total, whole("special"))
         else:
             total = whole("sum")
-        return as_words(total if isinstance(a, agg.Sum) else total / np.maximum(known, 1), known == 0)
+        if isinstance(a, agg.Avg):
+            total = total / np.maximum(known, 1)
+        return as_words(total, known == 0 if some_missing else None)
 
     def _stddev(self, a: agg.Aggregate, sums: Sums, known: Ints) -> Words:
         ints, high, low = sums
@@ -108,20 +126,20 @@ class Weights:
         squares = exact("square") + exact("error")
         variance = (squares - total * total / np.maximum(known, 1)) / np.maximum(known - 1, 1)
         deviation = np.sqrt(np.maximum(variance, 0)).astype(np.float64)
-        if self.is_float[a.column]:
+        if ("special", a.column) in self.ints:
             deviation = np.where(ints[:, self.ints.index(("special", a.column))] != 0, np.nan, deviation)
         return as_words(deviation, known < 2)
 
 
 def as_words(values: Any, missing: Any) -> Words:
     """Numbers as `WordCodec` writes them."""
-    words = np.zeros((len(values), 2), dtype=np.int64)
     if values.dtype == np.float64:
-        values = values + 0.0
-        nan = np.isnan(values)
-        words[:, 0] = (np.where(nan, np.nan, values) if nan.any() else values).view(np.int64)
-    else:
-        words[:, 0] = values
+        words = float_words(values)
+        if missing is not None:
+            words[missing] = MISSING
+        return words[:, None]
+    words = np.zeros((len(values), 2), dtype=np.int64)
+    words[:, 0] = values
     if missing is not None and missing.any():
         words[missing] = (0, 1)
     return words

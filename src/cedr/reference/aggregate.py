@@ -2,7 +2,7 @@
 
 An aggregate is a function from the events of a snapshot to a value. Missing values (None) do not take part, as in
 SQL: an aggregate of nothing but missing values is None, a count of them is 0. `first` and `last` go by the start of
-the event, then its end, then the value.
+the event, then by value; not by its end, which may change long after an answer was settled.
 """
 
 import math
@@ -29,9 +29,9 @@ def aggregate(history: History, by: Sequence[str] = (), **aggregates: Aggregate)
 
 
 def values(events: list[Event], attribute: str) -> list[Any]:
-    """The values that are there, in the order of start, end and value."""
-    known = [(e.vs, e.ve, order_key(v), v) for e in events if (v := e.payload[attribute]) is not None]
-    return [v for *_, v in sorted(known, key=lambda k: k[:3])]
+    """The values that are there, in the order of start and value."""
+    known = [(e.vs, order_key(v), v) for e in events if (v := e.payload[attribute]) is not None]
+    return [v for *_, v in sorted(known, key=lambda k: k[:2])]
 
 
 def of_values(f: Callable[[list[Any]], Any]) -> Callable[[str], Aggregate]:

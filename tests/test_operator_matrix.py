@@ -1,0 +1,209 @@
+"""Every operator of the API, at every latency and every level, answers what the oracle says.
+
+The queries come from `plan.catalogue`; what it leaves out of the API is added here, and a test sees to it that nothing
+is left out. Each cell of the matrix runs a query over random closed streams in slices of one, of all and in between,
+saved, pickled and restored at random points: the answer is right *to* each output CTI and right in the end.
+
+At weak consistency elements are given up on. Then what is answered is the oracle's answer to the others.
+"""
+
+import re
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle_check import check_against_oracle, runs
+from plan.catalogue import QUERIES, SCHEMA, STATEFUL, AsOperator, Query, a, b, payloads
+
+from cedr import api, testing
+from cedr import reference as ref
+from cedr.columnar.chunk import chunk_of
+from cedr.runtime.engine import Engine
+from cedr.stream import GroupedStream, Stream
+from cedr.temporal import INF, MIDDLE, STRONG, WEAK, Consistency, Event, History, Insert, Row, canonical
+from cedr.temporal.stream import data as data_of
+
+share = settings(max_examples=max(settings.default.max_examples // 8, 1))
+"""There are hundreds of cells; each gets an eighth of what a law gets."""
+
+LEVELS = {"strong": STRONG, "middle": MIDDLE, "block 3": Consistency(block=3, remember=INF)}
+
+
+def all_values(frame: pl.DataFrame) -> str:
+    return "".join(sorted("-" if v is None else str(v) for v in frame["v"]))
+
+
+MORE = {
+    "more aggregates": Query(
+        lambda a: a.group_by("m").agg(
+            avg=api.avg("v"), dev=api.stddev("v"), first=api.first("v"), last=api.last("v"), q=api.quantile("v", 0.25)
+        ),
+        lambda h: ref.aggregate(
+            h,
+            by=["m"],
+            avg=ref.avg("v"),
+            dev=ref.stddev("v"),
+            first=ref.first("v"),
+            last=ref.last("v"),
+            q=ref.quantile(0.25)("v"),
+        ),
+    ),
+    "user-defined aggregate": Query(
+        lambda a: a.agg(text=api.aggregate("v", function=all_values, dtype=pl.String)),
+        lambda h: ref.aggregate(
+            h, text=lambda es: "".join(sorted("-" if e.payload.v is None else str(e.payload.v) for e in es))
+        ),
+    ),
+    "top_k of all": Query(lambda a: a.top_k(2, by="v"), lambda h: ref.top_k(h, 2, lambda p: p.v)),
+}
+MATRIX = {**QUERIES, **MORE}
+
+
+def latencies(query: Query) -> list[str]:
+    """Those that make a difference."""
+    speaks_early = any(
+        hasattr(step.node, "latency") and step.name != "Level" for step in query.stream().fragment().steps
+    )
+    return ["perfect", "ordered", "eager"] if speaks_early else ["perfect"]
+
+
+CELLS = [
+    pytest.param(name, latency, level, id=f"{name}-{latency}-{level}")
+    for name, query in MATRIX.items()
+    for latency in latencies(query)
+    for level in LEVELS
+]
+
+
+def rounded(history: History) -> History:
+    """Floating point results are compared to 9 digits."""
+    return History(
+        Event(vs, ve, Row({k: round(v, 9) if isinstance(v, float) else v for k, v in p.items()}))
+        for vs, ve, p in history
+    )
+
+
+def compare(actual: History, expected: History) -> None:
+    testing.assert_same(rounded(actual), rounded(expected))
+
+
+@pytest.mark.parametrize(("name", "latency", "level"), CELLS)
+@share
+@given(data=st.data())
+def test_the_answer_is_the_oracles(name, latency, level, data):
+    query = MATRIX[name]
+    stream = query.stream().with_latency(latency).with_consistency(LEVELS[level])
+    telling = {"infinite": query.infinite, "adjusts": query.infinite}
+    arrivals, restore_at = data.draw(runs(payloads, query.ports, max_size=4, **telling))
+    make = lambda: AsOperator(stream)  # noqa: E731
+    check_against_oracle(make, query.oracle, arrivals, [SCHEMA] * query.ports, restore_at, compare)
+
+
+NO_OPERATORS = {"schema", "columns", "fragment", "engine", "run", "updates", "change_level", "explain"}
+LEVEL_METHODS = {"with_consistency", "with_latency"}
+
+
+def test_no_operator_of_the_api_is_left_out():
+    methods = {name for kind in (Stream, GroupedStream) for name in vars(kind) if not name.startswith("_")}
+    used = {name for query in MATRIX.values() for name in query.build.__code__.co_names}
+    assert methods - NO_OPERATORS - LEVEL_METHODS <= used
+    aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
+    assert aggregates - {"source", "as_delay", "lifetime_length"} <= used
+
+
+# --- weak ----------------------------------------------------------------------------------------------------------
+#
+#   arrives     5    7    6    9         remember=0: after 7, what lies before 7 is given up on
+#   kept        5    7         9
+#   late                  6
+
+
+def at_the_sources(query: Query) -> Stream:
+    return query.build(*(source().finalize(0) for source in (a, b)[: query.ports]))
+
+
+def by_level(query: Query) -> Stream:
+    return query.stream().with_consistency(WEAK)
+
+
+def checks_its_sources(stream: Stream) -> bool:
+    """Whether the rows that are given up on are those that come in, and not what a step before made of them."""
+    steps = stream.fragment().steps
+    readers = [step for step in steps if any(isinstance(origin, str) for origin in step.inputs)]
+    return all(step.name == "Finalize" for step in readers)
+
+
+WEAKLY = [
+    pytest.param(way, name, id=f"{way.__name__}-{name}")
+    for way in (at_the_sources, by_level)
+    for name, query in MATRIX.items()
+    if checks_its_sources(way(query))
+]
+
+
+def run_weakly(engine: Engine, arrivals) -> tuple[list, list[list], list[list]]:
+    """What is put out, and of each port the elements that were kept and those that were late."""
+    out, late = [], [set(), set()]
+    told = [[], []]
+    for port, elements in arrivals:
+        chunk = chunk_of(elements, SCHEMA)
+        out += engine.push("ab"[port], chunk).elements()
+        told[port] += chunk.elements()  # with one CTI, as Finalize counts them
+        found = engine.take_late()
+        late[port] |= {int(re.match(r"element (\d+)", text)[1]) for text in found["message"]} if len(found) else set()
+    kept = [data_of(e for i, e in enumerate(told[p]) if i not in late[p]) for p in (0, 1)]
+    return out, kept, [[told[p][i] for i in sorted(late[p])] for p in (0, 1)]
+
+
+def net(elements) -> History:
+    """The canonical history, where adjusts whose tuple was given up on only count if they cancel out."""
+    tuples = Counter()
+    for e in elements:
+        match e:
+            case Insert(vs, ve, p):
+                tuples[vs, ve, p] += 1
+            case _:
+                tuples[e.vs, e.ve, e.payload] -= 1
+                tuples[e.vs, e.ve_new, e.payload] += 1
+    assert all(n >= 0 for n in tuples.values())
+    return History((vs, ve, p) for (vs, ve, p), n in tuples.items() if ve > vs for _ in range(n))
+
+
+def test_the_weak_matrix_has_both_ways_and_most_queries():
+    names = [param.values[1] for param in WEAKLY]
+    assert set(names) == set(MATRIX)
+    assert len(names) > len(MATRIX) + len(STATEFUL) // 3
+
+
+@pytest.mark.parametrize(("way", "name"), WEAKLY)
+@share
+@given(data=st.data())
+def test_a_weak_answer_is_the_oracles_for_what_was_not_late(way, name, data):
+    query = MATRIX[name]
+    telling = {"infinite": query.infinite, "adjusts": query.infinite}
+    arrivals, _ = data.draw(runs(payloads, query.ports, max_size=4, **telling))
+    out, kept, _ = run_weakly(way(query).engine(), arrivals)
+    compare(canonical(out), query.oracle(*(net(k) for k in kept[: query.ports])))
+
+
+@given(run=runs(payloads, max_size=8, adjusts=False))
+def test_weak_loses_nothing_what_comes_out_and_what_is_late_is_what_came_in(run):
+    arrivals, _ = run
+    engine = a().distinct().with_consistency(WEAK).engine()
+    came = [e for _, elements in arrivals for e in data_of(elements)]
+    _, (kept, _), (late, _) = run_weakly(engine, arrivals)
+    finalize = next(row for row in engine.metrics().iter_rows(named=True) if row["operator"] == "Finalize")
+    assert Counter(kept) + Counter(late) == Counter(came)
+    assert finalize["rows_in"] == len(came)
+    assert finalize["rows_out"] == len(kept)
+    assert finalize["late"] == len(late)
+
+
+@given(run=runs(payloads, max_size=6))
+def test_what_is_late_is_counted(run):
+    arrivals, _ = run
+    engine = a().distinct().with_consistency(WEAK).engine()
+    _, _, (late, _) = run_weakly(engine, arrivals)
+    assert engine.metrics()["late"].sum() == len(late)
