@@ -100,9 +100,13 @@ class RowIndex:
     def take(self, ids: Ids) -> pl.DataFrame:
         return self.rows[ids]
 
+    def may_compact(self) -> bool:
+        """Are there enough rows for `compact` to be worth asking?"""
+        return bool(self.schema) and self._size >= 4096
+
     def compact(self, used: Ids) -> Ids | None:
         """Forget rows that are not in `used` when more than half are; returns the new number of each old one."""
-        if self._size < 4096 or not self.schema:
+        if not self.may_compact():
             return None
         keep = np.zeros(self._size, dtype=np.bool_)
         keep[used] = True

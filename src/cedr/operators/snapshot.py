@@ -82,10 +82,13 @@ class SnapshotOperator(Operator):
         return out
 
     def _forget(self, settled: int) -> None:
-        if settled > self.cti_out:
-            self.endpoints = ep.fold(*self.endpoints, settled)
-            self.told.forget(settled)
-            self.forget(settled)
+        """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""
+        if settled <= self.cti_out or 4 * np.count_nonzero(self.endpoints[1] < settled) < len(self.endpoints[1]):
+            return
+        self.endpoints = ep.fold(*self.endpoints, settled)
+        self.told.forget(settled)
+        self.forget(settled)
+        if self.groups.may_compact():
             numbers = self.groups.compact(np.concatenate((self.endpoints[0], self.told.g)))
             if numbers is not None:
                 self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
