@@ -38,8 +38,8 @@ def events(n: int, seed: int, rate: int = RATE) -> tuple[np.ndarray, np.ndarray,
 
 
 def chunks(n: int, seed: int = 7, lifetime: int = 1, rate: int = RATE) -> Iterator[Chunk]:
-    """The stream in chunks, made piece by piece: a piece is as long as lateness needs to be."""
-    piece = 2_000_000
+    """The stream in chunks, made piece by piece, so that a long stream needs no more memory than a short one."""
+    piece = 500_000
     for part in range(0, n, piece):
         size = min(piece, n - part)
         vs, keys, values = events(size, seed + part, rate)
@@ -170,7 +170,7 @@ def compare_joins(report: Report, n: int, rounds: int) -> None:
 
 
 def dense(report: Report, n: int, rounds: int) -> None:
-    """The same at five times the rate: a chunk spans no more than the lateness, so more of what was told is repaired."""
+    """The same at five times the rate: a chunk is no longer than the lateness, so more of what was told is repaired."""
     feed = [("events", chunk) for chunk in chunks(n, rate=5 * RATE)]
     for name, make in QUERIES.items():
         query = make()
@@ -212,7 +212,7 @@ def probe(n: int, kind: str, rate: int = RATE) -> tuple[float, float, int]:
 
 
 def memory(report: Report, quick: bool) -> None:
-    small = 2_000_000 // (10 if quick else 1)
+    small = 1_000_000 // (10 if quick else 1)
     for kind in ("sliding sum", "hopping count/sum/avg/max"):
         _, one, _ = probe(small, kind)
         _, ten, _ = probe(10 * small, kind)

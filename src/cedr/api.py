@@ -6,10 +6,10 @@ from typing import Any, Literal
 import polars as pl
 
 from cedr.operators import aggregates
-from cedr.plan.duration import Duration, duration, is_duration
 from cedr.plan.schema import as_schema, check_columns
 from cedr.plan.source import Source
 from cedr.stream import Stream
+from cedr.temporal.duration import Duration, duration, is_duration
 from cedr.temporal.errors import QueryError
 
 

@@ -19,7 +19,6 @@ from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
 from cedr.plan import nodes
 from cedr.plan.consistency import Flavour
-from cedr.plan.duration import Duration, duration
 from cedr.plan.explain import explain
 from cedr.plan.joins import How
 from cedr.plan.node import Node
@@ -32,6 +31,7 @@ from cedr.runtime import local
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import Result
 from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
+from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

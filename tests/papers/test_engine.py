@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import arrivals_of
-from plan.catalogue import QUERIES, SCHEMA, a, few, payloads
+from plan.catalogue import QUERIES, SCHEMA, a, b, few, payloads
 
-from cedr import testing
 from cedr import reference as ref
+from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import Aggregate
@@ -105,6 +105,61 @@ def test_definition_3_holds_for_a_strong_query_as_users_write_it(name, choice):
     stream = QUERIES[name].stream().with_consistency("strong")
     one, two = (told(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(1)))
     assert strong_violation(one, two) is None
+
+
+P, Q = Row(m=0, v=2), Row(m=1, v=2)
+
+# a     |#|  |#|        is told first, up to a CTI; b may still have something to say about all of it
+# b     |#|
+ONE_SIDE_FIRST = [
+    ("a", [Insert(1, 2, P), Insert(3, 4, P), Cti(9)]),
+    ("b", [Insert(1, 2, P), Cti(9)]),
+]
+# a   |##########       each b has a partner that starts later than the next b
+#            |###
+# b     |########
+#          |#####
+PAIRS = [
+    ("a", [Insert(0, 10, P), Insert(5, 10, P), Cti(20)]),
+    ("b", [Insert(2, 10, P), Cti(3)]),
+    ("b", [Insert(3, 10, P), Cti(20)]),
+]
+# a   |##########       the part without partner starts first, but ends only where b starts
+# b        |#####
+PARTNER_LATER = [("a", [Insert(1, 9, P), END]), ("b", [Insert(5, 9, P), END])]
+# a   |  |    |         one session: the third event, too, lives from the first start on
+ONE_SESSION = [
+    ("a", [Insert(1, 2, P), Cti(2)]),
+    ("a", [Insert(3, 4, P), Cti(4)]),
+    ("a", [Insert(6, 7, P), Cti(20)]),
+]
+
+STRONG_CASES = {
+    "anti join": (a().join(b(), on="m", how="anti"), ONE_SIDE_FIRST),
+    "difference": (a().difference(b()), ONE_SIDE_FIRST),
+    "clip": (a().clip(b(), on="m"), PAIRS),
+    "join": (a().join(b(), on="m"), PAIRS),
+    "left join": (a().join(b(), on="m", how="left"), PARTNER_LATER),
+    "union": (a().union(b()), ONE_SIDE_FIRST),
+    "session": (a().session(4), ONE_SESSION),
+}
+
+
+@pytest.mark.parametrize("latency", ["perfect", "ordered"])
+@pytest.mark.parametrize("name", STRONG_CASES)
+def test_definition_3_strong_waits_for_both_inputs(name, latency):
+    query, arrivals = STRONG_CASES[name]
+    engine = query.with_latency(latency).with_consistency(STRONG).engine()
+    out = [e for source, elements in arrivals for e in engine.push(source, chunk_of(elements, SCHEMA)).elements()]
+    assert ordered(data(out))
+
+
+@pytest.mark.parametrize("name", ["anti join", "difference"])
+def test_a_strong_answer_is_never_taken_back(name):
+    query, arrivals = STRONG_CASES[name]
+    engine = query.with_consistency(STRONG).engine()
+    out = [e for source, elements in arrivals for e in engine.push(source, chunk_of(elements, SCHEMA)).elements()]
+    assert data(out) == [Insert(3, 4, P)]
 
 
 def cut_at_sync_points(elements) -> list[list]:
@@ -432,3 +487,21 @@ def test_at_a_sync_point_a_query_changes_level_and_goes_on_as_if_it_had_always_h
         out[1] += push(always, 0, [e])
         testing.assert_same(canonical(out[0]), canonical(out[1]))
     validate(out[0])
+
+
+def test_after_a_change_of_level_align_knows_how_far_the_stream_has_come():
+    """At block 3, with 10 the highest start, an event that started at 0 is not held, and neither is its end.
+
+    P   |##############################|     end told after the change
+    Q                            |#|         highest start 10
+    CTI                            |         the level changes here
+    """
+    query = a().distinct().with_latency("eager")
+    level = Consistency(block=3, remember=INF)
+    early, end = [Insert(0, INF, P), Insert(10, 11, Q), Cti(11)], Adjust(0, INF, 12, P)
+    changed, always = query.engine(), query.with_consistency(level).engine()
+    push(changed, 0, early)
+    push(always, 0, early)
+    query.change_level(changed, level)
+    assert push(always, 0, [end]) == [end]
+    assert push(changed, 0, [end]) == [end]

@@ -61,7 +61,7 @@ def test_waiting_longer_than_remembering_is_refused_with_what_to_do():
 
 @pytest.mark.parametrize(("block", "remember", "name"), [(-1, 5, "block"), (0, -3, "remember")])
 def test_a_negative_length_is_refused(block, remember, name):
-    with pytest.raises(QueryError, match=f"{name} is -[13]; it is a length of time, from 0 to INF"):
+    with pytest.raises(QueryError, match=f"{name} is -[13]; it must be 0 or more"):
         Consistency(block, remember)
 
 

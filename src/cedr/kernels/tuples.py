@@ -7,6 +7,8 @@ sweep over a group's end points keeps the live tuples in a heap; ended ones leav
 import numpy as np
 from numba import njit
 
+from cedr.kernels.sorting import argsort_by_group_and_time
+
 
 def empty_tuples():
     return tuple(np.empty(0, dtype=np.int64) for _ in range(5))
@@ -20,8 +22,20 @@ def tuple_changes(g, vs, old, new, value):
     cve = np.concatenate((old[gone], new[come]))
     cv = np.concatenate((value[gone], value[come]))
     cm = np.concatenate((np.full(gone.sum(), -1), np.full(come.sum(), 1)))
-    order = np.lexsort((cv, cve, cvs, cg))
+    order = argsort_by_group_and_time(cg, cvs)
+    if same_start(order, cg, cvs):
+        order = np.lexsort((cv, cve, cvs, cg))
     return merge_tuples(*empty_tuples(), cg[order], cvs[order], cve[order], cv[order], cm[order])
+
+
+@njit(cache=True)
+def same_start(order, g, vs):
+    """Do two tuples of one group start together, so that ends and values must be sorted as well?"""
+    for i in range(1, len(order)):
+        a, b = order[i - 1], order[i]
+        if g[a] == g[b] and vs[a] == vs[b]:
+            return True
+    return False
 
 
 @njit(cache=True)

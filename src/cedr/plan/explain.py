@@ -10,7 +10,6 @@ from functools import singledispatch
 from itertools import groupby
 from typing import Any
 
-from cedr.plan.duration import show_duration
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -40,6 +39,7 @@ from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.properties import Properties, all_properties
 from cedr.plan.schema import show_expression, show_schema
 from cedr.temporal.consistency import MIDDLE
+from cedr.temporal.duration import show_duration
 
 
 def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:

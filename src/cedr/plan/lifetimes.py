@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cedr.plan.duration import show_duration
 from cedr.plan.node import Unary
+from cedr.temporal.duration import show_duration
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

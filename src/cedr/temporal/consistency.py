@@ -9,28 +9,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cedr.temporal.duration import Duration, duration
 from cedr.temporal.element import Data, Element, Stream
 from cedr.temporal.errors import QueryError
 from cedr.temporal.history import History
 from cedr.temporal.interval import Interval, interval_or_none
 from cedr.temporal.stream import canonical, data, ordered
-from cedr.temporal.time import INF, MIN, as_time, show
+from cedr.temporal.time import INF, MIN, show
 
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
     """`block`: how long an element may be held back to wait for others. `remember`: for how long answers are repaired.
 
-    Both are lengths of time, 0 to INF. Blocking longer than remembering has no effect, so it is refused.
+    Both are lengths of time, 0 to INF: chronons, or text such as "5s". Blocking longer than remembering has no
+    effect, so it is refused.
     """
 
     block: int
     remember: int
 
-    def __post_init__(self) -> None:
-        for name in ("block", "remember"):
-            if as_time(getattr(self, name), name) < 0:
-                raise QueryError(f"{name} is {getattr(self, name)}; it is a length of time, from 0 to INF")
+    def __init__(self, block: Duration, remember: Duration) -> None:
+        object.__setattr__(self, "block", duration(block, "block", least=0))
+        object.__setattr__(self, "remember", duration(remember, "remember", least=0))
         if self.block > self.remember:
             raise QueryError(
                 f"block={show(self.block)} is longer than remember={show(self.remember)}: what is forgotten cannot be "

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.plan.duration import UNITS, duration, show_duration
 from cedr.temporal import INF, CedrError, QueryError
+from cedr.temporal.duration import UNITS, duration, show_duration
 
 
 @pytest.mark.parametrize(
