@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
 
 from cedr import reference as ref
+from cedr.columnar.chunk import chunk_of
 from cedr.operators.outer_join import OuterJoin
-from cedr.temporal import Row
+from cedr.temporal import INF, Cti, Insert, Row
 from cedr.testing import rows
 
 SCHEMA = {"k": pl.Int64, "v": pl.String}
@@ -36,3 +37,15 @@ def test_outer_joins(how, residual, latency, run):
         [SCHEMA] * 2,
         run[1],
     )
+
+
+@pytest.mark.parametrize("how", ["semi", "anti", "left"])
+def test_partners_of_an_endless_tuple_are_forgotten_when_they_have_ended(how):
+    join = OuterJoin(SCHEMA, SCHEMA, ["k"], ["k"], how, latency="ordered")
+    machine = Insert(0, INF, Row(k=0, v="machine"))
+    join.process(0, chunk_of([machine], SCHEMA))
+    for t in range(0, 20000, 100):
+        events = [Insert(t + i, t + i + 3, Row(k=0, v="a")) for i in range(0, 100, 2)]
+        join.process(1, chunk_of([*events, Cti(t)], SCHEMA))
+        join.process(0, chunk_of([Cti(t)], SCHEMA))
+    assert join.metrics.state_rows < 500

@@ -67,3 +67,27 @@ def stored(g, vs, number, first, tvs, tnumber):
                 break
             x += 1
     return found
+
+
+@njit(cache=True)
+def last_covered(g, vs, ve, before):
+    """Per group, the last stretch before a time that tuples cover without a gap: group, start, end.
+
+    What is covered before a settled time no longer changes, so this one stretch can stand for all tuples that ended.
+    """
+    out_g = np.empty(len(g), dtype=np.int64)
+    start = np.empty(len(g), dtype=np.int64)
+    end = np.empty(len(g), dtype=np.int64)
+    size = 0
+    for i in range(len(g)):
+        if vs[i] >= before:
+            continue
+        until = min(ve[i], before)
+        if size > 0 and out_g[size - 1] == g[i]:
+            if vs[i] > end[size - 1]:
+                start[size - 1] = vs[i]
+            end[size - 1] = max(end[size - 1], until)
+            continue
+        out_g[size], start[size], end[size] = g[i], vs[i], until
+        size += 1
+    return out_g[:size], start[:size], end[:size]

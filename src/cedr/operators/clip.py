@@ -72,6 +72,7 @@ class Clip(Operator):
         self.tuples = tuple(a[end >= self.cti] for a in self.tuples)
         self.starts = tuple(a[self.starts[1] >= self.cti] for a in self.starts)
         self.told.forget(self.cti)
+        self.tuples, self.starts = self.keys.compact([self.tuples, self.starts])
         numbers = self.payloads.compact(np.concatenate((self.tuples[3], self.told.g)))
         if numbers is not None:
             self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])

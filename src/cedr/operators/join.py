@@ -18,6 +18,8 @@ from cedr.kernels.overlap import longest, overlaps
 from cedr.operators.base import Operator, State
 
 Schema = Mapping[str, pl.DataType]
+Tuples = tuple[Times, ...]
+"""Key number, start, end, payload number and copies, sorted."""
 
 
 class Side:
@@ -75,6 +77,11 @@ class Keys:
             g = np.where(keys.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy(), -1, g)
         return g
 
+    def compact(self, stored: list[Tuples]) -> list[Tuples]:
+        """Forget keys that no stored tuple has; returns the tuples with the new key numbers."""
+        numbers = self.index.compact(np.concatenate([t[0] for t in stored])) if self.index.may_compact() else None
+        return stored if numbers is None else [(numbers[t[0]], *t[1:]) for t in stored]
+
 
 class Join(Operator):
     ports = 2
@@ -107,18 +114,13 @@ class Join(Operator):
             out = out.with_rows(out.rows.filter(self.residual))
         self.sides[port].store(chunk, g, self.ctis[1 - port])
         other.forget(self.ctis[port])
-        self._compact_keys()
+        for side, tuples in zip(self.sides, self.keys.compact([side.tuples for side in self.sides]), strict=True):
+            side.tuples = tuples
         return out
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
         return left.hstack(right.select(pl.col(old).alias(new) for old, new in self.renamed.items()))
-
-    def _compact_keys(self) -> None:
-        numbers = self.keys.index.compact(np.concatenate([side.tuples[0] for side in self.sides]))
-        if numbers is not None:
-            for side in self.sides:
-                side.tuples = (numbers[side.tuples[0]], *side.tuples[1:])
 
     def state_size(self) -> tuple[int, int]:
         rows = sum(len(side.tuples[0]) for side in self.sides)

@@ -5,8 +5,9 @@
     left    the inner join, and the left payload alone while it has no partner
     full    left, and the right payload alone while it has no partner
 
-A stored right tuple is kept while a left tuple of its key that began before its end is, because the pieces of that left
-tuple are computed anew from all its partners.
+The pieces of a left tuple are computed anew from all its partners. Partners that ended before a settled time are
+replaced by one stretch per key, the last that was covered; with a residual predicate every pair is different, and an
+ended partner is kept while a left tuple of its key that began before its end is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from cedr.columnar.chunk import TIMES, Chunk, Times, concat
 from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
-from cedr.kernels.pieces import pieces
+from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.join import Join, Keys, right_names
 from cedr.operators.latency import Teller
@@ -28,6 +29,9 @@ from cedr.temporal.time import INF
 
 Schema = Mapping[str, pl.DataType]
 How = Literal["left", "full", "semi", "anti"]
+
+NOBODY = -1
+"""The payload number of a stretch that stands for partners of the past."""
 
 
 class Partnered(Operator):
@@ -110,19 +114,32 @@ class Partnered(Operator):
     def _forget(self, settled: int) -> None:
         keep = self.tuples[0][2] >= settled
         self.tuples[0] = tuple(a[keep] for a in self.tuples[0])
-        g, _, ve, *_ = self.tuples[1]
-        earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
-        np.minimum.at(earliest, self.tuples[0][0], self.tuples[0][1])
-        keep = (ve >= settled) | (earliest[g] < ve)
-        self.tuples[1] = tuple(a[keep] for a in self.tuples[1])
+        self._forget_partners(settled)
         self.told.forget(settled)
+        self.tuples = self.keys.compact(self.tuples)
         for port, extra in ((0, self.told.g), (1, np.empty(0, dtype=np.int64))):
-            numbers = self.payloads[port].compact(np.concatenate((self.tuples[port][3], extra)))
+            stored = self.tuples[port][3]
+            numbers = self.payloads[port].compact(np.concatenate((stored[stored != NOBODY], extra)))
             if numbers is not None:
                 t = self.tuples[port]
-                self.tuples[port] = (*t[:3], numbers[t[3]], t[4])
+                self.tuples[port] = (*t[:3], np.where(t[3] == NOBODY, NOBODY, numbers[t[3]]), t[4])
                 if port == 0:
                     self.told.g = numbers[self.told.g]
+
+    def _forget_partners(self, settled: int) -> None:
+        g, vs, ve, *_ = self.tuples[1]
+        earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
+        np.minimum.at(earliest, self.tuples[0][0], self.tuples[0][1])
+        if self.residual is not None:
+            keep = (ve >= settled) | (earliest[g] < ve)
+            self.tuples[1] = tuple(a[keep] for a in self.tuples[1])
+            return
+        covered_g, start, end = last_covered(g, vs, ve, settled)
+        needed = earliest[covered_g] < end
+        covered_g, start, end = covered_g[needed], start[needed], end[needed]
+        nobody, once = np.full(len(start), NOBODY), np.ones(len(start), dtype=np.int64)
+        alive = tuple(a[ve >= settled] for a in self.tuples[1])
+        self.tuples[1] = tu.merge_tuples(*alive, covered_g, start, end, nobody, once)
 
     def state_size(self) -> tuple[int, int]:
         arrays = [*self.tuples[0], *self.tuples[1], self.told.g, self.told.start, self.told.end]

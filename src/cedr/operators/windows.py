@@ -55,14 +55,12 @@ class Deletes(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         vs, old, new = chunk.vs, chunk.old, chunk.new
-        gone = (old > vs) & (old != INF)
-        come = (new > vs) & (new != INF)
-        rows = np.concatenate([np.flatnonzero(gone), np.flatnonzero(come)])
-        start = np.concatenate([old[gone], new[come]])
+        gone = np.flatnonzero((old > vs) & (old != INF))
+        come = np.flatnonzero((new > vs) & (new != INF))
+        order = np.argsort(np.concatenate((gone, come)), kind="stable")  # in arrival order, what goes first
+        row = np.concatenate((gone, come))[order]
+        start = np.concatenate((old[gone], new[come]))[order]
+        goes = order < len(gone)
         forever = np.full_like(start, INF)
-        is_gone = np.arange(len(rows)) < np.count_nonzero(gone)
-        moved = chunk.with_rows(chunk.rows[rows[order]]) if len(order := np.argsort(rows, kind="stable")) else chunk
-        if not len(rows):
-            return chunk.with_rows(chunk.rows.clear())
-        start, forever, is_gone = start[order], forever[order], is_gone[order]
-        return moved.with_times(start, np.where(is_gone, forever, start), np.where(is_gone, start, forever))
+        moved = chunk.with_rows(chunk.rows[row])
+        return moved.with_times(start, np.where(goes, forever, start), np.where(goes, start, forever))
