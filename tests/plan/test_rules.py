@@ -17,6 +17,7 @@ from cedr import api, testing
 from cedr.plan.consistency import Level
 from cedr.plan.explain import tree
 from cedr.plan.optimizer import REQUIRED, RULES, optimize
+from cedr.plan.rules.drop_align_and_finalize import drop_align_and_finalize
 from cedr.plan.rules.place_consistency import place_consistency
 from cedr.temporal import canonical
 
@@ -77,7 +78,7 @@ CASES = {
     },
     "drop_align_and_finalize": {
         "no blocking, no Align": lambda: counts(a()),
-        "no state, no Finalize": lambda: a().where(v > 1).with_consistency("strong"),
+        "adjusts are checked without state, too": lambda: a().where(v > 1).with_consistency("strong"),
         "in order already": lambda: counts(a(ordered=True)).with_consistency("strong"),
         "the second Align": lambda: counts(a().align(5)).with_consistency(block=3),
         "the second Finalize": lambda: counts(a().finalize(5).where(v > 1)),
@@ -124,6 +125,11 @@ def test_golden(rule):
     if os.environ.get("CEDR_WRITE_GOLDEN"):
         path.write_text(text_of(rule))
     assert text_of(rule) == path.read_text()
+
+
+def test_where_nothing_is_adjusted_or_kept_a_guard_is_enough():
+    _, after = before_and_after(drop_align_and_finalize, a(insert_only=True).where(v > 1))
+    assert [line.split()[0] for line in tree(after)] == ["Guard", "Select", "Source"]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)

@@ -196,7 +196,7 @@ def _(node: AlterLifetime, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Fused, known: list[Properties]) -> Operator:
-    from cedr.runtime.fused import Fused as Op
+    from cedr.operators.fused import Fused as Op
 
     return Op(node.input.schema, [operator_of(step, []) for step in node.steps])
 
@@ -294,7 +294,7 @@ def _(node: Finalize, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Guard, known: list[Properties]) -> Operator:
-    from cedr.runtime.guard import Guard as Op
+    from cedr.operators.guard import Guard as Op
 
     return Op(node.schema, node.late)
 

@@ -1,7 +1,8 @@
 """Align and Finalize are dropped where they cannot matter.
 
 Align      block 0; or the input is in order already; or an Align that waits as long stands right below
-Finalize   the input went through one that forgets no later; or nothing above keeps state, then a Guard is enough
+Finalize   the input went through one that forgets no later; or nothing above keeps state and nothing is adjusted, then
+           a Guard is enough. An adjust must be checked against its tuple even where no operator keeps any.
 """
 
 from cedr.plan.node import Node, topological
@@ -46,6 +47,8 @@ def drop_finalize(node: Finalize) -> Node | None:
 
 def guard_only(node: Node, before_state: bool) -> Node | None:
     if not isinstance(node, Finalize) or before_state or counts_externals(node):
+        return None
+    if not properties(node.input).insert_only:
         return None
     return Guard(node.input, node.late)
 

@@ -1,7 +1,6 @@
 """The cheapest check of a stream: a row that comes below a CTI breaks a promise and is put aside.
 
-It keeps no rows, so it cannot tell whether an adjust names a tuple that exists; where nothing above keeps state
-either, such an adjust can do no more harm than to be passed on.
+It keeps no rows, so it stands only where nothing is adjusted and nothing above keeps state.
 """
 
 from collections.abc import Mapping

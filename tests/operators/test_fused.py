@@ -8,8 +8,8 @@ from plan.catalogue import SCHEMA, payloads
 
 from cedr import reference as ref
 from cedr.operators import windows
+from cedr.operators.fused import Fused
 from cedr.operators.stateless import Project, Select
-from cedr.runtime.fused import Fused
 from cedr.temporal import Row
 
 STEPS = {
