@@ -8,7 +8,7 @@ whose snapshots lie one after the other as in the paper.
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_check import arrivals_of
 from plan.catalogue import QUERIES, SCHEMA, a, b, few, payloads
@@ -40,6 +40,9 @@ from cedr.temporal import (
 )
 from cedr.temporal.consistency import middle_violation, strong_violation, weak_violation
 from cedr.temporal.stream import ctis, data
+
+share = settings(max_examples=max(settings.default.max_examples // 12, 1))
+"""For laws over all queries and latencies."""
 
 LATENCIES = ["perfect", "ordered", "eager"]
 UNARY = ["agg without group", "top_k", "distinct", "coalesce", "session", "aggregate"]
@@ -78,7 +81,7 @@ def equivalent_arrivals(draw, ports: int):
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
-@few
+@share
 @given(choice=st.data())
 def test_definition_4_middle_outputs_are_equivalent_to_common_sync_points(name, latency, choice):
     query = QUERIES[name]
@@ -178,7 +181,7 @@ def cut_at_sync_points(elements) -> list[list]:
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", ["agg without group", "distinct", "top_k", "session"])
-@few
+@share
 @given(pair=testing.same_history(payloads, max_size=5, closed=True))
 def test_definition_5_weak_outputs_are_equivalent_at_common_sync_points(name, latency, pair):
     """Nothing is given up on where all disorder lies between two cuts; then weak keeps its level as it is defined."""
@@ -192,6 +195,7 @@ def test_definition_5_weak_outputs_are_equivalent_at_common_sync_points(name, la
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
+@few
 @given(elements=testing.streams(payloads, max_size=8, adjusts=False, closed=True), choice=st.data())
 def test_definition_5_weak_answers_as_if_what_it_gave_up_on_had_never_been_sent(latency, elements, choice):
     stream = a().top_k(1, by="v").with_latency(latency).with_consistency(WEAK)
@@ -232,7 +236,7 @@ def test_definition_6_perfect_latency_preserves_perfectness(name, elements):
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", UNARY)
-@few
+@share
 @given(elements=testing.streams(payloads, closed=True))
 def test_definition_7_a_closed_input_gives_the_oracles_answer(name, latency, elements):
     query = QUERIES[name]
@@ -242,7 +246,7 @@ def test_definition_7_a_closed_input_gives_the_oracles_answer(name, latency, ele
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", UNARY)
-@few
+@share
 @given(elements=testing.streams(payloads, ordered=True))
 def test_definition_8_word_for_word_what_lies_before_a_cti_gives_the_oracles_answer(name, latency, elements):
     """For ordered streams: of others the elements before t may miss a link of a chain."""
@@ -255,7 +259,7 @@ def test_definition_8_word_for_word_what_lies_before_a_cti_gives_the_oracles_ans
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", KEEP_LIFETIMES)
-@few
+@share
 @given(elements=testing.streams(payloads))
 def test_definition_8_at_each_cti_the_output_is_right_up_to_its_own(name, latency, elements):
     """Except at perfect latency, the output has come as far as the input.
@@ -301,7 +305,7 @@ def test_definition_9_an_ultra_consistent_output_is_perfect_for_any_input(name, 
 
 @pytest.mark.parametrize("way", [strongly, ultra])
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
-@few
+@share
 @given(choice=st.data())
 def test_theorem_7_a_strong_query_speaks_only_when_a_cti_arrives(name, way, choice):
     streams = [choice.draw(testing.streams(payloads, max_size=4)) for _ in range(QUERIES[name].ports)]
@@ -336,6 +340,7 @@ def watermark(out) -> int:
 
 
 @pytest.mark.parametrize("name", ["agg without group", "top_k"])
+@few
 @given(elements=testing.streams(payloads, closed=True))
 def test_theorem_8_the_ladder_of_latencies(name, elements):
     outputs = {rung: one_by_one(stream, elements) for rung, stream in rungs(name).items()}
@@ -345,6 +350,7 @@ def test_theorem_8_the_ladder_of_latencies(name, elements):
 
 
 @pytest.mark.parametrize("name", ["agg without group", "top_k"])
+@few
 @given(elements=testing.streams(payloads, closed=True))
 def test_theorem_9_lower_latency_never_says_less(name, elements):
     outputs = {rung: one_by_one(stream, elements) for rung, stream in rungs(name).items()}
@@ -471,7 +477,7 @@ def parted(draw):
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", KEEP_LIFETIMES)
-@few
+@share
 @given(stream=parted(), before=LEVELS, after=LEVELS)
 def test_at_a_sync_point_a_query_changes_level_and_goes_on_as_if_it_had_always_had_it(
     name, latency, stream, before, after

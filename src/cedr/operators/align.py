@@ -89,6 +89,10 @@ class Align(Operator):
 
     # --- output time ---------------------------------------------------------------------------------------------
 
+    def saw(self, highest: int) -> None:
+        """Take into account a start that passed before this operator was there."""
+        self._note(highest)
+
     def _note(self, highest: int = MIN) -> None:
         """Take in the highest start of a chunk and move the output time on."""
         if self.block == INF:

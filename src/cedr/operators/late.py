@@ -108,7 +108,8 @@ class LateStream:
             PROMISE: pl.String,
             ELEMENT: pl.String,
         }
-        return pl.concat([pl.DataFrame(schema=schema), *self._pieces])
+        # In one piece: polars 2.1 fails to format columns whose pieces end in different places.
+        return pl.concat([pl.DataFrame(schema=schema), *self._pieces], rechunk=True)
 
     def __len__(self) -> int:
         return sum(piece.height for piece in self._pieces)

@@ -8,10 +8,11 @@ Every Align lets its rows go; they enter the new operators on the same way, whic
 from collections.abc import Iterator
 
 from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.operators.align import Align
 from cedr.operators.base import Operator
 from cedr.plan.physical import Fragment, Input
 from cedr.temporal.errors import QueryError
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 CHECKS = ("Finalize", "Guard")
 WAITS = ("Align",)
@@ -23,15 +24,18 @@ OUTPUT: Place = (-1, 0)
 
 
 def transplant(
-    old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator]
+    old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator], highest: list[int]
 ) -> dict[Place, Chunk]:
-    """Fill the new operators; returns the rows set free, by the port of the new fragment they are to enter."""
+    """Fill the new operators; returns the rows set free, by the port of the new fragment they are to enter.
+
+    `highest` is the latest start each old operator has seen; a new Align counts its blocking from there.
+    """
     before, after = main_steps(old), main_steps(new)
     if [old.steps[i].name for i in before] != [new.steps[i].name for i in after]:
         raise QueryError("the query has other operators at this level; start it again at the new level")
     for i, j in zip(before, after, strict=True):
         hand_over(old_operators[i], new_operators[j])
-    mover = Mover(old, old_operators, new, new_operators)
+    mover = Mover(old, old_operators, new, new_operators, highest)
     return dict(mover.move(there, here) for there, here in zip(places(old), places(new), strict=True))
 
 
@@ -78,8 +82,15 @@ def hand_over(old: Operator, new: Operator) -> None:
 class Mover:
     """Moves the ways one by one. A step on several ways is moved once, and all of them get its rows."""
 
-    def __init__(self, old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator]):
-        self.old, self.new = old, new
+    def __init__(
+        self,
+        old: Fragment,
+        old_operators: list[Operator],
+        new: Fragment,
+        new_operators: list[Operator],
+        highest: list[int],
+    ) -> None:
+        self.old, self.new, self.highest = old, new, highest
         self.old_operators, self.new_operators = old_operators, new_operators
         self.flushed: dict[int, Chunk] = {}
         self.entered: dict[int, Chunk] = {}
@@ -91,9 +102,13 @@ class Mover:
         if [self.old.steps[i].name for i in old_checks] != [self.new.steps[j].name for j in new_checks]:
             raise QueryError("the query is checked in another way at this level; start it again at the new level")
         rows = empty(self.schema(here))
+        seen = max((self.highest[i] for i in way(self.old, there) or there[:1] if i >= 0), default=MIN)
         for stretch in range(len(old_aligns)):
             rows = concat([rows, *map(self.flush, old_aligns[stretch])])
             for j in new_aligns[stretch]:
+                align = self.new_operators[j]
+                if isinstance(align, Align) and j not in self.entered:
+                    align.saw(seen)
                 rows = self.enter(j, rows)
             if stretch < len(old_checks):
                 rows = self.check(old_checks[stretch], new_checks[stretch], rows)

@@ -108,7 +108,7 @@ class Engine:
         at a low level does not get it back.
         """
         fresh = Engine(self.fragment.at_level(consistency))
-        freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators)
+        freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators, self.highest)
         highest = max(self.highest, default=MIN)
         self.fragment, self.operators = fresh.fragment, fresh.operators
         self.highest = [highest] * len(self.operators)

@@ -5,6 +5,9 @@
 Below the first state, because from there on order and promises matter; not lower, so that rows dropped on the way
 never have to be held. Only counts of external CTIs must be checked before any row is dropped, so a source that has
 them is finalised at once. A path without any state is treated at its top. Where levels are nested the outermost counts.
+
+Operators with several inputs speak when one of them has progressed, and sessions begin in the past; so a query that
+blocks for ever has another Align at its top, where the answer is not in order anyway.
 """
 
 from dataclasses import replace
@@ -14,7 +17,9 @@ from cedr.operators.base import Latency
 from cedr.plan.consistency import Flavour
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import SPECULATIVE, STATEFUL, Align, Finalize, Level, Source
+from cedr.plan.properties import properties
 from cedr.temporal.consistency import MIDDLE, Consistency
+from cedr.temporal.time import INF
 
 
 class Asked(NamedTuple):
@@ -31,7 +36,19 @@ class Asked(NamedTuple):
 
 def place_consistency(plan: Node) -> Node:
     """Applies once: a query's plan starts with a `Level`, and none is left."""
-    return Placement(plan).place(plan, Asked()) if isinstance(plan, Level) else plan
+    if not isinstance(plan, Level):
+        return plan
+    placed = Placement(plan).place(plan, Asked())
+    asked = asked_at_top(plan)
+    waits = asked.consistency is not None and asked.consistency.block == INF
+    return Align(placed, INF, asked.flavour or "ordered") if waits and not properties(placed).ordered else placed
+
+
+def asked_at_top(plan: Node) -> Asked:
+    asked = Asked()
+    while isinstance(plan, Level):
+        asked, plan = asked.below(plan), plan.input
+    return asked
 
 
 class Placement:
