@@ -184,22 +184,21 @@ def dense(report: Report, n: int, rounds: int) -> None:
 # --- memory and growth, each in its own process --------------------------------------------------------------------
 
 PROBE = """
-import json, resource, sys, time
+import json, sys, time
 sys.path.insert(0, {folder!r})
 import engine
 engine.one_core()
 n, kind, rate = {n}, {kind!r}, {rate}
 query = engine.QUERIES[kind]()
 engine.engine_run(query, [("events", c) for c in engine.chunks(100_000)])
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 running, busy, state = query.engine(), 0.0, 0
 for chunk in engine.chunks(n, rate=rate):
     start = time.perf_counter()
     running.push("events", chunk)
     busy += time.perf_counter() - start
     state = max(state, sum(op.metrics.state_rows for op in running.operators))
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([busy / n * 1e9, peak / 1024, state]))
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps([busy / n * 1e9, int(status["VmHWM"].split()[0]) / 1024, state]))
 """
 
 

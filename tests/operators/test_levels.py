@@ -8,7 +8,7 @@ from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
 from cedr.operators import levels
-from cedr.temporal import ordered, perfect
+from cedr.temporal import END, INF, Cti, Insert, Row, ordered, perfect
 from cedr.temporal.stream import data
 from cedr.testing import rows, streams
 
@@ -49,3 +49,11 @@ def test_ordered_input_gives_ordered_output(size, stream):
     slices = [(0, stream[i : i + size]) for i in range(0, len(stream), size)]
     out = [e for part in run(lambda: levels.Coalesce(SCHEMA, "ordered"), slices, [SCHEMA]) for e in part]
     assert ordered(data(out))
+
+
+def test_an_event_that_may_go_on_is_not_told_as_over():
+    # a [0,1)  cti 1  a [1,∞): one event, as the second starts where the first ends
+    a = Row(p="a")
+    slices = [(0, [e]) for e in (Insert(0, 1, a), Cti(1), Insert(1, INF, a), END)]
+    out = [e for part in run(lambda: levels.Coalesce(SCHEMA), slices, [SCHEMA]) for e in part]
+    assert data(out) == [Insert(0, INF, a)]

@@ -18,8 +18,12 @@ def same_values(a, i, b, j):
 
 
 @njit(cache=True)
-def net_change(og, os, oe, ov, ng, ns, ne, nv):
-    """Group, values, start, end before and end after of each event that differs."""
+def net_change(og, os, oe, ov, ng, ns, ne, nv, reached):
+    """Group, values, start, end before and end after of each event that differs.
+
+    An end changes when time has `reached` the earlier of its old and new value, which is the sync time of that change.
+    Until then the event keeps the end it was told with, and `ne` is set to it.
+    """
     capacity = len(og) + len(ng)
     group = np.empty(capacity, dtype=np.int64)
     values = np.empty((capacity, ov.shape[1]), dtype=np.int64)
@@ -45,7 +49,9 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv):
             last_j += 1
         if last_i - i == 1 and last_j - j == 1:  # the common case
             if same_values(ov, i, nv, j):
-                if oe[i] != ne[j]:
+                if min(oe[i], ne[j]) > reached:
+                    ne[j] = oe[i]
+                elif oe[i] != ne[j]:
                     size = put(group, values, start, before, after, size, g, nv, j, at, oe[i], ne[j])
             else:
                 size = put(group, values, start, before, after, size, g, ov, i, at, oe[i], at)
@@ -61,7 +67,9 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv):
                     if not taken[y] and same_values(ov, x, nv, y) and (oe[x] == ne[y]) == exact:
                         taken[y] = True
                         matched[x - i] = True
-                        if not exact:
+                        if min(oe[x], ne[y]) > reached:
+                            ne[y] = oe[x]
+                        elif not exact:
                             size = put(group, values, start, before, after, size, g, nv, y, at, oe[x], ne[y])
                         break
         for x in range(i, last_i):

@@ -71,9 +71,10 @@ def open_levels(g, t, height, open_g, open_start, before):
 
 
 @njit(cache=True)
-def earliest_open(start, end, watermark, promised):
+def earliest_open(start, end, watermark, over, promised):
+    """The smallest start from `promised` on of an event that has begun by the watermark and is not over, or INF."""
     earliest = INF
     for i in range(len(start)):
-        if promised <= start[i] <= watermark < end[i]:
+        if promised <= start[i] <= watermark and end[i] > over:
             earliest = min(earliest, start[i])
     return earliest

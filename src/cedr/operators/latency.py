@@ -6,6 +6,9 @@ end by the watermark, in the order of their starts: as long as one that began ea
 the output would go back in time when that one ends. `released` is how far the starts told may reach. What starts before
 a promised CTI was told and stays told, even if its end moves.
 
+An `ordered` operator tells a result that has begun with the end known at that time. If that end turns out to be wrong,
+it is changed when time has reached the earlier of both, which is the sync time of that change.
+
 A CTI that had to wait for an open result may come after rows with a later sync time; only rows are put in order.
 """
 
@@ -18,8 +21,10 @@ from cedr.temporal.time import INF, MIN
 
 
 class Teller:
-    def __init__(self, latency: Latency) -> None:
-        self.latency = latency
+    """`growing`: a result that ends at a time may go on if a tuple starts right there, so then it is not over yet."""
+
+    def __init__(self, latency: Latency, growing: bool = False) -> None:
+        self.latency, self.growing = latency, growing
         self.watermark = MIN
         self.released = MIN
 
@@ -37,13 +42,21 @@ class Teller:
         return min(cti, still_open)
 
     def settle_events(self, start: Times, end: Times, cti: int, promised: int) -> int:
-        return self.settle(earliest_open(start, end, self.watermark, promised), cti)
+        return self.settle(earliest_open(start, end, self.watermark, self.over(), promised), cti)
+
+    def over(self) -> int:
+        """The latest end of results that are over."""
+        return self.watermark - 1 if self.growing and MIN < self.watermark < INF else self.watermark
+
+    def reached(self) -> int:
+        """Up to where the ends of what was told are brought up to date; a change further on would be ahead of time."""
+        return self.watermark if self.latency == "ordered" else INF
 
     def limits(self) -> tuple[int, int]:
         """By when a result must end, and by when it must start, to be told."""
         match self.latency:
             case "perfect":
-                return self.watermark, self.released
+                return self.over(), self.released
             case "ordered":
                 return INF, self.watermark
         return INF, INF
@@ -51,10 +64,6 @@ class Teller:
     def may_tell(self, start: Times, end: Times, promised: int) -> np.ndarray:
         end_by, start_by = self.limits()
         return (end <= end_by) & (start <= start_by) | (start < promised)
-
-    def open_ended(self, end: Times) -> Times:
-        """Ends as an ordered operator tells them when they may still grow: not at all, until they are past."""
-        return np.where(end > self.watermark, INF, end) if self.latency == "ordered" else end
 
     def save(self) -> State:
         return {"watermark": self.watermark, "released": self.released}

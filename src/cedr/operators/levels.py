@@ -3,9 +3,6 @@
 Their result is a height per payload and instant, told as levels: the k-th copy lives where the height is at least k.
 The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
 remembered are kept beside it.
-
-At `ordered` latency a level that is still open is told without end: it may yet grow as well as shrink, and taking
-back from infinity is the only change whose sync time is the moment it happens.
 """
 
 from abc import abstractmethod
@@ -31,7 +28,7 @@ class LevelOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
         super().__init__()
         self.schema = dict(schema)
-        self.teller = Teller(latency)
+        self.teller = Teller(latency, growing=True)
         self.payloads = RowIndex(self.schema)
         self.endpoints = ep.empty_endpoints(self.ports, 0)
         nothing = np.empty(0, dtype=np.int64)
@@ -53,9 +50,10 @@ class LevelOperator(Operator):
         lg, start, end = lv.levels(g, t, height, *self.open)
         settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
         tell = self.teller.may_tell(start, end, self.cti_out)
-        end = self.teller.open_ended(end)
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
-        changed, _, at, before, after = self.told.tell(lg[tell], start[tell], end[tell], no_words)
+        changed, _, at, before, after = self.told.tell(
+            lg[tell], start[tell], end[tell], no_words, self.teller.reached()
+        )
         out = self.order.chunk(at, before, after, self.payloads.take(changed), settled)
         if settled > self.cti_out:
             self.open = lv.open_levels(g, t, height, *self.open, settled)

@@ -57,7 +57,7 @@ class Partnered(Operator):
         super().__init__()
         self.schema, self.partnered, self.residual = dict(left_schema), partnered, residual
         self.renamed, self.flipped = dict(renamed or {}), flipped
-        self.teller = Teller(latency)
+        self.teller = Teller(latency, growing=partnered)
         self.keys = Keys((left_schema, right_schema), (left_on, right_on))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
         self.tuples = [tu.empty_tuples(), tu.empty_tuples()]
@@ -72,14 +72,13 @@ class Partnered(Operator):
         owner, start, end = self._pieces()
         settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
         tell = self.teller.may_tell(start, end, self.cti_out) & (end >= self.cti_out)  # earlier pieces are final
-        if self.partnered:
-            end = self.teller.open_ended(end)
         number, copies = self.tuples[0][3][owner], self.tuples[0][4][owner]
         order = np.lexsort((end, start, number))
         order = order[tell[order]]
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
-        changed, _, at, before, after = self.told.tell(number[order], start[order], end[order], no_words)
+        told = (number[order], start[order], end[order], no_words)
+        changed, _, at, before, after = self.told.tell(*told, self.teller.reached())
         out = self.order.chunk(at, before, after, self.payloads[0].take(changed), settled)
         if settled > self.cti_out:
             self._forget(settled)

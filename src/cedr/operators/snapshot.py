@@ -76,7 +76,7 @@ class SnapshotOperator(Operator):
         which, words = self.answer(entries, tuple(sums))
         if which is not None:
             g, start, end = g[which], start[which], end[which]
-        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words)
+        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.teller.reached())
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), settled)
         self._forget(settled)
         return out

@@ -11,7 +11,7 @@ from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.kernels.difference import ending_from, net_change
 from cedr.operators.base import State
 from cedr.operators.values import Words
-from cedr.temporal.time import MIN
+from cedr.temporal.time import INF, MIN
 
 
 class Synopsis:
@@ -25,9 +25,14 @@ class Synopsis:
     def __len__(self) -> int:
         return len(self.g)
 
-    def tell(self, g: Times, start: Times, end: Times, words: Words) -> tuple[Times, Words, Times, Times, Times]:
-        """Replace the answer; returns group, words, start, end before and end after of each change."""
-        change = net_change(self.g, self.start, self.end, self.words, g, start, end, words)
+    def tell(
+        self, g: Times, start: Times, end: Times, words: Words, reached: int = INF
+    ) -> tuple[Times, Words, Times, Times, Times]:
+        """Replace the answer; returns group, words, start, end before and end after of each change.
+
+        An end told stays as it was told until time has `reached` it or the end it should have.
+        """
+        change = net_change(self.g, self.start, self.end, self.words, g, start, end, words, reached)
         self.g, self.start, self.end, self.words = g, start, end, words
         return change
 
