@@ -1,0 +1,63 @@
+"""The benchmark frame: what holds a bar, what is written, and that every benchmark runs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from cedr.bench import Figure, Report, alternate, median, spread
+
+
+@pytest.mark.parametrize(
+    ("value", "bar", "at_most", "ok"),
+    [
+        (3.0, 3.0, False, True),
+        (2.9, 3.0, False, False),
+        (1.2, 1.2, True, True),
+        (1.3, 1.2, True, False),
+        (1, None, 0, 1),
+    ],
+)
+def test_a_bar_is_reached_or_not_exceeded(value, bar, at_most, ok):
+    assert Figure("f", value, "x", bar=bar, at_most=at_most).ok == ok
+
+
+def test_a_report_is_ok_only_if_every_bar_holds_and_says_so_in_json(tmp_path):
+    report = Report("t", console=Console(quiet=True))
+    report.add("fast", 5, "M/s", bar=3)
+    assert report.ok
+    report.add("slow", 1, "M/s", bar=3)
+    assert not report.ok
+    report.write_json(tmp_path / "r.json")
+    rows = json.loads((tmp_path / "r.json").read_text())
+    assert [{k: row[k] for k in ("name", "value", "unit", "bar", "ok")} for row in rows] == [
+        {"name": "fast", "value": 5, "unit": "M/s", "bar": 3, "ok": True},
+        {"name": "slow", "value": 1, "unit": "M/s", "bar": 3, "ok": False},
+    ]
+
+
+def test_contestants_take_turns_and_the_first_round_does_not_count():
+    calls = []
+    seconds = alternate({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
+    assert calls == ["a", "b"] * 3
+    assert {name: len(taken) for name, taken in seconds.items()} == {"a": 2, "b": 2}
+
+
+def test_median_and_spread():
+    assert median([1.0, 9.0, 2.0]) == 2.0
+    assert spread([1.0, 2.0, 3.0]) == 0.5
+
+
+def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
+    done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no benchmark 'nothing'; there are: consistency, engine" in done.stderr
+
+
+def test_the_consistency_benchmark_runs_and_its_orderings_hold(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "consistency", "--quick", "--json", str(tmp_path / "c.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all(row["ok"] for row in json.loads((tmp_path / "c.json").read_text()))
