@@ -4,12 +4,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle_check import check_against_oracle, runs
+from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
 from cedr.operators import windows
 from cedr.operators.stateless import Project, Select, Union
-from cedr.temporal import Row
+from cedr.temporal import Adjust, Insert, Row, retract
 from cedr.testing import rows
 
 SCHEMA = {"m": pl.Int64, "v": pl.Int64}
@@ -40,3 +40,11 @@ def test_one_input(name, run):
 @given(runs(payloads, ports=2))
 def test_union(run):
     check_against_oracle(lambda: Union(SCHEMA), ref.union, run[0], [SCHEMA] * 2, run[1])
+
+
+def test_a_removed_tuple_removes_its_window_though_the_window_does_not_depend_on_its_end():
+    """AlterLifetime's rule for full retractions: a shorter event keeps its window of 4, one that never was has none."""
+    p = Row(m=0, v=1)
+    stream = [Insert(1, 9, p), Adjust(1, 9, 2, p), retract(1, 2, p)]
+    out = run(lambda: windows.sliding(SCHEMA, 4), [(0, [e]) for e in stream], [SCHEMA])
+    assert out == [[Insert(1, 5, p)], [], [retract(1, 5, p)]]
