@@ -24,6 +24,9 @@ NULL_WORD = 2**62 + 12345
 class RowIndex:
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = dict(schema)
+        self._clear()
+
+    def _clear(self) -> None:
         self._table = new_table(64)
         self._pieces: list[pl.DataFrame] = [pl.DataFrame(schema=self.schema)]
         self._size = 0
@@ -123,7 +126,7 @@ class RowIndex:
 
     def restore(self, rows: pl.DataFrame) -> None:
         """Take up a snapshot: every row gets the number of its place."""
-        self.__init__(self.schema)  # type: ignore[misc]
+        self._clear()
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:
             self._pieces = [rows]
