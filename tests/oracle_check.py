@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.base import Operator
-from cedr.temporal import Element, History, canonical, closed_up_to, relations, validate
+from cedr.temporal import Element, History, canonical, closed_up_to, validate
 from cedr.temporal.time import INF
 
 Oracle = Callable[..., History]
@@ -64,6 +64,3 @@ def runs(draw, payloads: Mapping | Sequence, ports: int = 1, max_size: int = 6, 
     arrivals = draw(arrivals_of(streams))
     restore_at = draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     return arrivals, restore_at
-
-
-__all__ = ["arrivals_of", "check_against_oracle", "relations", "run", "runs"]

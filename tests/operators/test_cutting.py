@@ -18,10 +18,6 @@ SCHEMA = {"k": pl.Int64, "v": pl.Int64}
 payloads = rows(k=st.one_of(st.none(), st.integers(0, 1)), v=st.one_of(st.none(), st.integers(0, 3)))
 
 
-def finite(stream):
-    return [e for e in stream if not (getattr(e, "ve", 0) == INF or getattr(e, "ve_new", 0) == INF)]
-
-
 @given(stream=streams(payloads, infinite=False, adjusts=False, closed=True), period=st.integers(1, 6))
 def test_chop(stream, period):
     make = lambda: Chop(SCHEMA, period, 1)  # noqa: E731

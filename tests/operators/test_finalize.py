@@ -622,3 +622,13 @@ def test_counts_are_forgotten_with_their_cti():
 def test_settings_are_checked(settings, message):
     with pytest.raises(QueryError, match=message):
         Finalize(SCHEMA, **settings)
+
+
+def test_a_late_row_is_told_the_promise_its_source_made():
+    """A held adjust keeps CTI 4 from being passed on in full; the message still names 4, which is what was promised."""
+    p = Row(m=0, v=1)
+    finalize = Finalize({"m": pl.Int64, "v": pl.Int64})
+    for e in (Insert(1, 5, p), Adjust(1, 9, 3, p), Cti(4), Insert(2, 6, p)):
+        finalize.process(0, chunk_of([e], finalize.schema))
+    message = finalize.take_late().filter(pl.col("reason") == "below_cti")["message"].item()
+    assert "its sync time 2 lies before 4, but cti 4 promised" in message

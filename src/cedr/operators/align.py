@@ -163,7 +163,7 @@ class Align(Operator):
     def _promise(self) -> int:
         if self.flavour == "ordered" or not self._held.height:
             return self.cti
-        return max(self.cti_out, min(self.cti, int(self._held[VS].min())))  # type: ignore[arg-type]
+        return max(self.cti_out, min(self.cti, int(self._held[VS].to_numpy().min())))
 
     # --- state ---------------------------------------------------------------------------------------------------
 

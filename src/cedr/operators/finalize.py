@@ -160,7 +160,7 @@ class Finalize(Operator):
         rows.refuse(
             wrong, "no_lifetime", "its times make no lifetime: ends lie after starts, and an adjust changes the end"
         )
-        t = show(self._unforced)
+        t = show(max(self._promised, self._unforced))  # as the input promised it, not as far as it was passed on
         broken = f"lies before {t}, but cti {t} promised that nothing before it would come"
         rows.refuse(rows.sync < self._unforced, "below_cti", broken)
         if self.external:
