@@ -82,6 +82,11 @@ class Checkout:
         return self.base / "jvm"
 
     @property
+    def servers(self) -> Path:
+        """Where Debian has the programs of PostgreSQL's servers, by version."""
+        return self.base / "postgresql"
+
+    @property
     def log(self) -> list[str]:
         """Which stand-ins were called so far, and how."""
         file = self.base / "log"
@@ -96,8 +101,10 @@ class Checkout:
         (self.root / "src/cedr/__main__.py").write_text(MAIN)
         (self.root / "requirements.lock").write_text("one==1.0\n")
         script = (REPOSITORY / "cedr").read_text()
-        assert script.count("/usr/lib/jvm") == 1
-        (self.root / "cedr").write_text(script.replace("/usr/lib/jvm", str(self.jvms)))
+        for place, ours in (("/usr/lib/jvm", self.jvms), ("/usr/lib/postgresql", self.servers)):
+            assert script.count(place) == 1
+            script = script.replace(place, str(ours))
+        (self.root / "cedr").write_text(script)
         (self.root / "cedr").chmod(0o755)
         self.path.mkdir()
         for tool in TOOLS:
@@ -366,6 +373,37 @@ def test_root_gets_java_from_apt(bare: Checkout, version: int) -> None:
     kept = ready.rename(bare.base / "java_of_debian")
     bare.apt_get(f'[[ "$*" == *openjdk-{version}-jre-headless ]] || exit 100; cp -r "{kept}" "{ready}"')
     assert bare.start("test")["env"]["JAVA_HOME"] == str(ready)
+
+
+# --- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+def test_root_gets_postgresql_from_apt_for_the_tests(checkout: Checkout) -> None:
+    initdb = checkout.servers / "15/bin/initdb"
+    checkout.apt_get(f'mkdir -p "{initdb.parent}" && echo >"{initdb}"')
+    (checkout.path / "mkdir").symlink_to(shutil.which("mkdir") or "/missing/mkdir")
+    checkout.start("demo")
+    assert not checkout.calls("apt-get"), "only the tests need it"
+    checkout.start("test")
+    assert checkout.calls("apt-get install")[0].endswith(" postgresql")
+    checkout.start("test")
+    assert len(checkout.calls("apt-get install")) == 1
+
+
+def test_a_postgresql_on_the_path_will_do(checkout: Checkout) -> None:
+    checkout.apt_get("exit 100")
+    checkout.stand_in("initdb", "")
+    checkout.start("test")
+    assert not checkout.calls("apt-get")
+
+
+def test_without_postgresql_the_tests_run_and_say_what_is_missing(checkout: Checkout) -> None:
+    assert checkout.start("test", "-x")["args"] == ["test", "-x"]
+    assert not checkout.calls("apt-get")
+    checkout.apt_get("echo no such package; exit 100")
+    done = checkout.run("test")
+    assert done.returncode == 0
+    assert "apt-get could not install postgresql; it said:\nno such package" in done.stderr
 
 
 # --- the command line it hands over to ---------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from cedr.temporal import (
 )
 
 if TYPE_CHECKING:
+    from cedr import sinks
     from cedr.api import (
         aggregate,
         avg,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
         stddev,
         sum,
     )
+    from cedr.runtime.spark.files.settings import files
+    from cedr.runtime.spark.session import spark_session
     from cedr.stream import Stream
 
 __version__ = "0.1.0"
@@ -48,6 +51,18 @@ API = ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "qu
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sinks":
+        import importlib
+
+        return importlib.import_module("cedr.sinks")
+    if name == "files":
+        from cedr.runtime.spark.files.settings import files
+
+        return files
+    if name == "spark_session":
+        from cedr.runtime.spark.session import spark_session
+
+        return spark_session
     if name in API:
         from cedr import api
 
@@ -80,6 +95,7 @@ __all__ = [
     "avg",
     "canonical",
     "count",
+    "files",
     "first",
     "last",
     "max",
@@ -87,7 +103,9 @@ __all__ = [
     "min",
     "quantile",
     "retract",
+    "sinks",
     "source",
+    "spark_session",
     "stddev",
     "sum",
 ]

@@ -27,7 +27,9 @@ def source(
     delay: Duration | None = None,
     ordered: bool = False,
     insert_only: bool | None = None,
-    external_ctis: bool = False,
+    external_ctis: bool | str = False,
+    partition: str | None = None,
+    idle: Duration | None = None,
     late: Literal["collect", "raise"] = "collect",
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
@@ -42,7 +44,11 @@ def source(
     types, kind        the column that names an event's type, or the type of all of them; for patterns
     ordered            rows come in the order of time
     insert_only        no row corrects an earlier one; the default for tables without `ve_new`
-    external_ctis      the stream carries external CTIs
+    external_ctis      the stream carries external CTIs; for a table, the column that holds their counts: a row with a
+                       count says how many rows have their sync time in its `[vs, ve)`
+    partition          the column that names the part of the source a row comes from (a Kafka partition, a device):
+                       progress is derived for each, and the source is as far as the last of them
+    idle               a partition silent for so long, by the clock on the wall, no longer holds the others back
     late               what breaks a promise is collected (`result.late()`) or raises
 
     Elements (`cedr.Insert` and so on) need none of the time columns.
@@ -50,9 +56,15 @@ def source(
     columns = as_schema(schema, f"source({name!r})")
     if ve is not None and duration is not None:
         raise QueryError(f"source({name!r}): give ve={ve!r} or duration={duration!r}, not both")
-    for argument, column in {"ve": ve, "ve_new": ve_new, "cti": cti, "duration": duration}.items():
+    counts = external_ctis if isinstance(external_ctis, str) else None
+    times = {"ve": ve, "ve_new": ve_new, "cti": cti, "duration": duration, "external_ctis": counts}
+    for argument, column in {**times, "partition": partition}.items():
         if column is not None and vs is None:
             raise QueryError(f"source({name!r}): {argument}={column!r} needs vs, the column of the start times")
+    if idle is not None and partition is None:
+        raise QueryError(f"source({name!r}): idle={idle!r} needs partition, the column of the partitions it is about")
+    if counts is not None and ve is None:
+        raise QueryError(f"source({name!r}): external_ctis={counts!r} needs ve, where the span of a count ends")
     if types is not None:
         check_columns([types], columns, f"source({name!r}, types={types!r})")
         if kind is not None:
@@ -74,7 +86,10 @@ def source(
             only_inserts,
             ordered,
             None if delay is None else as_delay(name, delay),
-            external=external_ctis,
+            external=bool(external_ctis),
+            counts=counts,
+            partition=partition,
+            idle=None if idle is None else as_idle(name, idle),
             late=late,
         )
     )
@@ -91,6 +106,10 @@ def lifetime_length(name: str, length: Duration | None) -> int | str:
 
 def as_delay(name: str, delay: Duration) -> int:
     return duration(delay, f"source({name!r}): delay", least=0)
+
+
+def as_idle(name: str, idle: Duration) -> int:
+    return duration(idle, f"source({name!r}): idle", least=0)
 
 
 # --- aggregates ----------------------------------------------------------------------------------------------------

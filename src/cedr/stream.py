@@ -7,9 +7,9 @@ runs before `run`, `updates` or `engine`.
     busy.run(table).table()
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,13 @@ from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
 from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from cedr.runtime.spark.sinks.base import TableSink
+    from cedr.runtime.spark.sinks.changelog import Changelog
+    from cedr.runtime.spark.streaming import RunningQuery
 
 Expressions = pl.Expr | str
 Columns = str | Sequence[str]
@@ -277,6 +284,56 @@ class Stream:
     def updates(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
         """A result after each chunk. `data` may also be an iterator of tables, which may never end."""
         return local.updates(self.fragment(), data, chunk_size=chunk_size, close=close)
+
+    def start(
+        self,
+        spark: "SparkSession",
+        data: Any,
+        *,
+        sink: "TableSink | Changelog",
+        checkpoint: str,
+        trigger: Mapping[str, Any] | None = None,
+        close: bool = False,
+        late: str | None = None,
+        shards: int | None = None,
+        name: str | None = None,
+    ) -> "RunningQuery":
+        """Run on Spark, as a stream: what arrives is worked in by micro-batches, and the sink kept up to date.
+
+        data         a streaming DataFrame or `cedr.files(...)`; for several sources a mapping by name
+        sink         where the answer goes: one of `cedr.sinks`
+        checkpoint   a folder for this query's state; start again with the same one to go on where it stopped
+        trigger      Spark's words for when a micro-batch begins: `{"processingTime": "5 seconds"}`, or
+                     `{"availableNow": True}` to work in what is there and end
+        close        with `availableNow`: say at the end that nothing more comes, so that every result is told
+        late         a folder for rows that could not be used; by default one below the checkpoint
+        shards       how many parts the work is cut into; by default as many as Spark has cores. Fixed at first start
+        """
+        from cedr.runtime.spark.streaming import start
+
+        return start(
+            nodes.Level(self.plan),
+            spark,
+            data,
+            sink=sink,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            close=close,
+            late=late,
+            shards=shards,
+            name=name,
+        )
+
+    def batch(
+        self, spark: "SparkSession", data: Any, *, late: str | None = None, shards: int | None = None
+    ) -> "DataFrame":
+        """Run on Spark over static DataFrames: the canonical table, as a DataFrame of `vs`, `ve` and the payload.
+
+        Rows that cannot be used are an error, unless `late` names a folder to write them to.
+        """
+        from cedr.runtime.spark.batch import batch
+
+        return batch(nodes.Level(self.plan), spark, data, late=late, shards=shards)
 
     def change_level(
         self, engine: Engine, level: Consistency | Literal["strong", "middle", "weak"] | None = None, **knobs: Duration

@@ -106,6 +106,10 @@ class Finalize(Operator):
         """
         return self._late.take()
 
+    def saw(self, highest: int) -> None:
+        """The highest sync time in the whole stream, when only a part of it comes here."""
+        self._highest = max(self._highest, highest)
+
     # --- the steps -------------------------------------------------------------------------------------------------
 
     def process(self, port: int, chunk: Chunk) -> Chunk:

@@ -19,7 +19,7 @@ from cedr.temporal.element import ExternalCti
 from cedr.temporal.errors import StreamError
 from cedr.temporal.time import INF, MIN
 
-Reason = Literal["no_lifetime", "below_cti", "forgotten", "count_exceeded", "unknown_tuple", "overlap"]
+Reason = Literal["no_lifetime", "below_cti", "forgotten", "count_exceeded", "unknown_tuple", "overlap", "unreadable"]
 """
 no_lifetime      the times of the row make no lifetime
 below_cti        its sync time lies below a CTI that the stream's own promises led to
@@ -27,6 +27,7 @@ forgotten        its sync time lies below a CTI that was forced to bound the mem
 count_exceeded   an external CTI promised fewer elements
 unknown_tuple    an adjust whose tuple is not there and can no longer come
 overlap          an external CTI whose span shares an instant with another one's
+unreadable       a line of a file, or a whole file, that could not be read
 """
 
 POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reason"

@@ -1,4 +1,4 @@
-"""`explain`: the plan as written, the rules that fired, the plan that runs, and its operators, as plain text.
+"""`explain`: the plan as written, the rules that fired, the plan that runs, its operators and stages, as plain text.
 
 A tree is printed from the result down, inputs indented below their user. A node with several users is printed once and
 numbered, `#1`; the others point to it.
@@ -36,10 +36,13 @@ from cedr.plan.nodes import (
     TopK,
 )
 from cedr.plan.optimizer import RULES, Rule, optimize
+from cedr.plan.partitioning import in_words, staged
+from cedr.plan.physical import Fragment
 from cedr.plan.properties import Properties, all_properties
 from cedr.plan.schema import show_expression, show_schema
 from cedr.temporal.consistency import MIDDLE
 from cedr.temporal.duration import show_duration
+from cedr.temporal.errors import QueryError
 
 
 def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:
@@ -50,6 +53,7 @@ def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:
         "Rules that changed it": [f"  {name}" for name in counted(fired)] or ["  none"],
         "Plan that runs": tree(plan, lambda node: f"  -- {known[id(node)]}"),
         "Operators": operators(plan, known),
+        "On Spark": stages(query, rules),
     }
     return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
 
@@ -96,6 +100,27 @@ def operators(plan: Node, known: dict[int, Properties]) -> list[str]:
             f"  {len(lines)} {type(node).__name__} <- {feeds}: {state(node, [known[id(i)] for i in node.inputs])}"
         )
     return lines or ["  none"]
+
+
+def stages(query: Level, rules: tuple[Rule, ...]) -> list[str]:
+    """Of each stage the rows it takes, where they come from, how they are spread and why; and what it runs."""
+    try:
+        plan = staged(query, rules)
+    except QueryError as e:
+        return [f"  not possible: {e}"]
+    moves = [(path.exchange, through(path.source, path.fragment)) for path in plan.paths]
+    moves += [(exchange, f"stage {stage.number}") for stage in plan.stages for _, exchange in stage.outputs]
+    lines: list[str] = []
+    for stage in plan.stages:
+        lines.append(f"  Stage {stage.number}")
+        taken = [(e, origin) for e, origin in moves if e.stage == stage.number]
+        lines += [f"    takes {e.name} from {origin}, {in_words(e.keys)}: {e.reason}" for e, origin in taken]
+        lines.append(f"    runs {', '.join(step.name for step in stage.fragment.steps) or 'nothing'}")
+    return lines
+
+
+def through(source: str, fragment: Fragment) -> str:
+    return f"{source} through {', '.join(step.name for step in fragment.steps)}" if fragment.steps else source
 
 
 # --- one line per node ---------------------------------------------------------------------------------------------
@@ -165,14 +190,14 @@ def _(node: Session) -> str:
 @line.register
 def _(node: Aggregate) -> str:
     shown = ", ".join(f"{name}={aggregate}" for name, aggregate in node.aggregates)
-    return f"Aggregate{by(node.by)}: {shown}{latency(node.latency)}"
+    return f"{type(node).__name__}{by(node.by)}: {shown}{latency(node.latency)}"
 
 
 @line.register
 def _(node: TopK) -> str:
     order = ", ".join(f"{c} {'desc' if d else 'asc'}" for c, d in zip(node.order, node.descending, strict=True))
     rank = f", rank as {node.rank}" if node.rank else ""
-    return f"TopK {node.k}{by(node.by)} in order of {order}{rank}{latency(node.latency)}"
+    return f"{type(node).__name__} {node.k}{by(node.by)} in order of {order}{rank}{latency(node.latency)}"
 
 
 @line.register

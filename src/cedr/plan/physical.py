@@ -42,7 +42,7 @@ from cedr.plan.nodes import (
     Union,
 )
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.properties import Properties, all_properties
+from cedr.plan.properties import Properties, derive
 from cedr.plan.rules.drop_align_and_finalize import counts_externals
 from cedr.plan.schema import Schema
 from cedr.temporal.consistency import Consistency
@@ -74,29 +74,39 @@ class Fragment:
     output: Input
     sources: dict[str, Source]
     schema: Schema
-    query: Level
+    query: Level | None = None
+    """What it answers; None for a part of a staged plan."""
     rules: tuple[Rule, ...] = RULES
 
     def at_level(self, consistency: Consistency) -> "Fragment":
         """The same query at another level."""
+        if self.query is None:
+            raise QueryError("a part of a query in stages has no level of its own; start the query at the new level")
         return fragment_of(replace(self.query, consistency=consistency), self.rules)
 
 
 def fragment_of(query: Level, rules: tuple[Rule, ...] = RULES) -> Fragment:
     """The fragment for a query, whose plan starts with the level asked of it."""
     plan = optimize(query, rules).plan
-    known = all_properties(plan)
+    fragment, _ = fragment_from(topological(plan), plan)
+    return replace(fragment, query=query, rules=rules)
+
+
+def fragment_from(order: list[Node], output: Node) -> tuple[Fragment, dict[int, Input]]:
+    """The fragment of these nodes, inputs before users; and where the rows of each node come out, by its identity."""
+    known: dict[int, Properties] = {}
     steps: list[Step] = []
     sources: dict[str, Source] = {}
     numbers: dict[int, Input] = {}
-    for node in topological(plan):
+    for node in order:
+        of_inputs = [known[id(i)] for i in node.inputs]
+        known[id(node)] = derive(node, *of_inputs)
         if isinstance(node, Source):
             numbers[id(node)] = add_source(node, sources)
             continue
         numbers[id(node)] = len(steps)
-        of_inputs = [known[id(i)] for i in node.inputs]
         steps.append(Step(node, partial(make, node, of_inputs), tuple(numbers[id(i)] for i in node.inputs)))
-    return Fragment(tuple(steps), numbers[id(plan)], sources, dict(plan.schema), query, rules)
+    return Fragment(tuple(steps), numbers[id(output)], sources, dict(output.schema)), numbers
 
 
 def add_source(node: Source, sources: dict[str, Source]) -> str:

@@ -19,6 +19,9 @@ class Source(Node):
     ordered               no row has a smaller sync time than one before it
     delay                 the progress that may be derived: no row comes later than this after a higher one
     external              there may be external CTIs, whose counts must be checked before any row is dropped
+    counts                the column that makes a row an external CTI: so many elements have their sync time in [vs, ve)
+    partition             the column that names the partition of the source a row comes from; each progresses by itself
+    idle                  a partition that was silent for so long, in microseconds, holds the others back no more
     late                  what to do with a row that breaks a promise: collect it, or raise
     """
 
@@ -35,6 +38,9 @@ class Source(Node):
     ordered: bool = False
     delay: int | None = None
     external: bool = field(default=False, kw_only=True)
+    counts: str | None = field(default=None, kw_only=True)
+    partition: str | None = field(default=None, kw_only=True)
+    idle: int | None = field(default=None, kw_only=True)
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
 
     @cached_property

@@ -1,11 +1,13 @@
 """The engine: one fragment of a plan, fed with chunks.
 
-`push` sends a chunk of one source through the operators in topological order. An operator is called once per chunk
-and port; what its ports yield goes on as one chunk. Between two pushes the engine is at rest: it can be saved and
-restored elsewhere, and it can change its consistency level.
+`push` sends a chunk of one source through the operators in topological order, `feed` chunks of several at once. An
+operator is called once per chunk and port; what its ports yield goes on as one chunk. Between two pushes the engine is
+at rest: it can be saved and restored elsewhere, and it can change its consistency level.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -21,6 +23,7 @@ from cedr.temporal.errors import QueryError
 from cedr.temporal.time import MIN
 
 State = dict[str, Any]
+NOTHING: Mapping[Place, Chunk] = MappingProxyType({})
 
 
 class Engine:
@@ -36,19 +39,28 @@ class Engine:
 
     def push(self, source: str, chunk: Chunk) -> Chunk:
         """What changes in the answer after the next chunk of a source."""
-        if source not in self.fragment.sources:
-            known = ", ".join(map(repr, self.fragment.sources))
-            raise QueryError(f"this query has no source {source!r}; its sources are {known}")
-        return self._run({source: chunk})
+        return self._answer(self.feed({source: chunk}))
+
+    def feed(self, arrived: Mapping[str, Chunk]) -> dict[Input, Chunk]:
+        """Take the next chunks of some sources; returns what each source and step put out, by its name or number.
+
+        Steps that nothing reached are not in it. A chunk whose CTI is MIN promises nothing new.
+        """
+        told: dict[Input, Chunk] = {}
+        for source, chunk in arrived.items():
+            if source not in self.fragment.sources:
+                known = ", ".join(map(repr, self.fragment.sources))
+                raise QueryError(f"this query has no source {source!r}; its sources are {known}")
+            told[source] = chunk
+        return self._run(told)
 
     def tick(self) -> Chunk:
         """What changes because time has passed: rows that an Align with a clock has held long enough."""
         ticking = [(i, op) for i, op in enumerate(self.operators) if isinstance(op, Align) and op.clock]
-        return self._run({i: op.tick() for i, op in ticking})
+        return self._answer(self._run({i: op.tick() for i, op in ticking}))
 
-    def _run(self, arrived: dict[Input, Chunk], entering: dict[Place, Chunk] | None = None) -> Chunk:
+    def _run(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> dict[Input, Chunk]:
         """`arrived`: what sources and steps have put out. `entering`: what goes into single ports besides."""
-        entering = entering or {}
         for number, step in enumerate(self.fragment.steps):
             outputs = [arrived[number]] if number in arrived else []
             for port, origin in enumerate(step.inputs):
@@ -56,6 +68,9 @@ class Engine:
                 outputs += [self._process(number, port, chunk) for chunk in waiting if chunk is not None]
             if outputs:
                 arrived[number] = concat(outputs)
+        return arrived
+
+    def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]
         return concat(last) if last else empty(self.schema)
 
@@ -112,4 +127,4 @@ class Engine:
         highest = max(self.highest, default=MIN)
         self.fragment, self.operators = fresh.fragment, fresh.operators
         self.highest = [highest] * len(self.operators)
-        return self._run({}, freed)
+        return self._answer(self._run({}, freed), freed)

@@ -6,6 +6,8 @@ A row whose times make no lifetime never enters a chunk; it goes to the late str
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import time_ns
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
 from cedr.operators.late import Late, LateStream
 from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
+from cedr.runtime.progress import Partition, Progress, Told, highest_by
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
 from cedr.temporal.errors import PayloadError, QueryError, StreamError, TimeError
 from cedr.temporal.row import Row
@@ -24,7 +27,17 @@ from cedr.temporal.time import INF, MIN
 TimeType = pl.DataType
 """How the user's times look: `pl.Int64`, or a `pl.Datetime` with its zone."""
 
+Externals = tuple[ExternalCti, ...]
+
 ELEMENTS = (Insert, Adjust, Cti, ExternalCti)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows in arrival order, and what holds after them."""
+
+    rows: pl.DataFrame
+    told: Told
 
 
 class Ingest:
@@ -34,43 +47,45 @@ class Ingest:
         self.source = source
         self.late = LateStream(source.schema)
         self.time_type: TimeType | None = None
-        self.highest = MIN
-        self.cti = MIN
+        self.progress = Progress(source)
         self._arrived = 0
 
     def chunks(self, data: Any, chunk_size: int) -> Iterator[Chunk]:
         """The data in chunks of at most so many rows, each with the progress that holds after it."""
-        pieces = element_chunks(self, data, chunk_size) if is_elements(data) else table_chunks(self, data, chunk_size)
-        for chunk in pieces:
-            yield self._with_progress(self._checked(chunk))
+        for piece in self.pieces(data, chunk_size):
+            if self.source.ordered and piece.rows.height:
+                check_order(self.source, Chunk(piece.rows), self.progress)
+            yield Chunk(piece.rows, self.progress.hear([piece.told]), piece.told.external)
 
-    def _checked(self, chunk: Chunk) -> Chunk:
-        source = self.source
+    def pieces(self, data: Any, chunk_size: int) -> Iterator[Piece]:
+        """The data in pieces, each with what the source itself says about progress."""
+        found = element_pieces(self, data, chunk_size) if is_elements(data) else table_pieces(self, data, chunk_size)
+        for piece in found:
+            yield self._checked(piece)
+
+    def _checked(self, piece: Piece) -> Piece:
+        source, chunk = self.source, Chunk(piece.rows)
         if source.insert_only and not chunk.is_insert.all():
             adjust = Chunk(chunk.rows.filter(pl.Series(~chunk.is_insert))[:1]).elements()[0]
             said = "insert_only=True" if source.ve_new else "no ve_new column"
             raise QueryError(f"source {source.name!r} has {said}, but {adjust} came; declare it with insert_only=False")
-        if source.ordered and len(chunk):
-            check_order(source, chunk, self.highest)
-        return chunk
+        return piece
 
-    def _with_progress(self, chunk: Chunk) -> Chunk:
-        """Explicit progress, or what follows from the delay the source was declared with."""
-        if len(chunk):
-            self.highest = max(self.highest, int((chunk.sync if self.source.ordered else chunk.vs).max()))
-        delay = 0 if self.source.ordered and self.source.delay is None else self.source.delay
-        if delay is not None and self.highest != MIN:
-            derived = max(self.highest - delay, MIN) if self.highest != INF else MIN
-            chunk = Chunk(chunk.rows, max(chunk.cti, derived), chunk.external)
-        self.cti = max(self.cti, chunk.cti)
-        return Chunk(chunk.rows, self.cti, chunk.external)
+    def told(
+        self, rows: pl.DataFrame, partitions: pl.Series | None, ctis: dict[Partition, int], external: Externals = ()
+    ) -> Told:
+        """What these rows say about progress, beside the CTIs told."""
+        chunk = Chunk(rows)
+        highest = highest_by(chunk.sync if self.source.ordered else chunk.vs, partitions)
+        return Told(highest, ctis, external, chunk.sync if self.source.external else None, time_ns() // 1000)
 
 
 def is_elements(data: Any) -> bool:
     return isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(e, ELEMENTS) for e in data)
 
 
-def check_order(source: Source, chunk: Chunk, highest: int) -> None:
+def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
+    highest = max((heard.highest for heard in progress.partitions.values()), default=MIN)
     syncs = np.concatenate([[highest], chunk.sync])
     if (falls := syncs[1:] < syncs[:-1]).any():
         at = int(np.argmax(falls))
@@ -85,12 +100,14 @@ def check_order(source: Source, chunk: Chunk, highest: int) -> None:
 # --- elements ------------------------------------------------------------------------------------------------------
 
 
-def element_chunks(ingest: Ingest, elements: Sequence[Element], chunk_size: int) -> Iterator[Chunk]:
+def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int) -> Iterator[Piece]:
     for start in range(0, len(elements), chunk_size):
         for piece in until_broken(elements[start : start + chunk_size]):
             for e in piece:
                 check_payload(e, ingest.source)
-            yield chunk_of(piece, ingest.source.schema)
+            chunk = chunk_of(piece, ingest.source.schema)
+            ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
+            yield Piece(chunk.rows, ingest.told(chunk.rows, None, ctis, chunk.external))
 
 
 def until_broken(elements: Sequence[Element]) -> Iterator[list[Element]]:
@@ -136,7 +153,20 @@ def as_frame(data: Any, source: Source) -> pl.DataFrame:
     )
 
 
-def table_chunks(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Chunk]:
+@dataclass(frozen=True)
+class Timed:
+    """The rows of a table that say something, and the progress told between them.
+
+    `told[i]` is the progress told before row i, the last one that told before the end.
+    """
+
+    rows: pl.DataFrame
+    told: Times
+    partitions: pl.Series | None
+    external: Externals
+
+
+def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
     source, frame = ingest.source, as_frame(data, ingest.source)
     if not frame.height:
         return
@@ -145,19 +175,39 @@ def table_chunks(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Chunk]:
             f"source {source.name!r} names no time column, so it cannot read a table; "
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
-    rows, told = timed_rows(ingest, frame)
-    for start in range(0, max(rows.height, 1), chunk_size):
-        end = min(start + chunk_size, rows.height)
-        yield from until_broken_promise(rows[start:end], told[start : end + 1], ingest.cti)
+    ctis_by_partition, timed = timed_rows(ingest, frame)
+    for start in range(0, max(timed.rows.height, 1), chunk_size):
+        end = min(start + chunk_size, timed.rows.height)
+        if timed.partitions is None:
+            chunks = until_broken_promise(timed.rows[start:end], timed.told[start : end + 1], ingest.progress.cti)
+            for chunk in chunks:
+                ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
+                yield Piece(chunk.rows, ingest.told(chunk.rows, None, ctis))
+        else:
+            rows, last = timed.rows[start:end], end == timed.rows.height
+            yield Piece(rows, ingest.told(rows, timed.partitions[start:end], ctis_by_partition if last else {}))
+    if timed.external:
+        yield Piece(timed.rows[:0], ingest.told(timed.rows[:0], None, {}, timed.external))
 
 
-def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[pl.DataFrame, Times]:
-    """Times and payload of the rows that say something; the progress told before each of them, and before the end."""
-    source = ingest.source
+def time_columns(source: Source) -> list[str]:
+    """The columns of a table that hold times, the start first."""
     wanted = [c for c in (source.vs, source.ve, source.ve_new, source.cti) if c]
-    wanted += [source.duration] if isinstance(source.duration, str) and not source.ve else []
-    check_columns([*source.schema, *wanted], frame.schema, f"table for source {source.name!r}")
+    return wanted + ([source.duration] if isinstance(source.duration, str) and not source.ve else [])
+
+
+def needed_columns(source: Source) -> list[str]:
+    """All columns of a table that are read: payload, times, partition and counts, each once."""
+    others = [c for c in (source.partition, source.counts) if c]
+    return list(dict.fromkeys([*source.schema, *time_columns(source), *others]))
+
+
+def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int], Timed]:
+    source = ingest.source
+    wanted = time_columns(source)
+    check_columns(needed_columns(source), frame.schema, f"table for source {source.name!r}")
     ingest.time_type = time_type(frame[wanted[0]].dtype)
+    external, frame = external_rows(source, frame)
     times = {c: as_chronons(frame[c], source) for c in wanted}
     vs = times[wanted[0]]
     end = times[source.ve].fill_null(INF) if source.ve else lengthened(vs, source, times)
@@ -167,7 +217,27 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[pl.DataFrame, Times
     rows = pl.DataFrame({VS: vs, OLD: end.zip_with(is_adjust, vs), NEW: new.zip_with(is_adjust, end)}).hstack(
         payload(frame, source).get_columns()
     )
-    return set_aside(ingest, rows, ctis, is_adjust)
+    partitions = frame[source.partition] if source.partition else None
+    by_partition = highest_by(ctis.to_numpy(), partitions) if partitions is not None and source.cti else {}
+    told = {partition: cti for partition, cti in by_partition.items() if cti != MIN}
+    return told, set_aside(ingest, rows, ctis, is_adjust, partitions, external)
+
+
+def external_rows(source: Source, frame: pl.DataFrame) -> tuple[Externals, pl.DataFrame]:
+    """The rows that are external CTIs, and the others."""
+    if source.counts is None:
+        return (), frame
+    counts = frame.filter(pl.col(source.counts).is_not_null())
+    if not counts.height:
+        return (), frame
+    assert source.vs is not None
+    assert source.ve is not None
+    spans = zip(as_chronons(counts[source.vs], source), as_chronons(counts[source.ve], source), strict=True)
+    found = tuple(
+        ExternalCti(vs, INF if ve is None else ve, int(n))
+        for (vs, ve), n in zip(spans, counts[source.counts], strict=True)
+    )
+    return found, frame.filter(pl.col(source.counts).is_null())
 
 
 def payload(frame: pl.DataFrame, source: Source) -> pl.DataFrame:
@@ -187,7 +257,14 @@ def lengthened(vs: pl.Series, source: Source, times: Mapping[str, pl.Series]) ->
     return frame.select(pl.when(endless).then(INF).otherwise(pl.col("vs") + pl.col("length")).alias("end"))["end"]
 
 
-def set_aside(ingest: Ingest, rows: pl.DataFrame, ctis: pl.Series, is_adjust: pl.Series) -> tuple[pl.DataFrame, Times]:
+def set_aside(
+    ingest: Ingest,
+    rows: pl.DataFrame,
+    ctis: pl.Series,
+    is_adjust: pl.Series,
+    partitions: pl.Series | None,
+    external: Externals,
+) -> Timed:
     """Rows whose times make no lifetime go to the late stream; rows that only tell progress leave their word behind."""
     vs, old, new = (rows[name] for name in TIMES)
     only_progress = vs.is_null() & (ctis > MIN)
@@ -199,7 +276,10 @@ def set_aside(ingest: Ingest, rows: pl.DataFrame, ctis: pl.Series, is_adjust: pl
         reject(ingest, rows.filter(bad), first + np.flatnonzero(bad.to_numpy()))
     told = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
     kept = np.flatnonzero(good.to_numpy())
-    return (rows if len(kept) == rows.height else rows[kept]), told[np.append(kept, rows.height)]
+    if len(kept) == rows.height:
+        return Timed(rows, told, partitions, external)
+    told = told[np.append(kept, rows.height)]
+    return Timed(rows[kept], told, None if partitions is None else partitions[kept], external)
 
 
 def reject(ingest: Ingest, rows: pl.DataFrame, positions: Times) -> None:

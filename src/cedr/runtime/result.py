@@ -52,8 +52,7 @@ class Result:
 
     def table(self) -> pl.DataFrame:
         """The canonical history: `vs`, `ve` and the payload, sorted. No end is a missing `ve`."""
-        table = as_user_times(self._tally.table(), (VS, VE), self._time_type)
-        return renamed(table, {VS: "vs", VE: "ve"}, self.schema)
+        return table_of(self._tally, self._time_type)
 
     def to_arrow(self) -> pa.Table:
         return self.table().to_arrow()
@@ -67,42 +66,54 @@ class Result:
         `ve` is the end the tuple had, for an insert the one it gets; `ve_new` is missing for inserts.
         """
         rows = pl.concat([chunk.rows for chunk in self.chunks]) if self.chunks else self._no_rows()
-        is_insert, removes = pl.col(OLD) == pl.col(VS), pl.col(NEW) == pl.col(VS)
-        kind = (
-            pl.when(is_insert).then(pl.lit("insert")).when(removes).then(pl.lit("remove")).otherwise(pl.lit("adjust"))
-        )
-        return self._readable(rows.select(kind.alias(CHANGE), pl.all()))
+        return self._readable(rows.select(change_kind().alias(CHANGE), pl.all()))
 
     def late(self) -> pl.DataFrame:
         """Rows that were put aside, with the reason: too late, unknown, or without a lifetime."""
-        found = [frame for frame in (self._late, self._unknown()) if frame.height]
+        found = [frame for frame in (self._late, unknown_tuples(self._tally)) if frame.height]
         return self._readable(pl.concat(found, how="diagonal_relaxed") if found else LateStream(self.schema).take())
 
     def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Times as people say them: the end, and the new end only where it is another."""
-        is_insert = (pl.col(OLD) == pl.col(VS)).fill_null(True)
-        ends = rows.with_columns(
-            pl.when(is_insert).then(pl.col(NEW)).otherwise(pl.col(OLD)).alias(OLD),
-            pl.when(~is_insert).then(pl.col(NEW)).alias(NEW),
-        )
-        shown = as_user_times(ends, TIMES, self._time_type)
-        return renamed(shown, {CHANGE: "change", VS: "vs", OLD: "ve", NEW: "ve_new"}, self.schema)
+        return readable(rows, self._time_type, self.schema)
 
     def metrics(self) -> pl.DataFrame:
         """One row per operator: what it did and what it holds."""
         return self._metrics
 
-    def _unknown(self) -> pl.DataFrame:
-        """Adjusts of a query without state whose tuple never came; with state, Finalize finds them."""
-        late = LateStream(self.schema)
-        if (rows := self._tally.unknown()).height:
-            named = rows.with_columns(pl.col(VE).alias(OLD), pl.lit(None, pl.Int64).alias(NEW)).select(*late.schema)
-            promise = "to adjust; it was never inserted, or was removed"
-            late.add(Late(named, np.zeros(rows.height, dtype=np.int64), "unknown_tuple", promise))
-        return late.take()
-
     def _no_rows(self) -> pl.DataFrame:
         return pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64), **self.schema})
+
+
+def table_of(tally: Tally, time_type: TimeType) -> pl.DataFrame:
+    """The tuples of a tally as a user reads them."""
+    return renamed(as_user_times(tally.table(), (VS, VE), time_type), {VS: "vs", VE: "ve"}, tally.schema)
+
+
+def unknown_tuples(tally: Tally) -> pl.DataFrame:
+    """Adjusts whose tuple never came, as late rows. With state, Finalize finds them."""
+    late = LateStream(tally.schema)
+    if (rows := tally.unknown()).height:
+        named = rows.with_columns(pl.col(VE).alias(OLD), pl.lit(None, pl.Int64).alias(NEW)).select(*late.schema)
+        promise = "to adjust; it was never inserted, or was removed"
+        late.add(Late(named, np.zeros(rows.height, dtype=np.int64), "unknown_tuple", promise))
+    return late.take()
+
+
+def change_kind() -> pl.Expr:
+    """What a row does: insert, adjust or remove."""
+    is_insert, removes = pl.col(OLD) == pl.col(VS), pl.col(NEW) == pl.col(VS)
+    return pl.when(is_insert).then(pl.lit("insert")).when(removes).then(pl.lit("remove")).otherwise(pl.lit("adjust"))
+
+
+def readable(rows: pl.DataFrame, time_type: TimeType, payload: dict[str, Any]) -> pl.DataFrame:
+    """Times as people say them: the end, and the new end only where it is another."""
+    is_insert = (pl.col(OLD) == pl.col(VS)).fill_null(True)
+    ends = rows.with_columns(
+        pl.when(is_insert).then(pl.col(NEW)).otherwise(pl.col(OLD)).alias(OLD),
+        pl.when(~is_insert).then(pl.col(NEW)).alias(NEW),
+    )
+    shown = as_user_times(ends, TIMES, time_type)
+    return renamed(shown, {CHANGE: "change", VS: "vs", OLD: "ve", NEW: "ve_new"}, payload)
 
 
 def renamed(frame: pl.DataFrame, names: dict[str, str], payload: dict[str, Any]) -> pl.DataFrame:

@@ -5,8 +5,9 @@ the history is the sum of all rows, whatever their order. A sum below zero means
 not there; only a query without state can put such a thing out, and `unknown` tells them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
@@ -40,9 +41,7 @@ class Tally:
     def table(self) -> pl.DataFrame:
         """All tuples, copies included: `_vs`, `_ve` and the payload, sorted by start, end and payload."""
         self._sum_up()
-        sums = self._sums.filter(pl.col(COUNT) > 0)
-        copies = sums.select(pl.all().repeat_by(COUNT).explode()) if (sums[COUNT] > 1).any() else sums
-        return in_order(copies.drop(COUNT))
+        return in_order(repeated(self._sums.filter(pl.col(COUNT) > 0)))
 
     def unknown(self) -> pl.DataFrame:
         """Tuples that adjusts took away although they were not there."""
@@ -53,18 +52,36 @@ class Tally:
         if not self._waiting:
             return
         rows = pl.concat(self._waiting)
-        gone, come = self._tuples(rows, OLD, -1), self._tuples(rows, NEW, 1)
+        gone, come = tuples(rows, OLD, -1, self.schema), tuples(rows, NEW, 1, self.schema)
         told = pl.concat([self._sums, come])
         if gone.height:  # only tuples with the start of one that is gone need summing up
             concerned = pl.col(VS).is_in(gone[VS].unique().implode())
-            summed = pl.concat([told.filter(concerned), gone]).group_by([VS, VE, *self.schema]).agg(pl.col(COUNT).sum())
-            told = pl.concat([told.filter(~concerned), summed.filter(pl.col(COUNT) != 0).select(told.columns)])
+            told = pl.concat([told.filter(~concerned), summed([told.filter(concerned), gone])])
         self._sums, self._waiting, self._rows = told, [], 0
 
-    def _tuples(self, rows: pl.DataFrame, end: str, count: int) -> pl.DataFrame:
-        """The tuples with this end, where there is one."""
-        there = rows.filter(pl.col(end) > pl.col(VS))
-        return there.select(VS, pl.col(end).alias(VE), pl.lit(count, pl.Int64).alias(COUNT), *self.schema)
+
+def net_changes(rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """How often each tuple comes, or below zero goes, by these rows of chunks: `_vs`, `_ve`, `_n` and the payload."""
+    return summed([tuples(rows, NEW, 1, schema), tuples(rows, OLD, -1, schema)])
+
+
+def tuples(rows: pl.DataFrame, end: str, count: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """The tuples with this end, where there is one, each counted so often."""
+    there = rows.filter(pl.col(end) > pl.col(VS))
+    return there.select(VS, pl.col(end).alias(VE), pl.lit(count, pl.Int64).alias(COUNT), *schema)
+
+
+def summed(counted: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Equal tuples as one, with the sum of their counts; what comes and goes equally often is gone."""
+    told = pl.concat(counted)
+    sums = told.group_by(pl.exclude(COUNT)).agg(pl.col(COUNT).sum())
+    return sums.filter(pl.col(COUNT) != 0).select(told.columns)
+
+
+def repeated(counted: pl.DataFrame) -> pl.DataFrame:
+    """Each tuple as often as it is counted, without the count."""
+    counts, tuples_alone = counted[COUNT].to_numpy(), counted.drop(COUNT)
+    return tuples_alone[np.repeat(np.arange(len(counts)), counts)] if (counts > 1).any() else tuples_alone
 
 
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:

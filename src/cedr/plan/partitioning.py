@@ -1,0 +1,313 @@
+"""A query in stages: what runs where when the work is spread over shards.
+
+Rows reach a stage through exchanges; the hash of an exchange's keys picks the shard that takes a row. Within a stage
+every shard works on its own rows. Operators without state right after a source run before the first exchange.
+
+Rows that are to meet must be in one shard. By which columns they meet, `wishes` says, from the result down; here
+exchanges are placed, from the sources up, where rows are not spread as wished. Operators that check and wait (Finalize,
+Guard, Align) and those without state take rows in any shard, as all that is said about one tuple is said in one shard.
+
+An exchange mixes the rows of several shards and so loses their order. Where rows were in order before, an Align puts
+them in order again.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cedr.plan.consistency import Level
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import Align, Clip, Finalize, Guard, Join, Source, Union
+from cedr.plan.optimizer import RULES, Rule, optimize
+from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK, aggregate_in_parts
+from cedr.plan.physical import Fragment, Input, add_source, fragment_from
+from cedr.plan.properties import Properties, derive
+from cedr.plan.rewrite import Shared, rewrite
+from cedr.plan.schema import Schema
+from cedr.plan.wishes import STATELESS, Keys, Part, Wish, Wishes, carried, chosen, in_common, on_paths
+from cedr.plan.wishes import wish as wish_of
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Rows on their way into a stage."""
+
+    number: int
+    schema: Schema
+    keys: tuple[str, ...] | None
+    """The hash of these columns picks the shard. (): all rows go to shard 0. None: anywhere, as long as rows with equal
+    starts (`_vs`) go to one place."""
+    stage: int
+    """The stage that takes the rows."""
+    reason: str = ""
+    """Why rows have to move, for `explain`."""
+
+    @property
+    def name(self) -> str:
+        """The source name under which the stage's fragment takes the rows."""
+        return f"#{self.number}"
+
+
+@dataclass(frozen=True)
+class Path:
+    """From a source into a stage, through operators without state."""
+
+    source: str
+    fragment: Fragment
+    exchange: Exchange
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What every shard runs between two exchanges."""
+
+    number: int
+    """1, 2, ..."""
+    fragment: Fragment
+    """Its sources are named after the exchanges it takes."""
+    outputs: tuple[tuple[Input, Exchange], ...]
+    """What leaves to later stages."""
+
+
+@dataclass(frozen=True)
+class StagedPlan:
+    """The stages of a query. The answer is the output of the last stage's fragment."""
+
+    sources: dict[str, Source]
+    """As the user declared them."""
+    paths: tuple[Path, ...]
+    stages: tuple[Stage, ...]
+    schema: Schema
+
+
+def staged(query: Level, rules: tuple[Rule, ...] = RULES) -> StagedPlan:
+    """The stages of a query."""
+    sources: dict[str, Source] = {}
+    for node in topological(query):
+        check(node)
+        if isinstance(node, Source):
+            add_source(node, sources)
+    plan = optimize(without_order(query), (*rules, aggregate_in_parts)).plan
+    early = Staging(plan)
+    late = Staging(plan, early.latest_stages())
+    return (late if late.cost() < early.cost() else early).result(sources)
+
+
+def check(node: Node) -> None:
+    if isinstance(node, Align) and node.clock is not None:
+        raise QueryError(
+            "align(clock=...): rows cannot be held by a clock on Spark, where nothing runs between two batches; "
+            "leave clock out to block by the time of the events, or use run() or updates()"
+        )
+
+
+def without_order(query: Node) -> Node:
+    """The query over sources whose rows come from many tasks: in no order, and with CTIs counted by the runtime."""
+    known: dict[str, Source] = {}
+
+    def change(node: Node, shared: Shared) -> Node | None:
+        if not isinstance(node, Source):
+            return None
+        delay = (node.delay or 0) if node.ordered else node.delay
+        return known.setdefault(node.name, replace(node, ordered=False, external=False, delay=delay))
+
+    return rewrite(query, change)
+
+
+NOTHING: Mapping[int, int] = MappingProxyType({})
+
+
+class Placed(NamedTuple):
+    """A node in its stage, above what its stage has."""
+
+    node: Node
+    stage: int
+    """0: on a path."""
+    part: Part
+    came_by: Keys | None
+    """The keys of the exchange through which the rows came, by the names they had there."""
+    known: Properties
+
+
+class Staging:
+    """Places the nodes of a plan one by one, inputs before users, each in the first stage it can be in.
+
+    `not_before` says of nodes right after a path in which stage they are needed, so that their rows move once.
+    """
+
+    def __init__(self, plan: Node, not_before: Mapping[int, int] = NOTHING) -> None:
+        self.plan, self.not_before = plan, not_before
+        self.wishes = Wishes(plan)
+        self.exchanges: dict[tuple[int, Keys | None, int], tuple[Placed, Exchange, Placed]] = {}
+        """By producer, keys and stage: the rows that leave, the exchange, and the rows that arrive."""
+        self.order = topological(plan)
+        paths = on_paths(self.order)
+        self.placed: dict[int, Placed] = {}
+        for node in self.order:
+            inputs = [self.placed[id(i)] for i in node.inputs]
+            self.placed[id(node)] = self._run(node, inputs, 0) if id(node) in paths else self._place(node, inputs)
+        self.answer = self.placed[id(plan)]
+        if self.answer.stage == 0:
+            self.answer = self._exchange(self.answer, None, 1, "any shard will do")
+
+    # --- one node ------------------------------------------------------------------------------------------------
+
+    def _place(self, node: Node, inputs: list[Placed]) -> Placed:
+        wish = self.wishes.wish(node)
+        latest = max(i.stage for i in inputs)
+        if wish is None:
+            stage = max(latest, 1, self.not_before.get(id(node), 1))
+            return self._run(node, [self._joining(node, i, inputs, stage) for i in inputs], stage)
+        keys = fulfilled(wish_of(node) or [], inputs, latest)
+        if keys is not None:
+            stage = latest
+        else:
+            keys, stage = wish, latest + 1
+        moved = [
+            i if i.stage == stage else self._exchange(i, names, stage, reason(node, names, i, stage))
+            for i, names in zip(inputs, by_input(keys, len(inputs)), strict=True)
+        ]
+        return self._run(node, moved, stage)
+
+    def _joining(self, node: Node, input: Placed, inputs: list[Placed], stage: int) -> Placed:
+        """An input of a node that takes rows in any shard; it had best be spread as those above wish, like the rest."""
+        if input.stage == stage:
+            return input
+        demand = self.wishes.demand(node)
+        if demand is None or isinstance(node, PartialAggregate | PartialTopK):
+            return self._exchange(input, None, stage, "any shard will do")
+        there = [i.part for i in inputs if i.stage == stage]
+        keys = chosen(in_common(there), demand.keys) if there else demand.keys
+        return self._exchange(input, keys, stage, reason(demand.wisher, keys, input, stage))
+
+    def _run(self, node: Node, inputs: list[Placed], stage: int) -> Placed:
+        below = [i.node for i in inputs]
+        same = all(new is old for new, old in zip(below, node.inputs, strict=True))
+        ways = {i.came_by for i in inputs}
+        return Placed(
+            node if same else node.with_inputs(*below),
+            stage,
+            carried(node, [i.part for i in inputs]) if stage else None,
+            ways.pop() if len(ways) == 1 else None,
+            derive(node, *(i.known for i in inputs)),
+        )
+
+    def _exchange(self, rows: Placed, keys: Keys | None, stage: int, reason: str) -> Placed:
+        key = (id(rows.node), keys, stage)
+        if key not in self.exchanges:
+            exchange = Exchange(len(self.exchanges) + 1, dict(rows.node.schema), keys, stage, reason)
+            self.exchanges[key] = rows, exchange, arrival(rows, exchange)
+        return self.exchanges[key][2]
+
+    # --- choosing between two ways -------------------------------------------------------------------------------
+
+    def cost(self) -> tuple[int, int]:
+        return self.answer.stage, len(self.exchanges)
+
+    def latest_stages(self) -> dict[int, int]:
+        """For nodes that take rows of paths in any shard: the first stage in which someone needs them."""
+        early: set[int] = set()
+        for node in self.order:
+            near = all(self.placed[id(i)].stage == 0 or id(i) in early for i in node.inputs)
+            if near and isinstance(node, (*STATELESS, Align, Finalize, Guard, Union)):
+                early.add(id(node))
+        needed = {id(self.plan): self.answer.stage}
+        for node in reversed(self.order):
+            stage = needed[id(node)] if id(node) in early else self.placed[id(node)].stage
+            for i in node.inputs:
+                needed[id(i)] = min(needed.get(id(i), INF), stage)
+        return {number: stage for number, stage in needed.items() if number in early}
+
+    # --- the whole -----------------------------------------------------------------------------------------------
+
+    def result(self, sources: dict[str, Source]) -> StagedPlan:
+        paths: list[Path] = []
+        leaving: dict[int, list[tuple[Node, Exchange]]] = defaultdict(list)
+        for rows, exchange, _ in self.exchanges.values():
+            if rows.stage == 0:
+                fragment, _ = fragment_from(topological(rows.node), rows.node)
+                paths.append(Path(next(iter(fragment.sources)), fragment, exchange))
+            else:
+                leaving[rows.stage].append((rows.node, exchange))
+        stages = [self._stage(number, leaving[number]) for number in range(1, self.answer.stage + 1)]
+        return StagedPlan(sources, tuple(paths), tuple(stages), dict(self.plan.schema))
+
+    def _stage(self, number: int, leaving: list[tuple[Node, Exchange]]) -> Stage:
+        last = number == self.answer.stage
+        outputs = [node for node, _ in leaving] + ([self.answer.node] if last else [])
+        order = {id(node): node for output in outputs for node in topological(output)}
+        fragment, numbers = fragment_from(list(order.values()), outputs[-1])
+        return Stage(number, fragment, tuple((numbers[id(node)], exchange) for node, exchange in leaving))
+
+
+def arrival(rows: Placed, exchange: Exchange) -> Placed:
+    """The rows as the next stage sees them: of each shard in order, but one shard's after another's."""
+    keys = exchange.keys
+    part = None if keys is None else tuple(frozenset((name,)) for name in keys)
+    node: Node = Source(exchange.name, tuple(exchange.schema.items()), insert_only=rows.known.insert_only)
+    return Placed(Align(node) if rows.known.ordered else node, exchange.stage, part, keys, rows.known)
+
+
+# --- wishes and what is there --------------------------------------------------------------------------------------
+
+
+def fulfilled(wish: Wish, inputs: list[Placed], stage: int) -> Wish | None:
+    """The part of the wish by which the inputs in this stage are spread already, all alike; None if they are not.
+
+    Rows in one shard fulfil every wish. But where others are still to come, a wish with keys is better fulfilled by
+    spreading them all.
+    """
+    here = {number: i.part for number, i in enumerate(inputs) if i.stage == stage > 0}
+    if here and all(part == () for part in here.values()):
+        return [] if not wish or len(here) == len(inputs) else None
+    keys: Wish = []
+    for columns in columns_of(list(here.values())):
+        fits = [key for key in wish if all(key[n] in names for n, names in zip(here, columns, strict=True))]
+        if not fits:
+            return None
+        keys.append(fits[0])
+    return keys or None
+
+
+def columns_of(parts: list[Part]) -> list[tuple[frozenset[str], ...]]:
+    """The columns by which rows are spread, each with its names in all inputs; none if these differ in number."""
+    known = [part for part in parts if part]
+    alike = len(known) == len(parts) and len({len(part) for part in known}) == 1
+    return list(zip(*known, strict=True)) if alike else []
+
+
+def by_input(keys: Wish, inputs: int) -> list[Keys]:
+    return [tuple(key[number] for key in keys) for number in range(inputs)]
+
+
+def reason(node: Node, keys: Keys | None, rows: Placed, stage: int) -> str:
+    """Why rows have to move before they reach a node."""
+    if keys == ():
+        parts = isinstance(node.inputs[0], PartialAggregate | PartialTopK)
+        return "partial answers come together" if parts else "there is no key"
+    wanted = meeting(node)
+    if rows.stage == 0:
+        return wanted
+    if rows.part is not None and chosen(rows.part, keys or ()) == keys:
+        return f"{wanted}, with rows of stage {stage}"
+    return f"{wanted}, but rows come {'in any shard' if rows.came_by is None else in_words(rows.came_by)}"
+
+
+def in_words(keys: Keys | None) -> str:
+    """How rows are spread."""
+    if keys is None:
+        return "by start"
+    return f"by {', '.join(keys)}" if keys else "in one shard"
+
+
+def meeting(node: Node) -> str:
+    """How rows meet in a node, in words."""
+    if isinstance(node, Join | Clip):
+        pairs = zip(node.left_on, node.right_on, strict=True)
+        return f"joined on {', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)}"
+    by: Keys | None = getattr(node, "by", None)
+    return f"grouped by {', '.join(by)}" if by else f"{type(node).__name__} compares whole payloads"

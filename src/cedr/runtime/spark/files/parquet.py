@@ -1,0 +1,68 @@
+"""One Parquet file: its footer when batches are planned, some of its row groups when they are read."""
+
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from polars.exceptions import PolarsError
+
+from cedr.plan.schema import first_line
+from cedr.runtime.spark.files import clock
+from cedr.runtime.spark.files.columns import Expected, check_present, fitted
+from cedr.runtime.spark.files.unreadable import ProblemError
+
+ROWS_AT_ONCE = 500_000
+
+
+def opened(path: str) -> pq.ParquetFile | None:
+    """None when the file is empty: no bytes at all are no rows."""
+    try:
+        with open(path, "rb") as file:
+            if not file.read(1):
+                return None
+        return pq.ParquetFile(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as e:
+        raise ProblemError(f": this is no complete Parquet file ({first_line(e)})") from None
+
+
+def row_groups(path: str, expected: Expected) -> tuple[int, ...]:
+    """The rows of each row group, after checking that the columns are there."""
+    if (file := opened(path)) is None:
+        return ()
+    with file:
+        check_present(file.schema_arrow.names, expected)
+        return tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
+
+
+def clock_in(path: str, column: str) -> str | None:
+    try:
+        if (file := opened(path)) is None:
+            return None
+    except ProblemError:
+        return None
+    with file:
+        if column not in file.schema_arrow.names:
+            return None
+        kind = pl.DataFrame(pa.table([pa.array([], file.schema_arrow.field(column).type)], [column])).dtypes[0]
+        return clock.of_type(kind)
+
+
+def frames(path: str, first: int, end: int, expected: Expected) -> Iterator[pl.DataFrame]:
+    """The rows of row groups `first` to `end`, not included."""
+    if first == end or (file := opened(path)) is None:
+        return
+    with file:
+        check_present(file.schema_arrow.names, expected)
+        batches = file.iter_batches(
+            ROWS_AT_ONCE, row_groups=range(first, end), columns=list(expected), use_threads=False
+        )
+        while (batch := next_batch(batches)) is not None:
+            yield fitted(pl.DataFrame(batch), expected)
+
+
+def next_batch(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    try:
+        return next(batches, None)
+    except (pa.ArrowException, PolarsError, OSError) as e:
+        raise ProblemError(f": its data is damaged ({first_line(e)})") from None

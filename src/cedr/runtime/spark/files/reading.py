@@ -1,0 +1,149 @@
+"""The pieces of a split: frames with the columns the source needs, and what could not be read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from cedr.plan.source import Source
+from cedr.runtime.spark.files import clock, parquet, text
+from cedr.runtime.spark.files.columns import Expected, expected_types
+from cedr.runtime.spark.files.entry import Entry, File, Part, cut
+from cedr.runtime.spark.files.listing import Stamp, stamp
+from cedr.runtime.spark.files.settings import Files
+from cedr.runtime.spark.files.unreadable import BadFileError, BadLine, ProblemError, Unreadable
+
+Piece = pl.DataFrame | Unreadable
+
+ROWS_AT_ONCE = parquet.ROWS_AT_ONCE
+BAD_LINES_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is the place in the file log."""
+
+    origin: int
+    entry: int
+    parts: tuple[tuple[Part, File], ...]
+    clock: str | None
+
+
+def splits(entries: list[tuple[int, Entry]]) -> list[Split]:
+    runs = [(number, entry, run) for number, entry in entries for run in entry.splits]
+    return [
+        Split(origin, number, tuple((part, entry.files[part.file]) for part in run), entry.clock)
+        for origin, (number, entry, run) in enumerate(runs)
+    ]
+
+
+# --- planning ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes entries of files. Whoever reads Parquet files whole or not at all needs them in one split."""
+
+    settings: Files
+    source: Source
+    parallelism: int
+
+    def plan(self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[File, ...] = ()) -> Entry:
+        """`written` is the clock if it is known; `changed` are files that were read before, to be noted once more."""
+        written = written or self.clock([path for path, _ in found])
+        expected = expected_types(self.source, written)
+        planned = tuple(self._file(path, seen, expected) for path, seen in found) + changed
+        by_row_group = self.settings.format == "parquet" and self.settings.on_bad == "raise"
+        return Entry(planned, cut(planned, self.parallelism, by_row_group), written)
+
+    def clock(self, paths: list[str]) -> str | None:
+        """From the schema, or from the first file that tells."""
+        return clock.declared(self.source) or next(filter(None, map(self._clock_in, paths)), None)
+
+    def _clock_in(self, path: str) -> str | None:
+        assert self.source.vs is not None
+        if self.settings.format == "parquet":
+            return parquet.clock_in(path, self.source.vs)
+        return text.clock_in(path, self.settings, self.source.vs)
+
+    def _file(self, path: str, seen: Stamp, expected: Expected) -> File:
+        if self.settings.format != "parquet":
+            return File(path, seen)
+        try:
+            return File(path, seen, parquet.row_groups(path, expected))
+        except ProblemError as e:
+            if self.settings.on_bad == "raise":
+                raise BadFileError(path, e.what, "planning") from None
+            return File(path, seen, bad=e.what)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
+    """All of a split, in frames that are worth the trouble of packing: small files go together."""
+    expected = expected_types(source, split.clock)
+    waiting: list[pl.DataFrame] = []
+    for part, file in split.parts:
+        for piece in file_pieces(part, file, settings, expected):
+            if isinstance(piece, Unreadable):
+                yield piece
+                continue
+            if waiting and (piece.schema != waiting[0].schema or rows_of([*waiting, piece]) > ROWS_AT_ONCE):
+                yield pl.concat(waiting)
+                waiting = []
+            if piece.height <= ROWS_AT_ONCE:
+                waiting.append(piece)
+            else:
+                yield from piece.iter_slices(ROWS_AT_ONCE)
+    if waiting:
+        yield pl.concat(waiting)
+
+
+def rows_of(frames: list[pl.DataFrame]) -> int:
+    return sum(frame.height for frame in frames)
+
+
+def file_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[Piece]:
+    try:
+        check_stamp(file)
+        if file.bad is not None:
+            raise ProblemError(file.bad)
+        if settings.format == "parquet":
+            yield from parquet_pieces(part, file, settings, expected)
+        else:
+            yield from text_pieces(file, settings, expected)
+        check_stamp(file)
+    except (ProblemError, OSError) as e:
+        problem = e if isinstance(e, ProblemError) else ProblemError(f" cannot be opened ({e.strerror or e})")
+        rows = None if file.rows is None else sum(file.rows[part.first : part.end])
+        yield Unreadable.of_file(file.path, rows, problem)
+
+
+def check_stamp(file: File) -> None:
+    now = stamp(file.path)
+    if now is None:
+        raise ProblemError(" was planned for this batch and is not there any more", "gone")
+    if now != file.stamp:
+        raise ProblemError(f" was planned for this batch with {file.stamp} and changed since; it has {now}", "changed")
+
+
+def parquet_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[pl.DataFrame]:
+    if settings.on_bad == "late":  # all of the file or nothing, so it is read to its end before any row is used
+        for _ in parquet.frames(file.path, part.first, part.end, expected):
+            pass
+    yield from parquet.frames(file.path, part.first, part.end, expected)
+
+
+def text_pieces(file: File, settings: Files, expected: Expected) -> Iterator[Piece]:
+    bad: list[BadLine] = []
+    for piece in text.Text(file.path, settings, expected).pieces():
+        if isinstance(piece, BadLine):
+            bad.append(piece)
+        else:
+            yield piece
+        if bad and (settings.on_bad == "raise" or len(bad) == BAD_LINES_AT_ONCE):
+            yield Unreadable.of_lines(file.path, bad)
+            bad = []
+    if bad:
+        yield Unreadable.of_lines(file.path, bad)

@@ -1,0 +1,170 @@
+"""What a query reads on Spark: a DataFrame, or files, for each of its sources."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import Any, NoReturn
+
+import polars as pl
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
+
+from cedr.plan.partitioning import StagedPlan
+from cedr.plan.schema import check_columns
+from cedr.plan.source import Source
+from cedr.runtime.ingest import TimeType, needed_columns, time_columns
+from cedr.runtime.spark.errors import carrying
+from cedr.runtime.spark.files import Files
+from cedr.runtime.spark.files.reading import Piece
+from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
+from cedr.runtime.spark.files.unreadable import Unreadable
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.job import Job, PackedJob
+from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
+from cedr.runtime.spark.packet import SPARK_SCHEMA, to_batches
+from cedr.temporal.errors import QueryError, TimeError
+
+Input = DataFrame | Files
+
+
+class Inputs:
+    """The inputs by source, checked; `time_type` is how their times look."""
+
+    def __init__(
+        self, spark: SparkSession, plan: StagedPlan, data: Any, streaming: bool, known: TimeType | None = None
+    ) -> None:
+        """`known` is how times looked when this query ran before."""
+        self.spark, self.plan, self.streaming, self.known = spark, plan, streaming, known
+        self.data = by_source(plan, data)
+        for name, given in self.data.items():
+            check_input(plan.sources[name], given, streaming)
+        kinds = {name: self._time_type(plan.sources[name], given) for name, given in self.data.items()}
+        if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
+            said = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+            raise QueryError(f"the sources tell time differently ({said}); convert all to timestamps or whole numbers")
+        self.time_type = next(iter(kinds.values()))
+
+    def packets(self, job: Job, packed: PackedJob) -> DataFrame:
+        """The packets of all inputs."""
+        frames = []
+        for name, given in self.data.items():
+            if isinstance(given, Files):
+                log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
+                pack = packing_files(packed, name)
+                frames.append(read_files(self.spark, given, self.plan.sources[name], pack, SPARK_SCHEMA, log=log))
+            else:
+                wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name])]
+                frames.append(given.select(*wanted).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _untold(self, source: Source) -> NoReturn:
+        raise QueryError(
+            f"source {source.name!r}: there is no file yet that tells whether {source.vs!r} holds timestamps or "
+            f"whole numbers; put a first file there, or declare {source.vs!r} in the schema of the source"
+        )
+
+    def _time_type(self, source: Source, given: Input) -> TimeType:
+        if isinstance(given, Files):
+            return self.known or time_type_of(given, source) or self._untold(source)
+        kinds = {field.name: field.dataType for field in given.schema.fields}
+        for column in time_columns(source):
+            check_time_column(source, column, kinds[column])
+        zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
+        return time_type_of_column(kinds[time_columns(source)[0]], zone)
+
+
+def packing_files(job: PackedJob, source: str) -> Pack:
+    def pack(pieces: Iterator[Piece], origin: int) -> Iterator[pa.RecordBatch]:
+        packer = Packer(job.open(), source, origin)
+        bad: list[Unreadable] = []
+
+        def frames() -> Iterator[pl.DataFrame]:
+            for piece in pieces:
+                if isinstance(piece, Unreadable):
+                    bad.append(piece)
+                else:
+                    yield piece
+
+        yield from to_batches(packer.packets(frames()))
+        for piece in bad:
+            yield from to_batches(packer.late(piece.late(packer.source)))
+
+    return pack
+
+
+def by_source(plan: StagedPlan, data: Any) -> dict[str, Input]:
+    names = list(plan.sources)
+    if not isinstance(data, Mapping):
+        if len(names) > 1:
+            example = ", ".join(f'"{name}": ...' for name in names)
+            raise QueryError(f"the query reads {len(names)} sources; give the data of each: {{{example}}}")
+        return {names[0]: data}
+    for name in [*data, *names]:
+        if name not in plan.sources:
+            raise QueryError(f"the query has no source {name!r}; its sources are {', '.join(map(repr, names))}")
+        if name not in data:
+            raise QueryError(f"the query reads {name!r}, but no data are given for it")
+    return dict(data)
+
+
+def check_input(source: Source, given: Any, streaming: bool) -> None:
+    if source.vs is None:
+        raise QueryError(
+            f"source {source.name!r} names no time column, so it cannot read a DataFrame; "
+            f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
+        )
+    if isinstance(given, Files):
+        return
+    if not isinstance(given, DataFrame):
+        raise QueryError(
+            f"source {source.name!r} cannot read a {type(given).__name__} on Spark; give a Spark DataFrame or "
+            'cedr.files("folder")'
+        )
+    if given.isStreaming != streaming:
+        right = "start() takes streaming DataFrames (spark.readStream), batch() static ones (spark.read)"
+        raise QueryError(
+            f"the DataFrame for source {source.name!r} is {'static' if streaming else 'streaming'}; {right}"
+        )
+    check_columns(needed_columns(source), dict.fromkeys(given.columns), f"DataFrame for source {source.name!r}")
+
+
+def check_time_column(source: Source, column: str, kind: DataType) -> None:
+    from pyspark.sql.types import DayTimeIntervalType
+
+    if isinstance(kind, IntegralType | TimestampType | TimestampNTZType | DateType | DayTimeIntervalType):
+        return
+    raise TimeError(
+        f"source {source.name!r}: time column {column!r} is of type {kind.simpleString()}; "
+        f"convert it first, for example with to_timestamp({column})"
+    )
+
+
+def time_type_of_column(kind: DataType, zone: str) -> TimeType:
+    if isinstance(kind, TimestampType):
+        return pl.Datetime("us", zone)
+    return pl.Datetime("us") if isinstance(kind, TimestampNTZType | DateType) else pl.Int64()
+
+
+def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        packer = Packer(job.open(), source, context.partitionId())
+        yield from to_batches(packer.packets(gathered(batches)))
+
+    return lambda batches: carrying(run(batches))
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+    """Spark's small batches in larger frames."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield pl.DataFrame(pa.Table.from_batches(waiting))
+            waiting, rows = [], 0
+    if rows:
+        yield pl.DataFrame(pa.Table.from_batches(waiting))

@@ -1,0 +1,119 @@
+"""Packing: rows of a source become packets for the shards of every stage the source leads to.
+
+Runs in the tasks that read a source. Rows are checked and given their lifetimes, go through the operators without state
+that follow the source, and are split by shard. What the rows say about progress goes to every shard. A packer knows
+nothing of other tasks, so the promise itself is worked out by the shards, from everybody's words.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk
+from cedr.columnar.sharding import shards_of, split
+from cedr.plan.partitioning import Exchange
+from cedr.runtime.engine import Engine
+from cedr.runtime.ingest import Ingest
+from cedr.runtime.progress import Told
+from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.packet import Packet, to_blob, to_header
+from cedr.temporal.time import MIN
+
+ROWS_AT_ONCE = 500_000
+
+
+class Packer:
+    """The packets of one part of a source; `origin` numbers the part within its micro-batch."""
+
+    def __init__(self, job: Job, source: str, origin: int) -> None:
+        self.job, self.source, self.origin = job, job.plan.sources[source], origin
+        self.ingest = Ingest(self.source)
+        self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
+        self.told: dict[int, list[Told]] = {}
+        self.highest: dict[tuple[int, int], Highest] = {}
+        """By exchange and round."""
+
+    def packets(self, frames: Iterable[pl.DataFrame]) -> Iterator[Packet]:
+        """All packets of this part: rows as they come, then what was said about progress."""
+        pieces = (piece for frame in frames for piece in self.ingest.pieces(frame, ROWS_AT_ONCE))
+        for number, piece in enumerate(pieces):
+            seq = number if self.source.cti else 0  # only a CTI told among the rows parts them into rounds
+            self.told.setdefault(seq, []).append(piece.told)
+            yield from self._rows(Chunk(piece.rows), seq)
+        yield from self.late(self.ingest.late.take())
+        yield from self._headers()
+
+    def late(self, rows: pl.DataFrame) -> Iterator[Packet]:
+        """Rows that cannot be used, with the columns `reason` and `message`."""
+        if rows.height:
+            stage = min(path.exchange.stage for path, _ in self.paths)
+            header = to_header(self.source.name)
+            shard = self.origin % self.job.shards
+            yield Packet(stage, shard, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
+
+    def _rows(self, chunk: Chunk, seq: int) -> Iterator[Packet]:
+        for path, engine in self.paths:
+            out = engine.push(path.source, chunk)
+            place = path.exchange.number, seq
+            self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
+            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq)
+
+    def _headers(self) -> Iterator[Packet]:
+        stages = {path.exchange.stage for path, _ in self.paths}
+        for seq, told in self.told.items():
+            header = to_header((self.source.name, merged(told)))
+            for stage in sorted(stages):
+                for shard in range(self.job.shards):
+                    yield Packet(stage, shard, "told", -1, self.origin, seq, header)
+        exchanges = {path.exchange.number: path.exchange for path, _ in self.paths}
+        for (number, seq), highest in self.highest.items():
+            yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
+
+
+def row_packets(rows: pl.DataFrame, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
+    """The rows of an exchange, a packet for each shard that gets any."""
+    if not rows.height:
+        return
+    parts = split(rows, shards_of(rows, exchange.keys, shards), shards)
+    for shard, part in enumerate(parts):
+        if part.height:
+            blob = to_blob(part)
+            yield Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, b"", blob, part.height)
+
+
+class Highest(NamedTuple):
+    """The highest sync time and start among some rows."""
+
+    sync: int
+    start: int
+
+
+NOTHING_SEEN = Highest(MIN, MIN)
+
+
+def highest_of(chunk: Chunk, before: Highest = NOTHING_SEEN) -> Highest:
+    if not len(chunk):
+        return before
+    return Highest(max(before.sync, int(chunk.sync.max())), max(before.start, int(chunk.vs.max())))
+
+
+def highest_packets(highest: Highest, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
+    """How far the rows of an exchange reach, for the shards that get none of the furthest."""
+    if highest != NOTHING_SEEN:
+        header = to_header(highest)
+        for shard in range(shards):
+            yield Packet(exchange.stage, shard, "highest", exchange.number, origin, seq, header)
+
+
+def merged(told: list[Told]) -> list[Told]:
+    """The same words in fewer pieces, where nothing depends on their order."""
+    if len(told) < 2 or any(said.external or said.syncs is not None for said in told):
+        return told
+    highest: dict[object, int] = {}
+    ctis: dict[object, int] = {}
+    for said in told:
+        for whole, part in ((highest, said.highest), (ctis, said.ctis)):
+            for partition, time in part.items():
+                whole[partition] = max(time, whole.get(partition, time))
+    return [Told(highest, ctis, at=max(said.at for said in told))]

@@ -1,0 +1,54 @@
+"""A Spark session with the settings cedr likes, on this machine unless told otherwise."""
+
+import os
+import sys
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",
+    "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.task.maxFailures": "4",
+}
+
+
+def spark_session(
+    master: str = "local[*]", name: str = "cedr", *, log: str | os.PathLike[str] | None = None, **settings: Any
+) -> SparkSession:
+    """A session for cedr: `spark_session()` on this machine, `spark_session("spark://host:7077")` on a cluster.
+
+    Settings are Spark's, with `__` for the dots: `spark_session(spark__driver__memory="8g")`. Any session will do for
+    cedr; this one reads larger batches at once, gives each Python worker one thread, and keeps quiet. What Java and
+    Spark still have to say goes to the terminal, or to the end of the file `log`.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local-cluster"):
+        os.environ.setdefault("SPARK_HOME", spark_home())
+    conf = SparkConf().setMaster(master).setAppName(name)
+    chosen = {**SETTINGS, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
+    conf.setAll(list(chosen.items()))
+    if log is not None and SparkContext._gateway is None:  # Java starts once per process
+        start_java(conf, log)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
+    """Java speaks before it reads any setting, so its output is led away from outside."""
+    with open(log, "ab") as output:
+        gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+    SparkContext(conf=conf, gateway=gateway)
+
+
+def spark_home() -> str:
+    import pyspark
+
+    return os.path.dirname(pyspark.__file__)

@@ -1,0 +1,280 @@
+"""One shard of one stage: the engine that holds its state, and the version it is at.
+
+The version is the number of the last micro-batch that was worked in. A batch that comes next is logged and worked in; a
+batch that was just worked in gets the same answer again; for any other the shard is rebuilt from its snapshot and log.
+So a task that runs twice, on two machines or after a crash, changes nothing.
+"""
+
+import io
+import pickle
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.operators.align import Align
+from cedr.operators.finalize import Finalize
+from cedr.operators.late import Late, LateStream
+from cedr.plan.partitioning import Exchange
+from cedr.plan.physical import Input
+from cedr.runtime.engine import Engine
+from cedr.runtime.progress import Progress
+from cedr.runtime.result import readable
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
+from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.state import StateStore
+from cedr.temporal.errors import StreamError
+from cedr.temporal.time import INF, MIN
+
+
+class Metrics(NamedTuple):
+    """What a shard did in one micro-batch, and what it holds after it."""
+
+    stage: int
+    shard: int
+    rows_in: int
+    rows_out: int
+    adjusts_out: int
+    late: int
+    state_rows: int
+    state_bytes: int
+    cti: int
+
+
+class Answer(NamedTuple):
+    """`blob` is for the sink: what its `prepare` returned, or the rows of the changelog."""
+
+    packets: list[Packet]
+    blob: bytes
+    metrics: Metrics
+
+
+class Shard:
+    def __init__(self, job: Job, stage: int, shard: int) -> None:
+        self.job, self.number, self.shard = job, stage, shard
+        self.stage, self.is_last = job.stage(stage), stage == job.last
+        folder = Folder(job.folder)
+        self.store = StateStore(folder.sub(f"state/{stage}/{shard}"))
+        self.late_folder, self.metrics_folder = Folder(job.late), folder.sub("metrics")
+        self.late_folder.make()
+        self.metrics_folder.make()
+        self.core: Core | None = None
+        self.version: int | None = None
+        self.answer: Answer | None = None
+
+    def process(self, batch: int, packets: list[Packet]) -> Answer:
+        """Work a micro-batch in, once, and say what follows."""
+        if self.version == batch and self.answer is not None:
+            return self.answer
+        try:
+            core = self._at(batch - 1)
+            counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
+            self.version = None
+            self.answer = self._answer(core, batch, counted)
+        except BaseException:
+            self.core, self.version, self.answer = None, None, None  # what is in memory may be half done
+            raise
+        self.version = batch
+        return self.answer
+
+    def tidy(self) -> None:
+        """What can wait until the answer is on its way: a snapshot, when one is due."""
+        if self.core is not None and self.version is not None and self.store.due:
+            self.store.snapshot(self.version, self.core.save())
+
+    def _at(self, version: int) -> "Core":
+        """The shard as it was after a batch; -1 is before the first."""
+        if self.core is not None and self.version == version:
+            return self.core
+        self.core = Core(self.job, self.number, self.shard)
+        found = self.store.newest_snapshot(version + 1)
+        start = -1
+        if found is not None:
+            start, state = found
+            self.core.load(state)
+        for batch in range(start + 1, version + 1):
+            packets = self.store.logged(batch)
+            if packets is None:
+                raise StreamError(
+                    f"micro-batch {batch}", batch, f"its log is missing in {self.store.folder.place}; was it deleted?"
+                )
+            self.core.work(packets)
+        self.version = version
+        return self.core
+
+    def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
+        worked = core.work(packets)
+        late = self._write_late(batch, worked.late)
+        leaving = [p for number, exchange in self.stage.outputs for p in core.leaving(number, exchange, worked)]
+        out = worked.outputs[self.stage.fragment.output]
+        blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
+        said = out if self.is_last else empty({})
+        rows = sum(p.rows for p in packets)
+        operators = core.engine.metrics()
+        self._write_metrics(batch, operators)
+        metrics = Metrics(
+            self.number,
+            self.shard,
+            rows,
+            len(said),
+            len(said) - int(said.is_insert.sum()),
+            late,
+            int(operators["state_rows"].sum()),
+            int(operators["state_bytes"].sum()),
+            core.ctis_out[self.stage.fragment.output],
+        )
+        return Answer(leaving, blob, metrics)
+
+    def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
+        if self.job.sink is None:
+            return to_blob(out.rows)
+        return self.job.sink.prepare(self.shard, batch, Chunk(out.rows, cti))
+
+    def _write_late(self, batch: int, frames: list[pl.DataFrame]) -> int:
+        """Late rows go to a file whose name says where they come from, so that a second try replaces the first."""
+        if not frames:
+            return 0
+        rows = readable(pl.concat(frames, how="diagonal_relaxed"), self.job.time_type, self.job.plan.schema)
+        buffer = io.BytesIO()
+        rows.write_parquet(buffer)
+        self.late_folder.write(f"late-{batch:012d}-{self.number}-{self.shard}.parquet", buffer.getvalue())
+        return rows.height
+
+    def _write_metrics(self, batch: int, operators: pl.DataFrame) -> None:
+        where = {"batch": batch, "stage": self.number, "shard": self.shard}
+        frame = operators.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+        self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame))
+
+
+class Worked(NamedTuple):
+    outputs: dict[Input, Chunk]
+    late: list[pl.DataFrame]
+
+
+class Core:
+    """What a shard knows: the engine, the progress of the sources, and how far earlier stages have come."""
+
+    def __init__(self, job: Job, number: int, shard: int) -> None:
+        self.job, self.shard = job, shard
+        self.stage = job.stage(number)
+        self.engine = Engine(self.stage.fragment)
+        self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
+        names = {path.source for path, _ in self.paths}
+        sources = job.plan.sources
+        self.progress = {name: Progress(sources[name], counts=sources[name].external) for name in sorted(names)}
+        self.upstream: dict[str, dict[int, int]] = defaultdict(dict)
+        self.ctis_in: dict[str, int] = defaultdict(lambda: MIN)
+        self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
+
+    def work(self, packets: list[Packet]) -> Worked:
+        """Work the packets of a micro-batch in, round by round; they are sorted."""
+        outputs: dict[Input, list[Chunk]] = defaultdict(list)
+        late = [from_blob(p.blob) for p in packets if p.kind == "late"]
+        wanted: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
+        for _, round_ in groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq):
+            said = self.engine.feed(self._arrived(list(round_)))
+            for number in wanted & said.keys():
+                outputs[number].append(said[number])
+                self.ctis_out[number] = max(self.ctis_out[number], said[number].cti)
+            late += [self.engine.take_late(), *self._broken()]
+        schemas = {number: self._schema(number) for number in wanted}
+        return Worked(
+            {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in wanted},
+            [frame for frame in late if frame.height],
+        )
+
+    def leaving(self, number: Input, exchange: Exchange, worked: Worked) -> Iterator[Packet]:
+        """What goes on to a later stage: the rows by shard, and to every shard how far we have come."""
+        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0)
+        yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
+        header = to_header(self.ctis_out[number])
+        for shard in range(self.job.shards):
+            yield Packet(exchange.stage, shard, "cti", exchange.number, self.shard, 0, header)
+
+    def _arrived(self, packets: list[Packet]) -> dict[str, Chunk]:
+        """Of each exchange the rows of this round and the progress that holds after them."""
+        rows: dict[str, list[pl.DataFrame]] = defaultdict(list)
+        told: dict[str, list[Any]] = defaultdict(list)
+        for packet in packets:
+            match packet.kind:
+                case "rows":
+                    rows[f"#{packet.exchange}"].append(from_blob(packet.blob))
+                case "told":
+                    source, words = from_header(packet.header)
+                    told[source] += words
+                case "cti":
+                    self.upstream[f"#{packet.exchange}"][packet.origin] = from_header(packet.header)
+                case "highest":
+                    self._saw(f"#{packet.exchange}", from_header(packet.header))
+                case "close":
+                    self._close()
+        for source, words in told.items():
+            self.progress[source].hear(words)
+        return {name: self._chunk(name, rows[name]) for name in self.stage.fragment.sources}
+
+    def _saw(self, name: str, highest: Highest) -> None:
+        """Finalize and Align measure from the highest time in the whole stream; most of it goes to other shards."""
+        after: Input = name
+        for number, step in enumerate(self.engine.fragment.steps):
+            operator = self.engine.operators[number]
+            if step.inputs == (after,) and isinstance(operator, Finalize | Align):
+                operator.saw(highest.sync if isinstance(operator, Finalize) else highest.start)
+                after = number
+
+    def _close(self) -> None:
+        for progress in self.progress.values():
+            progress.cti = INF
+
+    def _chunk(self, name: str, frames: list[pl.DataFrame]) -> Chunk:
+        schema = self.stage.fragment.sources[name].schema
+        rows = pl.concat(frames) if frames else empty(schema).rows
+        return Chunk(rows, self._cti(name))
+
+    def _cti(self, name: str) -> int:
+        for path, engine in self.paths:
+            if path.exchange.name == name:
+                source = self.job.plan.sources[path.source]
+                promised = engine.push(path.source, empty(source.schema, self.progress[path.source].cti))
+                self.ctis_in[name] = max(self.ctis_in[name], promised.cti)
+                return self.ctis_in[name]
+        reached = self.upstream[name]
+        return min(reached.values()) if len(reached) == self.job.shards else MIN
+
+    def _broken(self) -> Iterator[pl.DataFrame]:
+        """External CTIs that cannot be right."""
+        for name, progress in self.progress.items():
+            late = LateStream(self.job.plan.sources[name].schema)
+            for cti, reason, promise in progress.take_broken():
+                late.add(Late.of_external(cti, 0, reason, promise, late.schema))
+            yield late.take()
+
+    def _schema(self, number: Input) -> dict[str, pl.DataType]:
+        fragment = self.stage.fragment
+        return fragment.sources[number].schema if isinstance(number, str) else fragment.steps[number].node.schema
+
+    def save(self) -> bytes:
+        state = {
+            "engine": self.engine.snapshot(),
+            "paths": [engine.snapshot() for _, engine in self.paths],
+            "progress": {name: progress.save() for name, progress in self.progress.items()},
+            "upstream": dict(self.upstream),
+            "ctis_in": dict(self.ctis_in),
+            "ctis_out": dict(self.ctis_out),
+        }
+        return pickle.dumps(state, protocol=5)
+
+    def load(self, content: bytes) -> None:
+        state = pickle.loads(content)
+        self.engine.restore(state["engine"])
+        for (_, engine), saved in zip(self.paths, state["paths"], strict=True):
+            engine.restore(saved)
+        for name, saved in state["progress"].items():
+            self.progress[name].load(saved)
+        self.upstream.update(state["upstream"])
+        self.ctis_in.update(state["ctis_in"])
+        self.ctis_out.update(state["ctis_out"])

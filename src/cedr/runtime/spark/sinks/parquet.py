@@ -1,0 +1,204 @@
+"""A folder of Parquet files that hold the table, and `_cedr` in it, which says what they are.
+
+Each shard writes its own files. Tuples that can no longer change go to files that stay, the rest to a file that the
+next batch replaces: a batch costs the batch and what is open, not the table. New files wait in `_cedr/staged` until the
+driver commits: it moves them into the folder, writes the manifest, which is the commit, and removes what the manifest
+no longer names. So any reader of `folder/*.parquet` sees the table whenever no commit is going on; `read_parquet` goes
+by the manifest and is right at any time.
+
+    folder/schema.parquet                        no rows; makes the folder readable before the first batch
+    folder/{settled,open}-<shard>-<batch>-<token>.parquet
+    folder/_cedr/<batch>.json                    the manifest
+    folder/_cedr/staged/<name>.staged
+
+No name is used twice, so two attempts at one batch never touch each other's files.
+"""
+
+import io
+import os
+import re
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import polars as pl
+
+from cedr.columnar.chunk import VS, Chunk
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.sinks.base import SinkError, Table, TableSink, applied
+from cedr.runtime.spark.sinks.manifest import FOLDER, File, Manifest, Part
+from cedr.runtime.tally import COUNT, VE, net_changes, repeated
+from cedr.temporal.time import INF
+
+SCHEMA = "schema.parquet"
+OURS = re.compile(r"(?:open|settled)-\d+-(\d+)-[0-9a-f]+\.parquet")
+MANY_FILES = 32
+"""So many files of settled tuples of one size become one of the next size."""
+BIG = 1_000_000
+"""Files with so many rows stay as they are."""
+
+
+class ParquetSink(TableSink):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """`path` is a folder, or a URI such as `s3://bucket/folder`."""
+        place = os.fspath(path)
+        self.folder = Folder(place if "://" in place else os.path.abspath(os.path.expanduser(place)))
+        self._held: dict[int, tuple[Part, pl.DataFrame]] = {}
+
+    def __str__(self) -> str:
+        return f"Parquet folder {self.folder.place}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_held": {}}
+
+    # --- on the driver -----------------------------------------------------------------------------------------------
+
+    def open(self, table: Table) -> None:
+        self._check_types(table)
+        if (manifest := Manifest.newest(self.folder)) is None:
+            self._check_empty()
+            for folder in (self.folder, self.folder.sub(FOLDER), self._staged):
+                folder.make()
+            self.folder.write(SCHEMA, as_parquet(table, pl.DataFrame(schema=table.inner_schema)))
+            manifest = Manifest(table)
+            manifest.write(self.folder)
+        else:
+            table.check_same(manifest.table, str(self))
+            if table.shards != (shards := manifest.table.shards):
+                raise SinkError(
+                    f"{self} was written by {shards} shards, this run has {table.shards}; use shards={shards}"
+                )
+        self.table = table
+        self._sweep(manifest, staged_too=True)
+
+    def last_batch(self) -> int | None:
+        return self._manifest().batch
+
+    def commit(self, batch: int, prepared: list[bytes]) -> None:
+        manifest = self._manifest()
+        if self._is_new(batch, manifest.batch):
+            parts = {part.shard: part for part in map(Part.from_bytes, prepared)}
+            after = Manifest(self.table, batch, {**manifest.parts, **parts})
+            for name in sorted(after.names - manifest.names):
+                self.folder.system.move(f"{self._staged.path}/{staged(name)}", f"{self.folder.path}/{name}")
+            after.write(self.folder)
+            self._sweep(after)
+
+    def read(self) -> pl.DataFrame:
+        return read_parquet(self.folder.place)
+
+    def _manifest(self) -> Manifest:
+        if (manifest := Manifest.newest(self.folder)) is None:
+            raise SinkError(f"{self} has lost its {FOLDER}; without it nobody knows which batches it holds")
+        return manifest
+
+    def _check_empty(self) -> None:
+        foreign = [name for name in self.folder.names() if name.endswith(".parquet") and name != SCHEMA]
+        if foreign:
+            raise SinkError(f"{self} has files that cedr has not written, such as {foreign[0]}; give an empty folder")
+
+    def _check_types(self, table: Table) -> None:
+        try:
+            as_parquet(table, pl.DataFrame(schema=table.inner_schema))
+        except pl.exceptions.PolarsError as e:
+            raise SinkError(f"{self} cannot keep the answer: {e}; cast the column in the query") from e
+
+    def _sweep(self, manifest: Manifest, staged_too: bool = False) -> None:
+        """Remove what the manifest does not name: older manifests, replaced files, files of attempts that failed."""
+        bookkeeping = self.folder.sub(FOLDER)
+        bookkeeping.remove([name for name in Manifest.names_in(self.folder) if name != manifest.file_name])
+        ours = [name for name in self.folder.names() if OURS.fullmatch(name)]
+        self.folder.remove([name for name in ours if name not in manifest.names])
+        done = [name for name in self._staged.names() if staged_too or batch_of(name) <= (manifest.batch or 0)]
+        self._staged.remove(done)
+
+    # --- in a shard's process ----------------------------------------------------------------------------------------
+
+    def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
+        manifest = self._manifest()
+        if not self._is_new(batch, manifest.batch):
+            return b""  # committed before the driver noted it; commit will ignore it
+        before = manifest.parts.get(shard, Part(shard))
+        cti = max(before.cti, changes.cti)
+        net, held = net_changes(changes.rows, self.table.columns), self._open_tuples(before)
+        after = applied(held, net, str(self)) if net.height else held
+        is_settled = pl.lit(True) if cti == INF else pl.col(VE) < cti
+        settled, still_open = after.filter(is_settled), after.filter(~is_settled)
+        part = replace(before, cti=cti)
+        if net.height or settled.height:
+            files = self._folded(before.settled, shard, batch)
+            if settled.height:
+                files = (*files, self._write("settled", shard, batch, settled))
+            opened = self._write("open", shard, batch, still_open) if still_open.height else None
+            part = replace(part, open=opened, settled=files)
+        self._held[shard] = part, still_open
+        return part.to_bytes()
+
+    def _open_tuples(self, part: Part) -> pl.DataFrame:
+        """Remembered if the last commit is what this process prepared, else read back."""
+        remembered = self._held.get(part.shard)
+        if remembered and remembered[0] == part:
+            return remembered[1]
+        return self._read(part.open) if part.open else pl.DataFrame(schema=self.table.inner_schema)
+
+    def _folded(self, settled: tuple[File, ...], shard: int, batch: int) -> tuple[File, ...]:
+        """Many small files as one bigger one. A tuple is moved a few times in its life, however many batches come."""
+        for level in sorted({file.level for file in settled}):
+            small = [file for file in settled if file.level == level and file.rows < BIG]
+            if len(small) >= MANY_FILES:
+                together = pl.concat([self._read(file) for file in small])
+                rest = tuple(file for file in settled if file not in small)
+                return (*rest, self._write("settled", shard, batch, together, level + 1))
+        return settled
+
+    def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> File:
+        name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
+        self._staged.write(staged(name), as_parquet(self.table, counted))
+        return File(name, int(counted[COUNT].sum()), level)
+
+    def _read(self, file: File) -> pl.DataFrame:
+        return counted_tuples(self.table, self.folder.read(file.name))
+
+    @property
+    def _staged(self) -> Folder:
+        return self.folder.sub(FOLDER).sub("staged")
+
+
+def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """The table in a folder that a query writes, as of its newest commit."""
+    sink = ParquetSink(path)
+    while True:
+        if (manifest := Manifest.newest(sink.folder)) is None:
+            raise SinkError(f"{sink} is not there yet; a query makes it when it starts")
+        try:
+            files = [sink.folder.read(name) for name in sorted(manifest.names)]
+        except FileNotFoundError as e:
+            newest = Manifest.newest(sink.folder)
+            if newest is None or newest.batch == manifest.batch:
+                raise SinkError(f"{sink} has lost a file: {e}") from e
+            continue  # a commit has taken place since we read the manifest
+        none = pl.DataFrame(schema=manifest.table.inner_schema)
+        tuples = pl.concat([none, *(counted_tuples(manifest.table, file) for file in files)])
+        return manifest.table.ordered(repeated(tuples))
+
+
+def as_parquet(table: Table, counted: pl.DataFrame) -> bytes:
+    """Every copy is a row of its own; sorted by start, which helps those who look for a time."""
+    content = io.BytesIO()
+    table.shown(repeated(counted).sort(VS)).write_parquet(content)
+    return content.getvalue()
+
+
+def counted_tuples(table: Table, content: bytes) -> pl.DataFrame:
+    """The way back from `as_parquet`; copies are not summed up."""
+    rows = table.inner(pl.read_parquet(io.BytesIO(content)))
+    return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
+
+
+def staged(name: str) -> str:
+    return f"{name}.staged"
+
+
+def batch_of(staged_name: str) -> int:
+    found = OURS.match(staged_name)
+    return int(found[1]) if found else 0

@@ -1,0 +1,86 @@
+"""A table in PostgreSQL. The changes of a batch go there by COPY, in one transaction with the batch's number.
+
+Every transaction has a connection of its own: it costs little beside a batch, and there is none that could have died.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from cedr.runtime.spark.sinks.base import SinkError
+from cedr.runtime.spark.sinks.postgres_types import as_csv, as_series, selected, type_of
+from cedr.runtime.spark.sinks.sql import CHANGE, SqlSink, quoted
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class PostgresSink(SqlSink):
+    def __init__(self, dsn: str, table: str) -> None:
+        super().__init__(table)
+        self.dsn = dsn
+
+    def __str__(self) -> str:
+        return f"PostgreSQL table {self._place} at {self._server()}"
+
+    @contextmanager
+    def _transaction(self) -> Iterator["Transaction"]:
+        try:
+            with psycopg.connect(self.dsn, cursor_factory=psycopg.RawCursor) as connection:
+                yield Transaction(connection)
+        except psycopg.OperationalError as e:
+            raise SinkError(f"{self}: the server is not reachable: {one_line(e)}") from e
+        except psycopg.Error as e:
+            raise SinkError(f"{self}: {one_line(e)}") from e
+
+    def _server(self) -> str:
+        """Without the password."""
+        try:
+            parts = conninfo_to_dict(self.dsn)
+        except psycopg.Error as e:
+            raise SinkError(
+                f"the connection string cannot be read: {one_line(e)}; "
+                'it looks like "host=localhost dbname=reports user=me" or "postgresql://me@localhost/reports"'
+            ) from None
+        return (
+            " ".join(f"{key}={parts[key]}" for key in ("host", "port", "dbname", "user") if key in parts) or "default"
+        )
+
+    def _type(self, name: str, kind: pl.DataType) -> str:
+        return type_of(name, kind)
+
+    def _fill(self, db: "Transaction", rows: pl.DataFrame) -> None:
+        names = ", ".join(map(quoted, rows.columns))
+        with db.cursor().copy(f"COPY {CHANGE} ({names}) FROM STDIN (FORMAT csv)".encode()) as copy:
+            copy.write(as_csv(rows))
+        db.execute(f"ANALYZE {CHANGE}")
+
+    def _fetch(self, db: "Transaction", columns: dict[str, pl.DataType]) -> pl.DataFrame:
+        wanted = ", ".join(selected(quoted(name), kind) for name, kind in columns.items())
+        rows = db.execute(f"SELECT {wanted} FROM {self._place}")
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        return pl.DataFrame(
+            [as_series(name, found, kind) for (name, kind), found in zip(columns.items(), values, strict=True)]
+        )
+
+
+class Transaction:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
+        return self.connection.cursor()
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        done = self.cursor().execute(statement.encode(), values or None)
+        return done.fetchall() if done.description else []
+
+    def change(self, statement: str) -> int:
+        return self.cursor().execute(statement.encode()).rowcount
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,332 @@
+"""A query over streaming DataFrames.
+
+    source --pack--> packets --by shard--> stage 1 --> packets --by shard--> stage 2 ... --> sink
+
+For Spark this is a query without state: each micro-batch goes through the tasks from left to right. cedr's state lives
+with the shards and is versioned by the number of the micro-batch, which Spark tells its tasks. Spark logs what belongs
+to a batch before it runs and runs it again after a crash; shards and sinks recognise a batch they have seen.
+"""
+
+import json
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cedr.plan.consistency import Level
+from cedr.plan.partitioning import StagedPlan, staged
+from cedr.runtime.progress import Progress
+from cedr.runtime.spark import answers
+from cedr.runtime.spark.answers import answer_schema
+from cedr.runtime.spark.client import ask, forget
+from cedr.runtime.spark.errors import carrying, original
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.inputs import Inputs
+from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
+from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, to_batches
+from cedr.runtime.spark.sinks.base import Table, TableSink
+from cedr.runtime.spark.sinks.changelog import Changelog
+from cedr.temporal.errors import QueryError
+
+BATCH_ID = "streaming.sql.batchId"
+Trigger = Mapping[str, Any]
+EVERYTHING_THERE: Trigger = {"availableNow": True}
+
+
+def start(
+    query: Level,
+    spark: SparkSession,
+    data: Any,
+    *,
+    sink: TableSink | Changelog,
+    checkpoint: str,
+    shards: int | None = None,
+    trigger: Trigger | None = None,
+    close: bool = False,
+    late: str | None = None,
+    name: str | None = None,
+) -> "RunningQuery":
+    """See `Stream.start`."""
+    plan = staged(query)
+    if close and not (trigger or {}).get("availableNow"):
+        raise QueryError('close=True says that nothing more comes; it goes with trigger={"availableNow": True}')
+    folder = Folder(str(checkpoint)).sub("cedr")
+    before = Agreed.read(folder)
+    inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
+    shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
+    now = Agreed([*description(plan, shards), f"close: {close}"], shards, inputs.time_type)
+    if before is None:
+        now.write(folder)
+    else:
+        before.check(now, folder)
+    warn_of_silence(plan)
+    table = Table(fingerprint(now.plan), dict(plan.schema), inputs.time_type, shards)
+    sink.open(table)
+    if isinstance(sink, TableSink):
+        sink.check_reached(last_committed(folder))
+    job = Job(
+        plan,
+        shards,
+        uuid.uuid4().hex,
+        str(spark.sparkContext.applicationId),
+        folder.place,
+        late or folder.sub("late").place,
+        inputs.time_type,
+        "table" if isinstance(sink, TableSink) else "changelog",
+        sink if isinstance(sink, TableSink) else None,
+    )
+    running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name)
+    running.begin()
+    return running
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What all runs with one checkpoint have in common; its state fits nothing else."""
+
+    plan: list[str]
+    shards: int
+    time_type: pl.DataType
+
+    @staticmethod
+    def read(folder: Folder) -> "Agreed | None":
+        content = folder.find("query.json")
+        if content is None:
+            return None
+        known = json.loads(content)
+        zone = known["zone"]
+        return Agreed(known["plan"], known["shards"], pl.Datetime("us", zone) if known["timestamps"] else pl.Int64())
+
+    def write(self, folder: Folder) -> None:
+        folder.make()
+        timestamps = isinstance(self.time_type, pl.Datetime)
+        zone = self.time_type.time_zone if isinstance(self.time_type, pl.Datetime) else None
+        content = {"plan": self.plan, "shards": self.shards, "timestamps": timestamps, "zone": zone}
+        folder.write_once("query.json", json.dumps(content, indent=1).encode())
+
+    def check(self, now: "Agreed", folder: Folder) -> None:
+        if self.plan != now.plan:
+            old, new = first_difference(self.plan, now.plan)
+            raise QueryError(
+                f"the checkpoint {folder.place} belongs to another query. It has:\n  {old}\nthis query has:\n  {new}\n"
+                "State of one cannot serve the other: start with a new checkpoint, or run the query it belongs to"
+            )
+
+
+def first_difference(old: list[str], new: list[str]) -> tuple[str, str]:
+    longest = max(len(old), len(new))
+    padded = [lines + ["nothing more"] * (longest - len(lines)) for lines in (old, new)]
+    return next((a.strip(), b.strip()) for a, b in zip(*padded, strict=True) if a != b)
+
+
+def last_committed(folder: Folder) -> int | None:
+    """The newest micro-batch that Spark has noted as done."""
+    names = Folder(f"{spark_checkpoint(folder)}/commits").names()
+    return max((int(name) for name in names if name.isdecimal()), default=None)
+
+
+def spark_checkpoint(folder: Folder) -> str:
+    """Spark's own part of a checkpoint, beside ours."""
+    return folder.place.removesuffix("/cedr") + "/spark"
+
+
+def warn_of_silence(plan: StagedPlan) -> None:
+    """A source that never says how far it has come keeps a stream from ever finishing or forgetting anything."""
+    for source in plan.sources.values():
+        if not Progress(source).promises:
+            warnings.warn(
+                f"source {source.name!r} makes no promise about progress, so results that wait for one never come and "
+                'state only grows; declare it with delay="10s", or with cti="column" if its rows tell progress',
+                stacklevel=4,
+            )
+
+
+# --- the tasks ----------------------------------------------------------------------------------------------------
+
+
+def pipeline(job: Job, packed: PackedJob, packets: DataFrame) -> DataFrame:
+    """Packets through all stages; the result has one column per column of the answer, and the metrics."""
+    for stage in job.plan.stages:
+        arrived = packets.repartitionById(job.shards, "shard")
+        if stage.number < job.last:
+            packets = arrived.mapInArrow(stage_task(packed, stage.number), SPARK_SCHEMA)
+    return arrived.mapInArrow(last_task(packed, job.last), answer_schema(job))
+
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def stage_task(job: PackedJob, number: int) -> Task:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine, passing = sorted_out(batches, number)
+        yield from to_batches(passing)
+        shard, batch = here()
+        answer = ask(job, number, shard, batch, mine)
+        yield from to_batches(answer.packets)
+        yield from to_batches([answers.metrics_packet(job.open().last, answer.metrics)])
+
+    return lambda batches: carrying(run(batches))
+
+
+def last_task(job: PackedJob, number: int) -> Task:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine, _ = sorted_out(batches, number)
+        shard, batch = here()
+        counted = [p for p in mine if p.kind == "metrics"]
+        answer = ask(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
+        yield from answers.batches(job.open(), shard, answer, counted)
+
+    return lambda batches: carrying(run(batches))
+
+
+def sorted_out(batches: Iterator[pa.RecordBatch], number: int) -> tuple[list[Packet], list[Packet]]:
+    """The packets for this stage, and those for later ones."""
+    packets = [packet for batch in batches for packet in from_batch(batch)]
+    return [p for p in packets if p.stage == number], [p for p in packets if p.stage != number]
+
+
+def here() -> tuple[int, int]:
+    """The shard this task is for, and the micro-batch it belongs to."""
+    context = TaskContext.get()
+    assert context is not None
+    batch = context.getLocalProperty(BATCH_ID)
+    assert batch is not None
+    return context.partitionId(), int(batch)
+
+
+# --- the running query --------------------------------------------------------------------------------------------
+
+
+class RunningQuery:
+    """A query that runs. `spark_query` is Spark's own handle."""
+
+    spark_query: StreamingQuery
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        job: Job,
+        inputs: Inputs,
+        sink: TableSink | Changelog,
+        folder: Folder,
+        trigger: dict[str, Any],
+        close: bool,
+        name: str | None,
+    ) -> None:
+        self.spark, self.job, self.inputs, self.sink = spark, job, inputs, sink
+        self.folder, self.trigger, self.close, self.name = folder, trigger, close, name
+        self.control = folder.sub("control")
+        self._earlier: list[Any] = []
+
+    def begin(self) -> None:
+        packed = self.job.packed()
+        packets = self.inputs.packets(self.job, packed)
+        if self.close:
+            self.control.make()
+            lines = self.spark.readStream.schema("value string").text(self.control.path)
+            packets = packets.unionAll(lines.mapInArrow(closing_task(packed), SPARK_SCHEMA))
+        answer = answers.observed(pipeline(self.job, packed, packets), self.job)
+        if isinstance(self.sink, Changelog):
+            answer = self.sink.shape(answer)
+        writer = answer.writeStream.option("checkpointLocation", spark_checkpoint(self.folder))
+        if self.trigger:
+            writer = writer.trigger(**self.trigger)
+        if self.name:
+            writer = writer.queryName(self.name)
+        if isinstance(self.sink, TableSink):
+            self.spark_query = writer.foreachBatch(committer(self.sink)).start()
+        else:
+            self.spark_query = self.sink.start(writer)
+
+    def await_termination(self, timeout: int | None = None) -> bool:
+        """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""
+        try:
+            if not self.spark_query.awaitTermination(timeout) and timeout is not None:
+                return False
+            if self.close and not self.closed:
+                self._close()
+        except StreamingQueryException as e:
+            if (ours := original(e)) is not None:
+                raise ours from None
+            raise
+        self._end()
+        return True
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.control.names())
+
+    def _close(self) -> None:
+        """All there was has been read: say that nothing more comes, in a micro-batch of its own."""
+        self.control.write("close", b"close\n")
+        self._earlier += self.spark_query.recentProgress
+        self.begin()
+        self.spark_query.awaitTermination()
+
+    @property
+    def is_active(self) -> bool:
+        return self.spark_query.isActive
+
+    def stop(self, timeout: float = 60.0) -> None:
+        """End after the micro-batch that is being worked in; after so many seconds, in the middle of it."""
+        deadline = time.monotonic() + timeout
+        while self.spark_query.isActive and self.spark_query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if not self.spark_query.status["isDataAvailable"]:
+                break
+            time.sleep(0.02)
+        self.spark_query.stop()
+        self._end()
+
+    def _end(self) -> None:
+        self.sink.close()
+        forget(self.job.application, self.job.run)
+
+    @property
+    def progress(self) -> list[Any]:
+        """Spark's reports of the last micro-batches; `observedMetrics["cedr"]` holds ours."""
+        return [*self._earlier, *self.spark_query.recentProgress]
+
+    def metrics(self) -> pl.DataFrame:
+        """One row per stage, shard and operator: what it has done and what it holds."""
+        return answers.read_metrics(self.folder.sub("metrics"))
+
+    def late(self) -> pl.DataFrame:
+        """All rows that could not be used so far, with the reason."""
+        return answers.read_late(Folder(self.job.late))
+
+    def table(self) -> pl.DataFrame:
+        """The answer as the sink has it."""
+        if not isinstance(self.sink, TableSink):
+            raise QueryError("a changelog is no table; read what its sink has written")
+        return self.sink.read()
+
+
+def closing_task(job: PackedJob) -> Task:
+    """The word that nothing more comes, for every shard of every stage a source leads to."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if sum(batch.num_rows for batch in batches):
+            opened = job.open()
+            stages = {path.exchange.stage for path in opened.plan.paths}
+            for stage in sorted(stages):
+                yield from to_batches(Packet(stage, shard, "close") for shard in range(opened.shards))
+
+    return run
+
+
+def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
+    def commit(frame: DataFrame, batch: int) -> None:
+        prepared = frame.select("blob").where(sf.col("blob").isNotNull()).toArrow()
+        sink.commit(batch, prepared.column("blob").to_pylist())
+
+    return commit

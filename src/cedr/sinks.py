@@ -1,0 +1,99 @@
+"""Where a running query keeps its answer: `query.start(spark, data, sink=cedr.sinks.parquet("out"), ...)`.
+
+A table sink holds the canonical history, brought forward with every batch, exactly once across crashes and restarts.
+Each needs a place of its own per query. What a store needs is imported when its sink is made.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cedr.temporal.errors import CedrError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import DataFrame
+
+    from cedr.runtime.spark.sinks.changelog import Changelog
+    from cedr.runtime.spark.sinks.duckdb import DuckdbSink
+    from cedr.runtime.spark.sinks.foreach import ForeachSink
+    from cedr.runtime.spark.sinks.memory import MemorySink
+    from cedr.runtime.spark.sinks.parquet import ParquetSink
+    from cedr.runtime.spark.sinks.postgres import PostgresSink
+
+
+def parquet(path: str | os.PathLike[str]) -> "ParquetSink":
+    """A folder of Parquet files. Any reader may read `path/*.parquet`; `read_parquet` is right even during a commit."""
+    from cedr.runtime.spark.sinks.parquet import ParquetSink
+
+    return ParquetSink(path)
+
+
+def read_parquet(path: str | os.PathLike[str]) -> "pl.DataFrame":
+    """The table in a folder that `parquet` writes, as of its newest commit."""
+    from cedr.runtime.spark.sinks.parquet import read_parquet
+
+    return read_parquet(path)
+
+
+def postgres(dsn: str, table: str) -> "PostgresSink":
+    """A table in PostgreSQL: `postgres("host=localhost dbname=reports", "answers")`, or `"schema.answers"`.
+
+    Its rows are `vs, ve, payload..., copies, cedr_id`. `cedr_batches` beside it says which batch it has reached.
+    """
+    try:
+        from cedr.runtime.spark.sinks.postgres import PostgresSink
+    except ModuleNotFoundError as e:
+        raise missing(e, "psycopg", "postgres") from e
+    return PostgresSink(dsn, table)
+
+
+def duckdb(path: str | os.PathLike[str], table: str) -> "DuckdbSink":
+    """A table in a DuckDB file, with the columns `vs, ve, payload..., copies, cedr_id`."""
+    try:
+        from cedr.runtime.spark.sinks.duckdb import DuckdbSink
+    except ModuleNotFoundError as e:
+        raise missing(e, "duckdb", "duckdb") from e
+    return DuckdbSink(path, table)
+
+
+def memory() -> "MemorySink":
+    """A table in this process, for notebooks and tests: `sink.read()` is the table."""
+    from cedr.runtime.spark.sinks.memory import MemorySink
+
+    return MemorySink()
+
+
+def foreach(function: Callable[[int, "pl.DataFrame"], Any]) -> "ForeachSink":
+    """`function(batch, changes)` is called in this process for every batch, at least once.
+
+    `changes` has the columns `change` (insert, adjust, remove), `vs`, `ve`, `ve_new` and the payload.
+    """
+    from cedr.runtime.spark.sinks.foreach import ForeachSink
+
+    return ForeachSink(function)
+
+
+def changelog(
+    format: str,
+    path: str | None = None,
+    *,
+    shape: "Callable[[DataFrame], DataFrame] | None" = None,
+    **options: str,
+) -> "Changelog":
+    """Every change of the answer as a row, for any sink of Spark's own: `changelog("parquet", "out")`.
+
+    The columns are `change` (insert, adjust, remove, or cti for progress), `vs`, `ve`, `ve_new`, the payload and
+    `shard`. `shape` makes of them what the sink wants: for Kafka `lambda rows: rows.selectExpr("to_json(struct(*)) AS
+    value")`.
+    """
+    from cedr.runtime.spark.sinks.changelog import Changelog
+
+    return Changelog(format, path, options) if shape is None else Changelog(format, path, options, shape)
+
+
+def missing(error: ModuleNotFoundError, package: str, extra: str) -> Exception:
+    """What to install, if it is the store's own package that is not there."""
+    if error.name != package:
+        return error
+    return CedrError(f"cedr.sinks.{extra} needs the package {package}: pip install 'cedr[{extra}]'")

@@ -1,0 +1,137 @@
+"""Shards through crashes: whatever is lost, repeated or split differently, each micro-batch has one answer."""
+
+from collections import defaultdict
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan.catalogue import QUERIES, SCHEMA, few, payloads
+from runtime.spark.tables import COLUMNS, parts, table_of
+
+import cedr
+from cedr.plan.consistency import Level
+from cedr.plan.partitioning import staged
+from cedr.runtime.spark import answers
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.packer import Packer
+from cedr.runtime.spark.packet import Packet, from_blob
+from cedr.runtime.spark.shard import Shard
+from cedr.runtime.tally import net_changes
+from cedr.temporal import Event, History, Row, canonical
+from cedr.testing import assert_same, slicings, streams
+
+
+class Cluster:
+    """The tasks of micro-batches, run one after the other in this process."""
+
+    def __init__(self, query, folder: str, shards: int) -> None:
+        plan = staged(Level(query.plan))
+        self.job = Job(plan, shards, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
+        self.shards: dict[tuple[int, int], Shard] = {}
+
+    def packets(self, parts_by_source) -> list[Packet]:
+        made = []
+        for source, parts_ in parts_by_source.items():
+            for origin, part in enumerate(parts_):
+                made += Packer(self.job, source, origin).packets([part])
+        return made
+
+    def closing(self) -> list[Packet]:
+        stages = {path.exchange.stage for path in self.job.plan.paths}
+        return [Packet(stage, shard, "close") for stage in stages for shard in range(self.job.shards)]
+
+    def run(self, batch: int, packets: list[Packet], crashes=frozenset()) -> pl.DataFrame:
+        """The net change a micro-batch makes; shards in `crashes` lose their memory before they answer."""
+        waiting = defaultdict(list)
+        for packet in packets:
+            waiting[packet.stage, packet.shard].append(packet)
+        changes = []
+        for stage in range(1, self.job.last + 1):
+            for shard in range(self.job.shards):
+                if (stage, shard) in crashes:
+                    self.shards.pop((stage, shard), None)
+                answer = self._shard(stage, shard).process(batch, waiting[stage, shard])
+                self._shard(stage, shard).tidy()
+                for packet in answer.packets:
+                    waiting[packet.stage, packet.shard].append(packet)
+                if stage == self.job.last:
+                    changes.append(from_blob(answer.blob))
+        return net_changes(pl.concat(changes), self.job.plan.schema)
+
+    def _shard(self, stage: int, shard: int) -> Shard:
+        if (stage, shard) not in self.shards:
+            self.shards[stage, shard] = Shard(self.job, stage, shard)
+        return self.shards[stage, shard]
+
+
+def history(counted: list[pl.DataFrame], schema) -> History:
+    """The tuples that are left after net changes."""
+    names = list(schema)
+    sums = pl.concat(counted).group_by("_vs", "_ve", *names).agg(pl.col("_n").sum())
+    assert (sums["_n"] >= 0).all()
+    return History(
+        Event(vs, ve, Row(dict(zip(names, values, strict=True))))
+        for vs, ve, n, *values in sums.select("_vs", "_ve", "_n", *names).iter_rows()
+        for _ in range(n)
+    )
+
+
+@st.composite
+def batches(draw, ports: int, infinite: bool):
+    """Micro-batches of all sources, and the whole streams."""
+    told = {}
+    for name in ("a", "b")[:ports]:
+        told[name] = draw(streams(payloads, max_size=6, closed=True, infinite=infinite, adjusts=infinite))
+    cut = {name: draw(slicings(stream)) for name, stream in told.items()}
+    number = max(map(len, cut.values()))
+    return told, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
+
+
+@pytest.mark.parametrize("level", ["weak", "strong", {"block": 2, "remember": 5}], ids=str)
+@few
+@given(data=st.data(), shards=st.integers(1, 3))
+def test_a_level_means_the_same_in_shards(level, data, shards):
+    """Waiting and forgetting are measured from the highest time of the whole stream, not of a shard's part of it."""
+    knobs = level if isinstance(level, dict) else {"level": level}
+    source = cedr.source("a", SCHEMA, vs="vs", ve="ve", insert_only=True)
+    stream = source.group_by("m").agg(n=cedr.count(), top=cedr.max("v")).with_consistency(**knobs)
+    told = data.draw(streams(payloads, max_size=8, adjusts=False))
+    tables = [table_of(piece, SCHEMA) for piece in data.draw(slicings(told))]
+    local = list(stream.updates(iter(t for t in tables if t.height)))
+    with TemporaryDirectory() as folder:
+        cluster = Cluster(stream, folder, shards)
+        batches_ = [cluster.packets({"a": [t]}) for t in tables if t.height]
+        changes = [cluster.run(number, packets) for number, packets in enumerate([*batches_, cluster.closing()])]
+        late = answers.read_late(Folder(cluster.job.late)).height
+    assert_same(history(changes, stream.schema), local[-1].history())
+    assert late == local[-1].late().height
+
+
+@pytest.mark.parametrize("name", list(QUERIES))
+@few
+@given(data=st.data())
+def test_micro_batches_have_one_answer_through_crashes(name, data):
+    query = QUERIES[name]
+    stream = query.stream(**COLUMNS)
+    told, arriving = data.draw(batches(query.ports, query.infinite))
+    shards = data.draw(st.integers(1, 3))
+    places = st.frozensets(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=4)
+    with TemporaryDirectory() as folder:
+        cluster, changes = Cluster(stream, folder, shards), []
+        for number, pieces in enumerate([*arriving, None]):
+            for attempt in range(data.draw(st.integers(1, 2))):
+                if pieces is None:
+                    packets = cluster.closing()
+                else:
+                    tables = {source: table_of(elements, SCHEMA) for source, elements in pieces.items()}
+                    packets = cluster.packets({source: data.draw(parts(t)) for source, t in tables.items()})
+                change = cluster.run(number, packets, data.draw(places))
+                if attempt:
+                    assert change.sort(pl.all()).equals(changes[-1].sort(pl.all()))
+                else:
+                    changes.append(change)
+        assert answers.read_late(Folder(cluster.job.late)).height == 0
+    assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in told.values())))

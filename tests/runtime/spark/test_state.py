@@ -1,0 +1,106 @@
+"""Folders whose files are whole, and what a shard is rebuilt from."""
+
+import threading
+
+import pytest
+
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.packet import Packet
+from cedr.runtime.spark.state import KEPT_SNAPSHOTS, MANY_BATCHES, StateStore
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = Folder(str(tmp_path / "f"))
+    made.make()
+    return made
+
+
+def test_the_first_writer_wins(folder):
+    assert folder.write_once("x", b"one") == b"one"
+    assert folder.write_once("x", b"two") == b"one"
+    assert folder.read("x") == b"one"
+    assert folder.names() == ["x"]
+
+
+def test_many_writers_at_once_agree(folder):
+    said = []
+    writers = [threading.Thread(target=lambda i=i: said.append(folder.write_once("x", b"%d" % i))) for i in range(16)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(set(said)) == 1
+    assert folder.names() == ["x"]
+
+
+def test_what_is_being_written_is_not_there(folder):
+    folder._temporary("x", b"half")
+    assert folder.names() == []
+    assert folder.find("x") is None
+
+
+def test_write_replaces_and_remove_forgives(folder):
+    folder.write("x", b"one")
+    folder.write("x", b"two")
+    assert folder.find("x") == b"two"
+    folder.remove(["x", "y"])
+    assert folder.names() == []
+
+
+def test_remote_folders_are_reached_through_arrow(tmp_path):
+    """Arrow's in-memory file system stands where a bucket would; it knows no hard links."""
+    remote = Folder("mock://bucket/x")
+    remote.make()
+    assert remote.write_once("a", b"one") == b"one"
+    assert remote.write_once("a", b"two") == b"one"
+
+
+def packets(*numbers: int) -> list[Packet]:
+    return [Packet(1, 0, "rows", blob=b"%d" % n) for n in numbers]
+
+
+def test_a_logged_batch_keeps_its_first_packets(folder):
+    store = StateStore(folder)
+    assert store.log(0, packets(1, 2)) == packets(1, 2)
+    assert StateStore(folder).log(0, packets(3)) == packets(1, 2)
+    assert StateStore(folder).logged(0) == packets(1, 2)
+    assert StateStore(folder).logged(1) is None
+
+
+def test_snapshots_replace_the_log_before_them(folder):
+    store = StateStore(folder)
+    for batch in range(10):
+        store.log(batch, packets(batch))
+        if batch % 3 == 2:
+            store.snapshot(batch, {"after": batch})
+    assert [name for name in folder.names() if name.startswith("snapshot")] == [
+        "snapshot-000000000005",
+        "snapshot-000000000008",
+    ]
+    assert StateStore(folder).newest_snapshot(9) == (8, {"after": 8})
+    assert StateStore(folder).newest_snapshot(8) == (5, {"after": 5}), (
+        "a batch that runs again needs what was before it"
+    )
+    assert StateStore(folder).logged(5) is None
+    assert all(StateStore(folder).logged(batch) == packets(batch) for batch in range(6, 10))
+    assert KEPT_SNAPSHOTS == 2
+
+
+def test_a_snapshot_is_due_when_the_log_outweighs_it(folder):
+    store = StateStore(folder)
+    store.log(0, [Packet(1, 0, "rows", blob=bytes(20 << 20))])
+    assert store.due
+    store.snapshot(0, bytes(50 << 20))
+    store.log(1, [Packet(1, 0, "rows", blob=bytes(40 << 20))])
+    assert not store.due, "the state is larger than the log"
+    store.log(2, [Packet(1, 0, "rows", blob=bytes(20 << 20))])
+    assert store.due
+
+
+def test_a_snapshot_is_due_after_many_small_batches(folder):
+    store = StateStore(folder)
+    for batch in range(MANY_BATCHES):
+        assert not store.due
+        store.log(batch, packets(batch))
+    assert store.due

@@ -1,0 +1,107 @@
+"""What a source says about progress, put together."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import cedr
+from cedr.runtime.ingest import Ingest
+from cedr.runtime.progress import Progress, Told
+from cedr.temporal import ExternalCti, QueryError
+from cedr.temporal.time import MIN
+
+
+def source(**options):
+    return cedr.source("s", {"v": int}, vs="ts", **options).plan
+
+
+def test_a_delay_is_counted_from_the_highest_start():
+    progress = Progress(source(delay=10))
+    assert progress.hear([Told({None: 100})]) == 90
+    assert progress.hear([Told({None: 50})]) == 90
+    assert progress.hear([Told({None: 120})]) == 110
+
+
+def test_rows_in_order_have_no_delay():
+    assert Progress(source(ordered=True)).hear([Told({None: 100})]) == 100
+
+
+def test_a_source_is_as_far_as_its_last_partition():
+    progress = Progress(source(delay=0, partition="p"))
+    assert progress.hear([Told({"x": 100, "y": 30})]) == 30
+    assert progress.hear([Told({"y": 70})]) == 70
+
+
+def test_a_silent_partition_holds_nobody_back_after_the_idle_time():
+    progress = Progress(source(delay=0, partition="p", idle=1000))
+    assert progress.hear([Told({"x": 10, "y": 5}, at=0)]) == 5
+    assert progress.hear([Told({"x": 20}, at=1000)]) == 5
+    assert progress.hear([Told({"x": 30}, at=1001)]) == 30
+    assert progress.hear([Told({"y": 6}, at=1002)]) == 30, "a promise is not taken back"
+    assert progress.hear([Told({"x": 40}, at=1003)]) == 30, "y speaks again, so it counts again"
+    assert progress.hear([Told({"y": 35}, at=1004)]) == 35
+
+
+def test_a_cti_of_the_whole_source_counts_for_all_partitions():
+    progress = Progress(source(partition="p", cti="c"))
+    assert progress.hear([Told({"x": 10, "y": 5}, {"x": 8})]) == MIN
+    assert progress.hear([Told(ctis={None: 7})]) == 7
+    assert progress.hear([Told(ctis={"y": 9})]) == 8
+
+
+def test_external_ctis_close_when_all_their_elements_have_come():
+    progress = Progress(source(ve="e", external_ctis="n"), counts=True)
+    count = ExternalCti(0, 10, 3)
+    assert progress.hear([Told({None: 5}, external=(count,), syncs=np.array([1, 5]))]) < 10
+    assert progress.hear([Told({None: 9}, syncs=np.array([9]))]) == 10
+
+
+def test_external_ctis_that_cannot_be_right_are_kept_with_the_reason():
+    progress = Progress(source(ve="e", external_ctis="n"), counts=True)
+    progress.hear([Told({None: 5}, external=(ExternalCti(0, 10, 1),), syncs=np.array([1, 5]))])
+    ((cti, reason, _),) = progress.take_broken()
+    assert cti == ExternalCti(0, 10, 1)
+    assert reason == "count_exceeded"
+    assert progress.take_broken() == []
+
+
+def test_progress_goes_on_after_save_and_load():
+    progress = Progress(source(delay=0, partition="p", idle=1000))
+    progress.hear([Told({"x": 10, "y": 5}, at=0)])
+    other = Progress(source(delay=0, partition="p", idle=1000))
+    other.load(progress.save())
+    assert other.hear([Told({"y": 9}, at=10)]) == progress.hear([Told({"y": 9}, at=10)]) == 9
+
+
+def test_partitions_of_a_table_progress_by_themselves():
+    ingest = Ingest(source(delay=2, partition="p"))
+    table = pl.DataFrame({"ts": [10, 5, 20, 6], "p": ["x", "y", "x", "y"], "v": [1, 2, 3, 4]})
+    assert [chunk.cti for chunk in ingest.chunks(table, 2)] == [3, 4]
+
+
+def test_partitions_of_a_table_tell_their_own_ctis():
+    ingest = Ingest(source(cti="c", partition="p"))
+    table = pl.DataFrame({"ts": [10, None, 20], "p": ["x", "x", "y"], "c": [None, 9, 15], "v": [1, None, 3]})
+    (chunk,) = ingest.chunks(table, 10)
+    assert len(chunk) == 2
+    assert chunk.cti == 9
+
+
+def test_rows_with_a_count_are_external_ctis():
+    query = cedr.source("s", {"v": int}, vs="ts", ve="e", external_ctis="n").agg(c=cedr.count())
+    table = pl.DataFrame({"ts": [1, 4, 0], "e": [3, 6, 10], "n": [None, None, 2], "v": [1, 2, None]})
+    result = query.run(table, close=False)
+    assert result.table().rows() == [(1, 3, 1), (4, 6, 1)]
+    assert result.late().height == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"idle": "5s"}, "needs partition"),
+        ({"external_ctis": "n"}, "needs ve"),
+    ],
+)
+def test_settings_are_checked(options, message):
+    with pytest.raises(QueryError, match=message):
+        source(**options)
