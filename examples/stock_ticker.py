@@ -9,7 +9,7 @@ from cedr import Insert, Row, retract
 from cedr.runtime.result import Result
 
 DAY = 24
-readings = cedr.source("readings", {"symbol": str, "price": float})
+readings = cedr.source("readings", {"symbol": str, "price": float}, vs="vs", ve="ve", ve_new="ve_new")
 averages = (
     readings.tumbling(DAY)
     .group_by("symbol")

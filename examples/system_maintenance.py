@@ -10,8 +10,8 @@ import cedr
 from cedr import Cti, Insert, Row
 from cedr.runtime.result import Result
 
-patched = cedr.source("patched", {"machine": str})
-came_up = cedr.source("came_up", {"machine": str})
+patched = cedr.source("patched", {"machine": str}, vs="vs", ve="ve", cti="cti")
+came_up = cedr.source("came_up", {"machine": str}, vs="vs", ve="ve", cti="cti")
 
 # patched    |
 # deadline   .--- 10 minutes --->|         an alert,

@@ -51,18 +51,23 @@ class Tally:
     def _sum_up(self) -> None:
         if not self._waiting:
             return
-        rows = pl.concat(self._waiting)
-        gone, come = tuples(rows, OLD, -1, self.schema), tuples(rows, NEW, 1, self.schema)
-        told = pl.concat([self._sums, come])
-        if gone.height:  # only tuples with the start of one that is gone need summing up
-            concerned = pl.col(VS).is_in(gone[VS].unique().implode())
-            told = pl.concat([told.filter(~concerned), summed([told.filter(concerned), gone])])
-        self._sums, self._waiting, self._rows = told, [], 0
+        self._sums = changed(self._sums, pl.concat(self._waiting), self.schema)
+        self._waiting, self._rows = [], 0
 
 
 def net_changes(rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """How often each tuple comes, or below zero goes, by these rows of chunks: `_vs`, `_ve`, `_n` and the payload."""
     return summed([tuples(rows, NEW, 1, schema), tuples(rows, OLD, -1, schema)])
+
+
+def changed(counted: pl.DataFrame, rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """The counted tuples after these rows of chunks. Equal ones may stand there several times, if none of them goes."""
+    gone, come = tuples(rows, OLD, -1, schema), tuples(rows, NEW, 1, schema)
+    told = pl.concat([counted, come])
+    if gone.height:  # only tuples with the start of one that is gone need summing up
+        concerned = pl.col(VS).is_in(gone[VS].unique().implode())
+        told = pl.concat([told.filter(~concerned), summed([told.filter(concerned), gone])])
+    return told
 
 
 def tuples(rows: pl.DataFrame, end: str, count: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

@@ -17,7 +17,9 @@ from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.job import PackedJob
 from cedr.runtime.spark.packet import Packet
 from cedr.runtime.spark.shard import Answer
+from cedr.temporal.errors import CedrError
 
+ATTEMPTS = 3
 START_SECONDS = 120.0
 ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
@@ -29,11 +31,19 @@ ENVIRONMENT = {
 
 
 def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
-    """The answer of a shard to a micro-batch."""
+    """The answer of a shard to a micro-batch. When its process is lost meanwhile, the next one rebuilds the shard."""
     executor = os.getppid()  # the daemon that made this worker; it lives as long as the executor does
-    with connected(home(job.application, executor), shard, executor) as connection:
-        connection.send(("work", job, stage, shard, batch, packets))
-        kind, *rest = connection.recv()
+    place = home(job.application, executor)
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(EOFError, ConnectionError), connected(place, shard, executor) as connection:
+            connection.send(("work", job, stage, shard, batch, packets))
+            kind, *rest = connection.recv()
+            break
+    else:
+        raise CedrError(
+            f"the process of shard {shard} was lost {ATTEMPTS} times in stage {stage} of micro-batch {batch}; if "
+            f"memory ran out, use more shards or larger machines. Its last words, if any, are in {place}/log-{shard}"
+        )
     if kind == "error":
         raise carried(*rest)
     (answer,) = rest
@@ -77,7 +87,7 @@ def connected(place: Path, shard: int, executor: int) -> Iterator[Connection]:
 def connect(address: Path, secret: bytes) -> Connection | None:
     try:
         return Client(str(address), "AF_UNIX", authkey=secret)
-    except (FileNotFoundError, ConnectionRefusedError):
+    except (FileNotFoundError, ConnectionError, EOFError):
         return None
 
 

@@ -36,6 +36,9 @@ class Folder:
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(f.base_name for f in found if f.is_file and not f.base_name.startswith("."))
 
+    def has(self, name: str) -> bool:
+        return bool(self.system.get_file_info(f"{self.path}/{name}").is_file)
+
     def read(self, name: str) -> bytes:
         with self.system.open_input_file(f"{self.path}/{name}") as file:
             return bytes(file.read())

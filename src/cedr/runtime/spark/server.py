@@ -9,11 +9,13 @@ snapshots and logs.
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 import time
 import traceback
 from multiprocessing.connection import Connection, Listener
+from pathlib import Path
 from typing import Any, NamedTuple
 
 IDLE_SECONDS = 900.0
@@ -88,21 +90,21 @@ def warm_up() -> None:
 
 
 def watch(executor: int, address: str) -> None:
-    while alive(executor):
+    born = birth(executor)
+    while born is not None and birth(executor) == born:
         time.sleep(0.5)
-    with contextlib.suppress(OSError):
-        os.unlink(address)
+    shutil.rmtree(os.path.dirname(address), ignore_errors=True)
     os._exit(0)
 
 
-def alive(process: int) -> bool:
+def birth(process: int) -> str | None:
+    """When a process was started; None when it has ended, even if nobody has taken note of that yet. Its number alone
+    may belong to another one by now."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state in "ZX" else rest[18]
 
 
 if __name__ == "__main__":

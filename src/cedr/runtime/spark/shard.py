@@ -89,15 +89,11 @@ class Shard:
 
     def _at(self, version: int) -> "Core":
         """The shard as it was after a batch; -1 is before the first."""
-        if self.core is not None and self.version == version:
-            return self.core
-        self.core = Core(self.job, self.number, self.shard)
-        found = self.store.newest_snapshot(version + 1)
-        start = -1
-        if found is not None:
-            start, state = found
-            self.core.load(state)
-        for batch in range(start + 1, version + 1):
+        if self.core is None or self.version is None or not self._is_on_the_way(version):
+            self._rebuild(version)
+        assert self.core is not None
+        assert self.version is not None
+        for batch in range(self.version + 1, version + 1):
             packets = self.store.logged(batch)
             if packets is None:
                 raise StreamError(
@@ -106,6 +102,18 @@ class Shard:
             self.core.work(packets)
         self.version = version
         return self.core
+
+    def _is_on_the_way(self, version: int) -> bool:
+        """Whether what is in memory only misses batches that another process has worked in, and that are in the log."""
+        assert self.version is not None
+        return self.version == version or (self.version < version and self.store.has(self.version + 1))
+
+    def _rebuild(self, version: int) -> None:
+        """From the newest snapshot that is not after this version, if there is one."""
+        self.core, self.version = Core(self.job, self.number, self.shard), -1
+        if (found := self.store.newest_snapshot(version + 1)) is not None:
+            self.version, state = found
+            self.core.load(state)
 
     def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
         worked = core.work(packets)

@@ -42,6 +42,10 @@ class StateStore:
         self.log_batches += 1
         return unpacked(content)
 
+    def has(self, batch: int) -> bool:
+        """Whether the batch is logged; then all batches after it are, up to the newest."""
+        return self.folder.has(name("log", batch))
+
     def newest_snapshot(self, before: int) -> tuple[int, Any] | None:
         """The newest snapshot after a batch lower than `before`."""
         batches = [b for b in self._batches("snapshot") if b < before]

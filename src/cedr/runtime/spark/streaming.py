@@ -33,6 +33,7 @@ from cedr.runtime.spark.errors import carrying, original
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
+from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
@@ -61,33 +62,34 @@ def start(
     if close and not (trigger or {}).get("availableNow"):
         raise QueryError('close=True says that nothing more comes; it goes with trigger={"availableNow": True}')
     folder = Folder(str(checkpoint)).sub("cedr")
-    before = Agreed.read(folder)
-    inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
-    shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
-    now = Agreed([*description(plan, shards), f"close: {close}"], shards, inputs.time_type)
-    if before is None:
-        now.write(folder)
-    else:
-        before.check(now, folder)
-    warn_of_silence(plan)
-    table = Table(fingerprint(now.plan), dict(plan.schema), inputs.time_type, shards)
-    sink.open(table)
-    if isinstance(sink, TableSink):
-        sink.check_reached(last_committed(folder))
-    job = Job(
-        plan,
-        shards,
-        uuid.uuid4().hex,
-        str(spark.sparkContext.applicationId),
-        folder.place,
-        late or folder.sub("late").place,
-        inputs.time_type,
-        "table" if isinstance(sink, TableSink) else "changelog",
-        sink if isinstance(sink, TableSink) else None,
-    )
-    running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name)
-    running.begin()
-    return running
+    with Lock(folder) as lock:
+        before = Agreed.read(folder)
+        inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
+        shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
+        now = Agreed([*description(plan, shards), f"close: {close}"], shards, inputs.time_type)
+        if before is None:
+            now.write(folder)
+        else:
+            before.check(now, folder)
+        warn_of_silence(plan)
+        table = Table(fingerprint(now.plan), dict(plan.schema), inputs.time_type, shards)
+        sink.open(table)
+        if isinstance(sink, TableSink):
+            sink.check_reached(last_committed(folder))
+        job = Job(
+            plan,
+            shards,
+            uuid.uuid4().hex,
+            str(spark.sparkContext.applicationId),
+            folder.place,
+            late or folder.sub("late").place,
+            inputs.time_type,
+            "table" if isinstance(sink, TableSink) else "changelog",
+            sink if isinstance(sink, TableSink) else None,
+        )
+        running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock)
+        running.begin()
+        return running
 
 
 @dataclass(frozen=True)
@@ -222,9 +224,10 @@ class RunningQuery:
         trigger: dict[str, Any],
         close: bool,
         name: str | None,
+        lock: Lock,
     ) -> None:
         self.spark, self.job, self.inputs, self.sink = spark, job, inputs, sink
-        self.folder, self.trigger, self.close, self.name = folder, trigger, close, name
+        self.folder, self.trigger, self.close, self.name, self.lock = folder, trigger, close, name, lock
         self.control = folder.sub("control")
         self._earlier: list[Any] = []
 
@@ -247,6 +250,7 @@ class RunningQuery:
             self.spark_query = writer.foreachBatch(committer(self.sink)).start()
         else:
             self.spark_query = self.sink.start(writer)
+        self.lock.in_use = lambda: self.spark_query.isActive
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""
@@ -256,6 +260,7 @@ class RunningQuery:
             if self.close and not self.closed:
                 self._close()
         except StreamingQueryException as e:
+            self._end()
             if (ours := original(e)) is not None:
                 raise ours from None
             raise
@@ -290,6 +295,7 @@ class RunningQuery:
     def _end(self) -> None:
         self.sink.close()
         forget(self.job.application, self.job.run)
+        self.lock.release()
 
     @property
     def progress(self) -> list[Any]:

@@ -20,7 +20,7 @@ from cedr.columnar.chunk import VS, Chunk
 from cedr.plan.schema import show_schema
 from cedr.runtime.ingest import as_user_times
 from cedr.runtime.result import renamed
-from cedr.runtime.tally import COUNT, VE, in_order, net_changes, summed
+from cedr.runtime.tally import COUNT, VE, in_order, net_changes
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
 
@@ -199,12 +199,11 @@ def as_ipc(frame: pl.DataFrame) -> bytes:
     return frame.write_ipc_stream(None, compression="lz4").getvalue()
 
 
-def applied(counted: pl.DataFrame, net: pl.DataFrame, where: str) -> pl.DataFrame:
-    """The counted tuples after a net change; one that is taken away must be there."""
-    after = summed([counted, net])
-    if (missing := after.filter(pl.col(COUNT) < 0)).height:
+def all_there(counted: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Counted tuples, of which none is taken away that was not there."""
+    if (missing := counted.filter(pl.col(COUNT) < 0)).height:
         raise never_there(missing.row(0, named=True), missing.height, where)
-    return after
+    return counted
 
 
 def never_there(example: dict[str, Any], number: int, where: str) -> SinkError:

@@ -25,9 +25,9 @@ import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.sinks.base import SinkError, Table, TableSink, applied
+from cedr.runtime.spark.sinks.base import SinkError, Table, TableSink, all_there
 from cedr.runtime.spark.sinks.manifest import FOLDER, File, Manifest, Part
-from cedr.runtime.tally import COUNT, VE, net_changes, repeated
+from cedr.runtime.tally import COUNT, VE, changed, repeated
 from cedr.temporal.time import INF
 
 SCHEMA = "schema.parquet"
@@ -120,12 +120,13 @@ class ParquetSink(TableSink):
             return b""  # committed before the driver noted it; commit will ignore it
         before = manifest.parts.get(shard, Part(shard))
         cti = max(before.cti, changes.cti)
-        net, held = net_changes(changes.rows, self.table.columns), self._open_tuples(before)
-        after = applied(held, net, str(self)) if net.height else held
+        after = self._open_tuples(before)
+        if len(changes):
+            after = all_there(changed(after, changes.rows, self.table.columns), str(self))
         is_settled = pl.lit(True) if cti == INF else pl.col(VE) < cti
         settled, still_open = after.filter(is_settled), after.filter(~is_settled)
         part = replace(before, cti=cti)
-        if net.height or settled.height:
+        if len(changes) or settled.height:
             files = self._folded(before.settled, shard, batch)
             if settled.height:
                 files = (*files, self._write("settled", shard, batch, settled))
