@@ -21,6 +21,7 @@ from cedr.temporal.errors import CedrError
 
 ATTEMPTS = 3
 START_SECONDS = 120.0
+LONGEST_FOLDER = 50
 ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
@@ -53,7 +54,7 @@ def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet
 
 def forget(application: str, run: str) -> None:
     """Tell the processes on this machine that a query has ended; those elsewhere find out after a while."""
-    for place in Path(tempfile.gettempdir()).glob(home(application, "*").name):
+    for place in temporary().glob(home(application, "*").name):
         for address in place.glob("[0-9]*"):
             if address.is_socket() and (connection := connect(address, secret_of(place))):
                 with connection, contextlib.suppress(EOFError, OSError):
@@ -64,7 +65,13 @@ def forget(application: str, run: str) -> None:
 def home(application: str, executor: int | str) -> Path:
     """Where the processes of an executor listen; nobody else may enter."""
     short = hashlib.blake2b(application.encode(), digest_size=6).hexdigest()
-    return Path(tempfile.gettempdir()) / f"cedr-{os.getuid()}-{short}-{executor}"
+    return temporary() / f"cedr-{os.getuid()}-{short}-{executor}"
+
+
+def temporary() -> Path:
+    """The folder for temporary files, unless the path of a socket in it would be longer than systems allow."""
+    usual = Path(tempfile.gettempdir())
+    return usual if len(str(usual)) < LONGEST_FOLDER else Path("/tmp")
 
 
 def secret_of(place: Path) -> bytes:

@@ -20,6 +20,14 @@ SETTINGS = {
     "spark.task.maxFailures": "4",
 }
 
+ON_ONE_MACHINE = {
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+"""Java only moves packets, so compiling its code thoroughly costs more of the cores than it brings; and files without a
+checksum file beside each save processes that Hadoop starts to set permissions. See decision 10."""
+
 
 def spark_session(
     master: str = "local[*]", name: str = "cedr", *, log: str | os.PathLike[str] | None = None, **settings: Any
@@ -27,14 +35,16 @@ def spark_session(
     """A session for cedr: `spark_session()` on this machine, `spark_session("spark://host:7077")` on a cluster.
 
     Settings are Spark's, with `__` for the dots: `spark_session(spark__driver__memory="8g")`. Any session will do for
-    cedr; this one reads larger batches at once, gives each Python worker one thread, and keeps quiet. What Java and
-    Spark still have to say goes to the terminal, or to the end of the file `log`.
+    cedr; this one reads larger batches at once, gives each Python worker one thread, and keeps quiet. On one machine it
+    also compiles Java code only lightly; for heavy SQL of your own set `spark__driver__extraJavaOptions=""`. What Java
+    and Spark still have to say goes to the terminal, or to the end of the file `log`.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", spark_home())
     conf = SparkConf().setMaster(master).setAppName(name)
-    chosen = {**SETTINGS, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
+    here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
+    chosen = {**SETTINGS, **here, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
     conf.setAll(list(chosen.items()))
     if log is not None and SparkContext._gateway is None:  # Java starts once per process
         start_java(conf, log)

@@ -12,6 +12,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,13 +67,14 @@ def start(
         before = Agreed.read(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
         shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
-        now = Agreed([*description(plan, shards), f"close: {close}"], shards, inputs.time_type)
+        lines = [*description(plan, shards), f"close: {close}"]
+        now = Agreed(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
         if before is None:
             now.write(folder)
         else:
             before.check(now, folder)
         warn_of_silence(plan)
-        table = Table(fingerprint(now.plan), dict(plan.schema), inputs.time_type, shards)
+        table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
         sink.open(table)
         if isinstance(sink, TableSink):
             sink.check_reached(last_committed(folder))
@@ -94,11 +96,17 @@ def start(
 
 @dataclass(frozen=True)
 class Agreed:
-    """What all runs with one checkpoint have in common; its state fits nothing else."""
+    """What all runs with one checkpoint have in common; its state fits nothing else. Nor does its table: with another
+    checkpoint the batches of the same query have other rows, so a checkpoint has a name, drawn at the first start."""
 
     plan: list[str]
     shards: int
     time_type: pl.DataType
+    checkpoint: str
+
+    @property
+    def name(self) -> str:
+        return f"query {fingerprint(self.plan)} with checkpoint {self.checkpoint}"
 
     @staticmethod
     def read(folder: Folder) -> "Agreed | None":
@@ -107,14 +115,15 @@ class Agreed:
             return None
         known = json.loads(content)
         zone = known["zone"]
-        return Agreed(known["plan"], known["shards"], pl.Datetime("us", zone) if known["timestamps"] else pl.Int64())
+        time_type = pl.Datetime("us", zone) if known["timestamps"] else pl.Int64()
+        return Agreed(known["plan"], known["shards"], time_type, known["checkpoint"])
 
     def write(self, folder: Folder) -> None:
         folder.make()
         timestamps = isinstance(self.time_type, pl.Datetime)
         zone = self.time_type.time_zone if isinstance(self.time_type, pl.Datetime) else None
         content = {"plan": self.plan, "shards": self.shards, "timestamps": timestamps, "zone": zone}
-        folder.write_once("query.json", json.dumps(content, indent=1).encode())
+        folder.write_once("query.json", json.dumps({**content, "checkpoint": self.checkpoint}, indent=1).encode())
 
     def check(self, now: "Agreed", folder: Folder) -> None:
         if self.plan != now.plan:
@@ -246,10 +255,11 @@ class RunningQuery:
             writer = writer.trigger(**self.trigger)
         if self.name:
             writer = writer.queryName(self.name)
-        if isinstance(self.sink, TableSink):
-            self.spark_query = writer.foreachBatch(committer(self.sink)).start()
-        else:
-            self.spark_query = self.sink.start(writer)
+        with setting(self.spark, "spark.sql.adaptive.enabled", "false"):
+            if isinstance(self.sink, TableSink):
+                self.spark_query = writer.foreachBatch(committer(self.sink)).start()
+            else:
+                self.spark_query = self.sink.start(writer)
         self.lock.in_use = lambda: self.spark_query.isActive
 
     def await_termination(self, timeout: int | None = None) -> bool:
@@ -315,6 +325,18 @@ class RunningQuery:
         if not isinstance(self.sink, TableSink):
             raise QueryError("a changelog is no table; read what its sink has written")
         return self.sink.read()
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A setting for the query that is started meanwhile: it keeps a copy. Adaptive plans would run a batch in several
+    jobs, and there is nothing to adapt."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def closing_task(job: PackedJob) -> Task:

@@ -1,0 +1,68 @@
+"""The events of the Spark benchmark: made from a seed, disordered, in Parquet files of one micro-batch each.
+
+20 % of the events are late by up to 5 s: they arrive that much after an event with their time would have. The last
+file of a stream is the flush: one event far in the future, which moves every watermark past all results. Its key is
+FLUSH, and what it leads to is no part of the answer. Values keep away from 0: a sum of few can be compared as well as
+a sum of many.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+SECOND = 1_000_000
+LATENESS = 5 * SECOND
+SHARE_LATE = 0.2
+BEGIN = 1_700_000_000 * SECOND
+FLUSH = -1
+FLUSH_AFTER = 24 * 3600 * SECOND
+ROW_GROUPS = 4
+"""Per file, so that two cores can read one."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many events, over how many keys and files, and how many for each second of event time; of all streams."""
+
+    events: int = 4_000_000
+    files: int = 8
+    keys: int = 1_000
+    rate: int = 2_000
+
+
+def events(n: int, keys: int, rate: int, seed: int) -> pl.DataFrame:
+    """`ts`, `k`, `v` in order of arrival."""
+    rng = np.random.default_rng(seed)
+    start = np.sort(rng.integers(0, n * SECOND // rate, n))
+    late = np.where(rng.random(n) < SHARE_LATE, rng.integers(0, LATENESS, n), 0)
+    order = np.argsort(start + late, kind="stable")
+    columns = {"ts": BEGIN + start[order], "k": rng.integers(0, keys, n), "v": 0.5 + rng.random(n)}
+    return pl.DataFrame(columns).with_columns(pl.col("ts").cast(pl.Datetime("us", "UTC")))
+
+
+def flush(n: int, rate: int) -> pl.DataFrame:
+    far = BEGIN + n * SECOND // rate + FLUSH_AFTER
+    row = pl.DataFrame({"ts": [far], "k": [FLUSH], "v": [0.0]})
+    return row.with_columns(pl.col("ts").cast(pl.Datetime("us", "UTC")))
+
+
+def write(folder: Path, streams: tuple[str, ...], shape: Shape) -> None:
+    """A folder of files per stream. Spark takes files in the order of their times, so these are set."""
+    n, rate = shape.events // len(streams), shape.rate // len(streams)
+    for seed, stream in enumerate(streams):
+        table = events(n, shape.keys, rate, seed)
+        size = -(-n // shape.files)
+        parts = [*table.iter_slices(size), flush(n, rate)]
+        (folder / stream).mkdir(parents=True)
+        for number, part in enumerate(parts):
+            path = folder / stream / f"{number:03}.parquet"
+            part.write_parquet(path, row_group_size=max(1, -(-part.height // ROW_GROUPS)))
+            os.utime(path, (BEGIN // SECOND + number,) * 2)
+
+
+def read(folder: Path, streams: tuple[str, ...]) -> dict[str, pl.DataFrame]:
+    """All events of each stream but the flush, in order of arrival."""
+    return {s: pl.read_parquet(folder / s / "*.parquet").filter(pl.col("k") != FLUSH) for s in streams}

@@ -1,0 +1,43 @@
+"""A workload: one question, asked in cedr, asked in Spark's own operators, and answered by a polars batch program.
+
+All three answers have the same columns once `cedr_answer` has brought cedr's table (vs, ve, payload) into the form of
+the others. Columns in `exact` must be equal, the rest may differ by rounding.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    import cedr
+
+SCHEMA = {"k": pl.Int64, "v": pl.Float64}
+DELAY = "5 seconds"
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    streams: tuple[str, ...]
+    cedr_query: "Callable[[], cedr.Stream]"
+    cedr_answer: Callable[[pl.DataFrame], pl.DataFrame]
+    spark_query: "Callable[[Mapping[str, DataFrame]], DataFrame]"
+    """Gets the streams with their watermarks."""
+    batch: Callable[[Mapping[str, pl.DataFrame]], pl.DataFrame]
+    exact: tuple[str, ...]
+    bar: float
+    """How many times the speed of Spark's own cedr has to reach."""
+    state_store: str
+    """Spark's faster one for this workload, as measured: hdfs (its default) or rocksdb."""
+    reference: str
+    """Figures from elsewhere."""
+
+
+def source(name: str) -> "cedr.Stream":
+    import cedr
+
+    return cedr.source(name, SCHEMA, vs="ts", delay=DELAY)

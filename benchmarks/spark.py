@@ -1,0 +1,143 @@
+"""cedr on Spark beside Spark's own streaming operators: the same files, the same answers, one machine, two cores.
+
+4 M events from a seed, 1,000 keys, 2,000 events for each second of event time (another rate: CEDR_BENCH_RATE), 20 % of
+them late by up to 5 s, in 8 Parquet files; a micro-batch reads one file. cedr runs at middle consistency, Spark in
+append mode with a watermark of 5 s, both write Parquet. One event far in the future ends each stream, so that Spark
+writes its last rows too. Each side runs in a process of its own. The first quarter of the batches warms up and the
+flush is no steady state: neither counts. Memory is the most that all processes of a side held at once. Of cedr's rows
+some are repairs. Final answers must be equal, sums and averages within 1e-9.
+
+Growth: the same query where events live for 5 s and for 500 s, so that 10 k and 1 M tuples are alive, with the same
+events per batch and the same number of result rows.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rich.table import Table
+
+from cedr.bench import Report
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from peers import data
+from peers.answers import disagreement
+from peers.data import Shape
+from peers.measure import Measured, measure, warm_up
+from peers.processes import SideFailedError
+from peers.side import read_cedr, read_spark
+from peers.workload import Workload
+from peers.workloads import COMPARED, FEW, GROWING, MANY
+
+SHAPE = Shape(events=4_000_000, files=8, keys=1_000, rate=int(os.environ.get("CEDR_BENCH_RATE", "2000")))
+QUICK = replace(SHAPE, events=80_000, files=4)
+SPARK, CEDR = "spark", "cedr"
+GROWTH_BAR = 1.3
+BATCH_SPAN = 250
+"""Seconds of event time in a batch where growth is measured: MANY are two batches long."""
+
+
+def run(report: Report, quick: bool = False) -> None:
+    shape = QUICK if quick else SHAPE
+    report.say(f"{shape.events:,} events in {shape.files} batches at {shape.rate:,} events/s of event time; the first ")
+    report.say(f"{warm_up(shape)} batches warm up and do not count, nor does the flush")
+    found = {}
+    for workload in COMPARED:
+        with failing(report, workload.name):
+            found[workload.name] = compare(report, workload, shape, quick)
+    for name, variants in GROWING.items():
+        with failing(report, f"{name}, growth"):
+            growth(report, name, variants, shape, quick)
+    report.console.print(summary(found))
+
+
+@contextmanager
+def failing(report: Report, name: str) -> Iterator[None]:
+    """A side that fails or hangs fails the benchmark, but not the measurements that follow."""
+    try:
+        yield
+    except SideFailedError as e:
+        report.say(str(e))
+        report.add(f"{name}: ran to its end", 0, "of 1", bar=1)
+
+
+@contextmanager
+def room() -> Iterator[Path]:
+    """A folder for the input and output of one workload."""
+    folder = Path(tempfile.mkdtemp(prefix="cedr-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> dict[str, Measured]:
+    report.say(f"{workload.name}; elsewhere, on two cores: {workload.reference}")
+    with room() as folder:
+        data.write(folder / "in", workload.streams, shape)
+        sides = {s: measure(s, workload, shape, folder / "in", folder / s) for s in (SPARK, CEDR)}
+        answers = workload.cedr_answer(read_cedr(folder / CEDR)), read_spark(folder / SPARK)
+        wrong = disagreement(f"{workload.name}, cedr", *answers, workload.exact)
+    tell(report, f"{workload.name}, Spark's own", sides[SPARK], f"state store {workload.state_store}")
+    tell(report, f"{workload.name}, cedr", sides[CEDR])
+    ratio = sides[CEDR].speed / sides[SPARK].speed
+    report.add(f"{workload.name}: cedr over Spark's own", ratio, "x", bar=None if quick else workload.bar)
+    report.add(f"{workload.name}: answers agree", float(wrong is None), "of 1", bar=1, note=wrong or "")
+    return sides
+
+
+def tell(report: Report, name: str, found: Measured, note: str = "") -> None:
+    report.add(name, found.speed / 1e3, "k events/s", note=note)
+    report.add(f"{name}: batch, median", found.typical, "s")
+    report.add(f"{name}: batch, longest", max(found.seconds), "s")
+    report.add(f"{name}: peak memory", found.peak / 1024, "GiB")
+    report.add(f"{name}: rows written", found.rows / 1e6, "M rows")
+
+
+def summary(found: dict[str, dict[str, Measured]]) -> Table:
+    """Both sides in a few lines; the report has the same figures one by one."""
+    table = Table(title="Side by side: cedr / Spark's own")
+    for name in ("", "k events/s", "times", "batch (s)", "longest (s)", "memory (GiB)", "rows written (M)"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, sides in found.items():
+        pair = sides[CEDR], sides[SPARK]
+        table.add_row(
+            name,
+            beside(m.speed / 1e3 for m in pair),
+            f"{pair[0].speed / pair[1].speed:.1f}",
+            beside(m.typical for m in pair),
+            beside(max(m.seconds) for m in pair),
+            beside(m.peak / 1024 for m in pair),
+            beside(m.rows / 1e6 for m in pair),
+        )
+    return table
+
+
+def beside(values: Iterable[float]) -> str:
+    return " / ".join(f"{value:,.4g}" if value >= 1000 else f"{value:.3g}" for value in values)
+
+
+def growth(report: Report, name: str, variants: dict[int, Workload], shape: Shape, quick: bool) -> None:
+    found = {length: grown(variant, length, shape) for length, variant in variants.items()}
+    for length, side in found.items():
+        note = f"{max(side.state_rows):,} state rows, {side.rows:,} rows written"
+        report.add(f"{name}, events live {length} s: batch, median", side.typical, "s", note=note)
+    ratio = found[MANY].typical / found[FEW].typical
+    bar = None if quick else GROWTH_BAR
+    report.add(f"{name}: batch with {MANY // FEW}x the live tuples", ratio, "x", bar=bar, at_most=True)
+
+
+def grown(workload: Workload, length: int, shape: Shape) -> Measured:
+    """Keys grow with the tuples that are alive where pairs are sought, so that there are as many pairs."""
+    rate = shape.events // shape.files // BATCH_SPAN
+    keys = rate * length if len(workload.streams) > 1 else shape.keys
+    lively = replace(shape, rate=rate, keys=keys)
+    with room() as folder:
+        data.write(folder / "in", workload.streams, lively)
+        return measure(CEDR, workload, lively, folder / "in", folder / CEDR)

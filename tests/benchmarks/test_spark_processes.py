@@ -1,0 +1,59 @@
+"""A side of the Spark benchmark is watched with all its processes, and none outlives it."""
+
+import os
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from peers.processes import SideFailedError, marked, watch
+
+
+def run(tmp_path, code, limit=60.0):
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return watch(command, dict(os.environ), limit, tmp_path)
+
+
+def ends(pid):
+    """A process that was ended needs a moment, and stays in the list until its parent takes note."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            state = (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_memory_is_that_of_all_processes_even_detached_ones(tmp_path):
+    code = """
+        import json, subprocess, sys, time
+        hold = "import time; held = bytearray(b'x' * (100 * 2**20)); print(1, flush=True); time.sleep(60)"
+        child = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, start_new_session=True)
+        child.stdout.readline()
+        held = bytearray(b"x" * (100 * 2**20))
+        time.sleep(1)
+        print("not this line")
+        print(json.dumps({"child": child.pid}))
+    """
+    watched = run(tmp_path, code)
+    assert 200 < watched.peak < 400
+    assert ends(watched.result["child"])
+
+
+def test_a_side_that_takes_too_long_is_ended(tmp_path):
+    with pytest.raises(SideFailedError, match="after 1 s it was ended"):
+        run(tmp_path, "import time; time.sleep(600)", limit=1)
+
+
+def test_a_side_that_fails_says_why(tmp_path):
+    with pytest.raises(SideFailedError, match=r"it ended with 1(.|\n)*ValueError: no such key"):
+        run(tmp_path, "raise ValueError('no such key')")
+
+
+def test_nobody_else_is_marked():
+    assert marked("no such mark") == []

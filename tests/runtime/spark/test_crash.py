@@ -1,0 +1,92 @@
+"""Drivers that are killed, and drivers that come twice: nothing is lost, nothing counts twice.
+
+The benchmark `./cedr bench crash` does the same with many kills at random moments.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import cedr
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.lock import Lock
+from cedr.runtime.spark.server import birth
+from cedr.temporal import CedrError, QueryError
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from crash import disagreement
+from crashes.kills import Moment, Trial
+from crashes.workload import QUERIES, Size, tables
+
+
+def test_killed_drivers_lose_nothing_and_repeat_nothing(tmp_path):
+    """The first kill comes between the shards' logs and the commit, the second between the table and Spark's note that
+    the batch is done, the third while the query closes."""
+    size = Size(files=4, rows=200)
+    given = tables(QUERIES["sites"](), size)
+    given.write(tmp_path / "in")
+    moments = [Moment("last stage", 0, 0.0), Moment("in the table", 2, 0.0), Moment("first stage", size.files, 0.0)]
+    trial = Trial(tmp_path, "sites", "parquet")
+    try:
+        kills = list(trial.run_with_kills(moments))
+        assert [kill.batch for kill in kills] == [0, 2, size.files]
+        assert disagreement("sites", "parquet", given, tmp_path) is None
+        assert trial.left() == []
+    finally:
+        trial.end()
+
+
+def start(spark, folder):
+    query = cedr.source("readings", {"v": int}, vs="ts", delay=5).tumbling(10).agg(v=cedr.sum("v"))
+    files = cedr.files(folder / "in", max_files=1)
+    return query.start(spark, files, sink=cedr.sinks.parquet(folder / "out"), checkpoint=str(folder / "checkpoint"))
+
+
+def write(folder, number, *rows):
+    (folder / "in").mkdir(exist_ok=True)
+    pl.DataFrame(rows, {"ts": pl.Int64, "v": pl.Int64}, orient="row").write_parquet(folder / "in" / f"{number}.parquet")
+
+
+def test_a_checkpoint_serves_one_query_at_a_time(spark, tmp_path):
+    write(tmp_path, 0, (1, 1), (20, 2))
+    first = start(spark, tmp_path)
+    with pytest.raises(QueryError, match=rf"is in use by a query that runs in process {os.getpid()} on .*; stop that"):
+        start(spark, tmp_path)
+    first.stop()
+    second = start(spark, tmp_path)
+    second.spark_query.stop()  # not by our own stop: the lock must give way all the same
+    start(spark, tmp_path).stop()
+
+
+def test_a_start_that_fails_does_not_keep_the_checkpoint(tmp_path):
+    folder = Folder(str(tmp_path))
+    with pytest.raises(ValueError, match="no"), Lock(folder):
+        raise ValueError("no")
+    Lock(folder).release()
+
+
+def test_a_process_is_known_by_its_birth():
+    """A number may be given to another process, and a dead one is listed until its parent takes note."""
+    assert birth(os.getpid()) == birth(os.getpid())
+    assert birth(os.getpid()) != birth(1)
+    child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{child.pid}").exists()
+    assert birth(child.pid) is None
+    child.wait()
+    assert birth(child.pid) is None
+
+
+def test_a_table_does_not_go_on_with_another_checkpoint(spark, tmp_path):
+    """Its first batch would be taken for the one that the table has already, and its rows would be lost."""
+    write(tmp_path, 0, (1, 1), (20, 2))
+    start(spark, tmp_path).stop()
+    shutil.rmtree(tmp_path / "checkpoint")
+    with pytest.raises(CedrError, match=r"made by 'query .* with checkpoint .*', this is 'query .* with checkpoint"):
+        start(spark, tmp_path)
