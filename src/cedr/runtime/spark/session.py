@@ -21,12 +21,9 @@ SETTINGS = {
 }
 
 ON_ONE_MACHINE = {
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
-"""Java only moves packets, so compiling its code thoroughly costs more of the cores than it brings; and files without a
-checksum file beside each save processes that Hadoop starts to set permissions. See decision 10."""
+"""Java only moves packets, so compiling its code thoroughly costs more of the cores than it brings: decision 10."""
 
 
 def spark_session(

@@ -42,7 +42,12 @@ from cedr.temporal.errors import QueryError
 
 BATCH_ID = "streaming.sql.batchId"
 Trigger = Mapping[str, Any]
-EVERYTHING_THERE: Trigger = {"availableNow": True}
+QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+"""Adaptive plans would run a batch in several jobs, with nothing to adapt. On a local disk Hadoop would write a
+checksum file beside each file of the checkpoint, and start a process for the permissions of each. Decision 10."""
 
 
 def start(
@@ -255,7 +260,7 @@ class RunningQuery:
             writer = writer.trigger(**self.trigger)
         if self.name:
             writer = writer.queryName(self.name)
-        with setting(self.spark, "spark.sql.adaptive.enabled", "false"):
+        with settings_for(self.spark, QUICK):
             if isinstance(self.sink, TableSink):
                 self.spark_query = writer.foreachBatch(committer(self.sink)).start()
             else:
@@ -328,15 +333,19 @@ class RunningQuery:
 
 
 @contextmanager
-def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """A setting for the query that is started meanwhile: it keeps a copy. Adaptive plans would run a batch in several
-    jobs, and there is nothing to adapt."""
-    before = spark.conf.get(name)
-    spark.conf.set(name, value)
+def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Settings for the query that is started meanwhile, which keeps a copy; the session gets its own back."""
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        spark.conf.set(name, str(before))
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
 
 
 def closing_task(job: PackedJob) -> Task:
