@@ -87,8 +87,8 @@ class Table:
             raise SinkError(f"{where} has the columns {theirs}, but the query puts out {mine}; give it another place")
         if self.query != stored.query:
             raise SinkError(
-                f"{where} belongs to another query or checkpoint (it was made by {stored.query!r}, this is {self.query!r}); "
-                "give each query a place of its own"
+                f"{where} belongs to another query or checkpoint (it was made by {stored.query!r}, this is "
+                f"{self.query!r}); give each query a place of its own"
             )
 
     @property
