@@ -101,7 +101,8 @@ def test_the_answer_is_the_oracles(name, latency, level, data):
     check_against_oracle(make, query.oracle, arrivals, [SCHEMA] * query.ports, restore_at, compare)
 
 
-NO_OPERATORS = {"schema", "columns", "fragment", "engine", "run", "updates", "change_level", "explain", "start", "batch"}
+RUNNING = {"engine", "run", "updates", "change_level", "start", "batch"}
+NO_OPERATORS = {"schema", "columns", "fragment", "explain", *RUNNING}
 LEVEL_METHODS = {"with_consistency", "with_latency"}
 
 
