@@ -111,7 +111,7 @@ def test_no_operator_of_the_api_is_left_out():
     used = {name for query in MATRIX.values() for name in query.build.__code__.co_names}
     assert methods - NO_OPERATORS - LEVEL_METHODS <= used
     aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
-    assert aggregates - {"source", "as_delay", "lifetime_length"} <= used
+    assert aggregates - {"source", "as_delay", "as_idle", "lifetime_length"} <= used
 
 
 # --- weak ----------------------------------------------------------------------------------------------------------

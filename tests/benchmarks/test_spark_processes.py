@@ -32,10 +32,10 @@ def ends(pid):
 def test_memory_is_that_of_all_processes_even_detached_ones(tmp_path):
     code = """
         import json, subprocess, sys, time
-        hold = "import time; held = bytearray(b'x' * (100 * 2**20)); print(1, flush=True); time.sleep(60)"
+        hold = "import time; held = bytearray(b'x') * (100 * 2**20); print(1, flush=True); time.sleep(60)"
         child = subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, start_new_session=True)
         child.stdout.readline()
-        held = bytearray(b"x" * (100 * 2**20))
+        held = bytearray(b"x") * (100 * 2**20)
         time.sleep(1)
         print("not this line")
         print(json.dumps({"child": child.pid}))

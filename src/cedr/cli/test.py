@@ -10,8 +10,10 @@ from cedr import CedrError
 
 REPOSITORY = Path(__file__).parents[3]
 
-# One process per core, but no more than four, as each may start a Spark of its own. `-n 0` goes back to one process.
-OPTIONS = ["-q", "-n", "auto", "--maxprocesses", "4"]
+# Tests on Spark mostly wait, so one process more than there are cores, but no more than four, as each may start a Spark
+# of its own. Who is done takes work from the others, as some tests take minutes. `-n 0` goes back to one process.
+PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 4)
+OPTIONS = ["-q", "-n", str(PROCESSES), "--dist", "worksteal"]
 
 
 def test(context: typer.Context) -> None:

@@ -2,11 +2,12 @@
 
 import threading
 
+import polars as pl
 import pytest
 
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet
-from cedr.runtime.spark.state import KEPT_SNAPSHOTS, MANY_BATCHES, StateStore
+from cedr.runtime.spark.packet import Packet, to_blob
+from cedr.runtime.spark.state import KEPT_SNAPSHOTS, MANY_BATCHES, MANY_BYTES, LostStateError, StateStore, park
 
 
 @pytest.fixture
@@ -104,3 +105,29 @@ def test_a_snapshot_is_due_after_many_small_batches(folder):
         assert not store.due
         store.log(batch, packets(batch))
     assert store.due
+
+
+def test_many_rows_are_parked_and_few_travel(tmp_path):
+    few, many = pl.DataFrame({"v": [1]}), pl.DataFrame({"v": range(MANY_BYTES // 8)})
+    made = [Packet(1, 0, "rows", blob=to_blob(rows), rows=rows.height) for rows in (few, many)]
+    sent = list(park([*made, Packet(1, 0, "told")], str(tmp_path), 7))
+    assert sent[0] == made[0]
+    assert sent[1].blob == b""
+    store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
+    logged = store.log(7, sent)
+    assert [store.rows(packet).equals(rows) for packet, rows in zip(logged, (few, many), strict=False)] == [True, True]
+    assert store.log_bytes > len(made[1].blob), "what is parked is part of the log"
+
+
+def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
+    packet = Packet(1, 0, "rows", blob=to_blob(pl.DataFrame({"v": range(MANY_BYTES // 8)})), rows=9)
+    store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
+    for batch in range(4):
+        list(park([packet], str(tmp_path), batch))  # of an attempt that failed
+        store.log(batch, list(park([packet], str(tmp_path), batch)))
+        store.snapshot(batch, {})
+    left = [name for name in folder.names() if name.startswith("parked")]
+    assert [int(name.split("-")[1]) for name in left] == [3, 3]
+    folder.remove(left)
+    with pytest.raises(LostStateError, match=r"9 rows that the log names are missing: .* new checkpoint"):
+        store.rows(store.logged(3)[0])

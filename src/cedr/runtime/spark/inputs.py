@@ -22,7 +22,8 @@ from cedr.runtime.spark.files.unreadable import Unreadable
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
-from cedr.runtime.spark.packet import SPARK_SCHEMA, to_batches
+from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, to_batches
+from cedr.runtime.spark.state import park
 from cedr.temporal.errors import QueryError, TimeError
 
 Input = DataFrame | Files
@@ -86,7 +87,7 @@ def packing_files(job: PackedJob, source: str) -> Pack:
                 else:
                     yield piece
 
-        yield from to_batches(packer.packets(frames()))
+        yield from to_batches(parked(job, packer.packets(frames())))
         for piece in bad:
             yield from to_batches(packer.late(piece.late(packer.source)))
 
@@ -151,9 +152,16 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
         context = TaskContext.get()
         assert context is not None
         packer = Packer(job.open(), source, context.partitionId())
-        yield from to_batches(packer.packets(gathered(batches)))
+        yield from to_batches(parked(job, packer.packets(gathered(batches))))
 
     return lambda batches: carrying(run(batches))
+
+
+def parked(job: PackedJob, packets: Iterator[Packet]) -> Iterator[Packet]:
+    """In a stream, rows go to their shard by way of its folder. A static query has none."""
+    context, folder = TaskContext.get(), job.open().folder
+    batch = context.getLocalProperty(BATCH_ID) if context and folder else None
+    return packets if batch is None else park(packets, folder, int(batch))
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+BATCH_ID = "streaming.sql.batchId"
+"""The property in which Spark tells a task its micro-batch."""
 SPARK_SCHEMA = (
     "stage int, shard int, kind string, exchange int, origin int, seq int, header binary, blob binary, rows bigint"
 )

@@ -27,8 +27,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
-from cedr.runtime.spark.state import StateStore
-from cedr.temporal.errors import StreamError
+from cedr.runtime.spark.state import LostStateError, StateStore, park, state_folder
 from cedr.temporal.time import INF, MIN
 
 
@@ -59,7 +58,7 @@ class Shard:
         self.job, self.number, self.shard = job, stage, shard
         self.stage, self.is_last = job.stage(stage), stage == job.last
         folder = Folder(job.folder)
-        self.store = StateStore(folder.sub(f"state/{stage}/{shard}"))
+        self.store = StateStore(state_folder(job.folder, stage, shard))
         self.late_folder, self.metrics_folder = Folder(job.late), folder.sub("metrics")
         self.late_folder.make()
         self.metrics_folder.make()
@@ -96,9 +95,7 @@ class Shard:
         for batch in range(self.version + 1, version + 1):
             packets = self.store.logged(batch)
             if packets is None:
-                raise StreamError(
-                    f"micro-batch {batch}", batch, f"its log is missing in {self.store.folder.place}; was it deleted?"
-                )
+                raise LostStateError(f"the log of micro-batch {batch} is missing in {self.store.folder.place}")
             self.core.work(packets)
         self.version = version
         return self.core
@@ -110,7 +107,7 @@ class Shard:
 
     def _rebuild(self, version: int) -> None:
         """From the newest snapshot that is not after this version, if there is one."""
-        self.core, self.version = Core(self.job, self.number, self.shard), -1
+        self.core, self.version = Core(self.job, self.number, self.shard, self.store), -1
         if (found := self.store.newest_snapshot(version + 1)) is not None:
             self.version, state = found
             self.core.load(state)
@@ -118,7 +115,7 @@ class Shard:
     def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
         worked = core.work(packets)
         late = self._write_late(batch, worked.late)
-        leaving = [p for number, exchange in self.stage.outputs for p in core.leaving(number, exchange, worked)]
+        leaving = (p for number, exchange in self.stage.outputs for p in core.leaving(number, exchange, worked))
         out = worked.outputs[self.stage.fragment.output]
         blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
         said = out if self.is_last else empty({})
@@ -136,7 +133,7 @@ class Shard:
             int(operators["state_bytes"].sum()),
             core.ctis_out[self.stage.fragment.output],
         )
-        return Answer(leaving, blob, metrics)
+        return Answer(list(park(leaving, self.job.folder, batch)), blob, metrics)
 
     def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
         if self.job.sink is None:
@@ -167,8 +164,8 @@ class Worked(NamedTuple):
 class Core:
     """What a shard knows: the engine, the progress of the sources, and how far earlier stages have come."""
 
-    def __init__(self, job: Job, number: int, shard: int) -> None:
-        self.job, self.shard = job, shard
+    def __init__(self, job: Job, number: int, shard: int, store: StateStore) -> None:
+        self.job, self.shard, self.store = job, shard, store
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
@@ -211,7 +208,7 @@ class Core:
         for packet in packets:
             match packet.kind:
                 case "rows":
-                    rows[f"#{packet.exchange}"].append(from_blob(packet.blob))
+                    rows[f"#{packet.exchange}"].append(self.store.rows(packet))
                 case "told":
                     source, words = from_header(packet.header)
                     told[source] += words

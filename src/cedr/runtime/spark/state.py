@@ -1,23 +1,69 @@
 """What a shard can be rebuilt from: a snapshot and the packets of every micro-batch since.
 
-    snapshot-00000041   everything the shard knew after micro-batch 41
-    log-00000042        the packets it got in micro-batch 42
-    log-00000043        ...
+    snapshot-00000041        everything the shard knew after micro-batch 41
+    log-00000042             the packets it got in micro-batch 42
+    parked-00000042-<token>  rows that a packet of micro-batch 42 names
+    log-00000043             ...
 
 A batch is logged before it is worked in. Whoever works it in again, after a crash or in another process, takes the
 logged packets and not the ones at hand, so it comes to the same answer whatever way the input was split this time.
+
+Rows have to get here in any case. So whoever packs many of them writes them here at once, and sends their name through
+Spark instead: they are written once and read once, and cross neither the shuffle nor a socket (decision 10).
 """
 
 import pickle
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import polars as pl
 
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet
+from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_header
+from cedr.temporal.errors import CedrError
 
 KEPT_SNAPSHOTS = 2
 SMALL_LOG = 16 << 20
 """So many bytes of log never call for a snapshot."""
 MANY_BATCHES = 64
+MANY_BYTES = 64 << 10
+"""So many bytes of rows are parked; fewer travel in their packet."""
+
+
+class LostStateError(CedrError, RuntimeError):
+    """A checkpoint that somebody has damaged."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; if it was deleted, start anew with an empty table and a new checkpoint")
+
+
+class Parked(NamedTuple):
+    """Where the rows of a packet are."""
+
+    name: str
+    size: int
+
+
+def state_folder(job_folder: str, stage: int, shard: int) -> Folder:
+    return Folder(job_folder).sub(f"state/{stage}/{shard}")
+
+
+def park(packets: Iterable[Packet], job_folder: str, batch: int) -> Iterator[Packet]:
+    """The same packets, with large blobs of rows where their shard will look for them."""
+    for packet in packets:
+        if packet.kind == "rows" and len(packet.blob) >= MANY_BYTES:
+            parked = Parked(f"{name('parked', batch)}-{uuid4().hex}", len(packet.blob))
+            folder = state_folder(job_folder, packet.stage, packet.shard)
+            folder.make()
+            folder.write(parked.name, packet.blob)
+            yield packet._replace(header=to_header(parked), blob=b"")
+        else:
+            yield packet
+
+
+def parked_at(packet: Packet) -> Parked | None:
+    return from_header(packet.header) if packet.kind == "rows" and packet.header else None
 
 
 class StateStore:
@@ -30,17 +76,28 @@ class StateStore:
         """The packets that count for this batch: those logged first."""
         content = pickle.dumps([tuple(p) for p in packets], protocol=5)
         there = self.folder.write_once(name("log", batch), content)
-        self.log_bytes += len(there)
-        self.log_batches += 1
-        return packets if there is content else unpacked(there)
+        return self._counted(packets if there is content else unpacked(there), len(there))
 
     def logged(self, batch: int) -> list[Packet] | None:
         content = self.folder.find(name("log", batch))
         if content is None:
             return None
-        self.log_bytes += len(content)
+        return self._counted(unpacked(content), len(content))
+
+    def _counted(self, packets: list[Packet], size: int) -> list[Packet]:
+        self.log_bytes += size + sum(parked.size for p in packets if (parked := parked_at(p)))
         self.log_batches += 1
-        return unpacked(content)
+        return packets
+
+    def rows(self, packet: Packet) -> pl.DataFrame:
+        """The rows of a packet, wherever they are."""
+        if (parked := parked_at(packet)) is None:
+            return from_blob(packet.blob)
+        if (content := self.folder.find(parked.name)) is None:
+            raise LostStateError(
+                f"{packet.rows} rows that the log names are missing: {parked.name} in {self.folder.place}"
+            )
+        return from_blob(content)
 
     def has(self, batch: int) -> bool:
         """Whether the batch is logged; then all batches after it are, up to the newest."""
@@ -74,14 +131,19 @@ class StateStore:
             return
         oldest = snapshots[-KEPT_SNAPSHOTS]
         self.folder.remove([name("log", b) for b in self._batches("log") if b <= oldest])
+        self.folder.remove([n for n in self.folder.names() if n.startswith("parked-") and batch_of(n) <= oldest])
         self.folder.remove([name("snapshot", b) for b in snapshots if b < oldest])
 
     def _batches(self, kind: str) -> list[int]:
-        return [int(n.removeprefix(f"{kind}-")) for n in self.folder.names() if n.startswith(f"{kind}-")]
+        return [batch_of(n) for n in self.folder.names() if n.startswith(f"{kind}-")]
 
 
 def name(kind: str, batch: int) -> str:
     return f"{kind}-{batch:012d}"
+
+
+def batch_of(file: str) -> int:
+    return int(file.split("-")[1])
 
 
 def unpacked(content: bytes) -> list[Packet]:

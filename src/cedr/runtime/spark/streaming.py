@@ -35,12 +35,11 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
 from cedr.runtime.spark.lock import Lock
-from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, to_batches
+from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
 from cedr.temporal.errors import QueryError
 
-BATCH_ID = "streaming.sql.batchId"
 Trigger = Mapping[str, Any]
 QUICK = {
     "spark.sql.adaptive.enabled": "false",
