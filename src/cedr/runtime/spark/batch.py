@@ -25,12 +25,12 @@ from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import readable, table_of, unknown_tuples
 from cedr.runtime.spark.answers import as_batches, spark_schema
-from cedr.runtime.spark.errors import carrying
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import row_packets
 from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
+from cedr.runtime.spark.worker import in_worker
 from cedr.runtime.tally import VE, Tally
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
@@ -71,7 +71,7 @@ def task(job: PackedJob, number: int) -> Callable[[Iterator[pa.RecordBatch]], It
         yield from to_batches(packet for packet in packets if packet.stage != number)
         yield from shard.work([packet for packet in packets if packet.stage == number])
 
-    return lambda batches: carrying(run(batches))
+    return lambda batches: in_worker(run(batches))
 
 
 class BatchShard:

@@ -14,7 +14,6 @@ from cedr.plan.partitioning import StagedPlan
 from cedr.plan.schema import check_columns
 from cedr.plan.source import Source
 from cedr.runtime.ingest import TimeType, needed_columns, time_columns
-from cedr.runtime.spark.errors import carrying
 from cedr.runtime.spark.files import Files
 from cedr.runtime.spark.files.reading import Piece
 from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
@@ -24,6 +23,7 @@ from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, to_batches
 from cedr.runtime.spark.state import park
+from cedr.runtime.spark.worker import in_worker
 from cedr.temporal.errors import QueryError, TimeError
 
 Input = DataFrame | Files
@@ -154,7 +154,7 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
         packer = Packer(job.open(), source, context.partitionId())
         yield from to_batches(parked(job, packer.packets(gathered(batches))))
 
-    return lambda batches: carrying(run(batches))
+    return lambda batches: in_worker(run(batches))
 
 
 def parked(job: PackedJob, packets: Iterator[Packet]) -> Iterator[Packet]:

@@ -24,7 +24,7 @@ from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_header
 from cedr.temporal.errors import CedrError
 
 KEPT_SNAPSHOTS = 2
-SMALL_LOG = 16 << 20
+SMALL_LOG = 64 << 20
 """So many bytes of log never call for a snapshot."""
 MANY_BATCHES = 64
 MANY_BYTES = 64 << 10

@@ -21,7 +21,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cedr.plan.consistency import Level
@@ -30,7 +29,7 @@ from cedr.runtime.progress import Progress
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
 from cedr.runtime.spark.client import ask, forget
-from cedr.runtime.spark.errors import carrying, original
+from cedr.runtime.spark.errors import original
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
@@ -38,15 +37,19 @@ from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
+from cedr.runtime.spark.worker import in_worker
 from cedr.temporal.errors import QueryError
 
 Trigger = Mapping[str, Any]
-QUICK = {
-    "spark.sql.adaptive.enabled": "false",
-    "fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+QUICK = {"spark.sql.adaptive.enabled": "false"}
+"""Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
+QUICK_LOCAL = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
 }
-"""Adaptive plans would run a batch in several jobs, with nothing to adapt. On a local disk Hadoop would write a
-checksum file beside each file of the checkpoint, and start a process for the permissions of each. Decision 10."""
+"""On a local disk Spark's usual manager starts a process for the permissions of each file it writes. Both write a file
+under another name and then rename it; who comes second is kept away by our lock. Decision 10."""
 
 
 def start(
@@ -190,7 +193,7 @@ def stage_task(job: PackedJob, number: int) -> Task:
         yield from to_batches(answer.packets)
         yield from to_batches([answers.metrics_packet(job.open().last, answer.metrics)])
 
-    return lambda batches: carrying(run(batches))
+    return lambda batches: in_worker(run(batches))
 
 
 def last_task(job: PackedJob, number: int) -> Task:
@@ -201,7 +204,7 @@ def last_task(job: PackedJob, number: int) -> Task:
         answer = ask(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
         yield from answers.batches(job.open(), shard, answer, counted)
 
-    return lambda batches: carrying(run(batches))
+    return lambda batches: in_worker(run(batches))
 
 
 def sorted_out(batches: Iterator[pa.RecordBatch], number: int) -> tuple[list[Packet], list[Packet]]:
@@ -259,7 +262,7 @@ class RunningQuery:
             writer = writer.trigger(**self.trigger)
         if self.name:
             writer = writer.queryName(self.name)
-        with settings_for(self.spark, QUICK):
+        with settings_for(self.spark, {**QUICK, **(QUICK_LOCAL if self.folder.local else {})}):
             if isinstance(self.sink, TableSink):
                 self.spark_query = writer.foreachBatch(committer(self.sink)).start()
             else:
@@ -362,7 +365,7 @@ def closing_task(job: PackedJob) -> Task:
 
 def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
     def commit(frame: DataFrame, batch: int) -> None:
-        prepared = frame.select("blob").where(sf.col("blob").isNotNull()).toArrow()
-        sink.commit(batch, prepared.column("blob").to_pylist())
+        prepared = frame.toArrow().column("blob").to_pylist()
+        sink.commit(batch, [blob for blob in prepared if blob is not None])
 
     return commit

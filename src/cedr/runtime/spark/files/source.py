@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from cedr.plan.source import Source
-from cedr.runtime.spark.errors import carried, carrying
+from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.columns import check_source
 from cedr.runtime.spark.files.entry import Entry, File
@@ -30,6 +30,7 @@ from cedr.runtime.spark.files.reading import Piece, Planner, Split, pieces, spli
 from cedr.runtime.spark.files.settings import Files, with_format
 from cedr.runtime.spark.files.unreadable import BadFileError, Unreadable
 from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.worker import in_worker
 from cedr.temporal.errors import CedrError
 
 NAME = "cedr_files"
@@ -250,7 +251,7 @@ def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]
         split = partition.split
         found = pieces(split, job.settings, job.source)
         readable = raising(found, job, split) if job.settings.on_bad == "raise" else found
-        yield from carrying(job.pack(readable, split.origin))
+        yield from in_worker(job.pack(readable, split.origin))
 
 
 def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
