@@ -1,7 +1,7 @@
 """Spark's Python workers between our tasks.
 
-After each task a worker collects all garbage, for which it looks at every object there is. Before each task it reads the
-table of contents of every zip file on its path again. With all that we import this took 80 and 25 ms, in every task of a
+After each task a worker collects all garbage, for which it looks at every object there is. Before each task it reads
+the contents of every zip file on its path again. With all that we import this took 80 and 25 ms in every task of a
 micro-batch (decision 10). So what is there for good is put where the collector does not look, and the zip files are
 forgotten until an import needs them.
 """
