@@ -87,7 +87,7 @@ def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> di
     tell(report, f"{workload.name}, Spark's own", sides[SPARK], f"state store {workload.state_store}")
     tell(report, f"{workload.name}, cedr", sides[CEDR])
     ratio = sides[CEDR].speed / sides[SPARK].speed
-    report.add(f"{workload.name}: cedr over Spark's own", ratio, "x", bar=None if quick else workload.bar)
+    report.add(f"{workload.name}: cedr over Spark's own", ratio, "x", bar=None if quick else workload.bar or None)
     report.add(f"{workload.name}: answers agree", float(wrong is None), "of 1", bar=1, note=wrong or "")
     return sides
 

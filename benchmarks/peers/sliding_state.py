@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.state import GroupState
 
 STATE = "ts binary, v binary, told long"
-ROWS = "vs long, ve long, k long, s double"
 NOTHING_TOLD = -(2**62)
 Array = np.ndarray[Any, Any]
 Frames = Iterator[pd.DataFrame]

@@ -69,10 +69,12 @@ def collect_changes(order, g, vs, old, new, copies, ints, high, low):
         k = sign * copies[row] if t == vs[row] else -sign * copies[row]
         if size < 0 or cg[size] != g[row] or ct[size] != t:
             size += 1
-            cg[size], ct[size], ck[size] = g[row], t, 0
-            ci[size, :] = 0
-            ch[size, :] = 0.0
-            cl[size, :] = 0.0
+            cg[size], ct[size], ck[size] = g[row], t, k
+            for j in range(n_ints):
+                ci[size, j] = sign * ints[row, j]
+            for j in range(n_floats):
+                ch[size, j], cl[size, j] = sign * high[row, j], sign * low[row, j]
+            continue
         ck[size] += k
         for j in range(n_ints):
             ci[size, j] += sign * ints[row, j]
