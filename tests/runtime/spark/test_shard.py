@@ -19,7 +19,7 @@ from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packer import Packer
 from cedr.runtime.spark.packet import Packet, from_blob
 from cedr.runtime.spark.shard import Shard
-from cedr.runtime.spark.state import park
+from cedr.runtime.spark.state import Parking
 from cedr.runtime.tally import net_changes
 from cedr.temporal import Event, History, Row, canonical
 from cedr.testing import assert_same, slicings, streams
@@ -27,9 +27,9 @@ from cedr.testing import assert_same, slicings, streams
 
 @pytest.fixture(scope="module", autouse=True)
 def some_are_parked():
-    """An empty packet has some 770 bytes, one with a few rows more than 1,000."""
+    """Those with several rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state, "MANY_BYTES", 1000)
+        patch.setattr(state, "MANY_BYTES", 100)
         yield
 
 
@@ -45,7 +45,7 @@ class Cluster:
         made = []
         for source, parts_ in parts_by_source.items():
             for origin, part in enumerate(parts_):
-                made += park(Packer(self.job, source, origin).packets([part]), self.job.folder, batch)
+                made += Packer(self.job, source, origin, Parking(self.job.folder, batch)).packets([part])
         return made
 
     def closing(self) -> list[Packet]:

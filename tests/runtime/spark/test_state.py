@@ -6,8 +6,16 @@ import polars as pl
 import pytest
 
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet, to_blob
-from cedr.runtime.spark.state import KEPT_SNAPSHOTS, MANY_BATCHES, MANY_BYTES, LostStateError, StateStore, park
+from cedr.runtime.spark.packet import Packet
+from cedr.runtime.spark.state import (
+    KEPT_SNAPSHOTS,
+    MANY_BATCHES,
+    MANY_BYTES,
+    SMALL_LOG,
+    LostStateError,
+    Parking,
+    StateStore,
+)
 
 
 @pytest.fixture
@@ -89,13 +97,13 @@ def test_snapshots_replace_the_log_before_them(folder):
 
 
 def test_a_snapshot_is_due_when_the_log_outweighs_it(folder):
-    store = StateStore(folder)
-    store.log(0, [Packet(1, 0, "rows", blob=bytes(20 << 20))])
+    store, little = StateStore(folder), SMALL_LOG // 4
+    store.log(0, [Packet(1, 0, "rows", blob=bytes(5 * little))])
     assert store.due
-    store.snapshot(0, bytes(50 << 20))
-    store.log(1, [Packet(1, 0, "rows", blob=bytes(40 << 20))])
+    store.snapshot(0, bytes(12 * little))
+    store.log(1, [Packet(1, 0, "rows", blob=bytes(10 * little))])
     assert not store.due, "the state is larger than the log"
-    store.log(2, [Packet(1, 0, "rows", blob=bytes(20 << 20))])
+    store.log(2, [Packet(1, 0, "rows", blob=bytes(5 * little))])
     assert store.due
 
 
@@ -107,27 +115,42 @@ def test_a_snapshot_is_due_after_many_small_batches(folder):
     assert store.due
 
 
-def test_many_rows_are_parked_and_few_travel(tmp_path):
-    few, many = pl.DataFrame({"v": [1]}), pl.DataFrame({"v": range(MANY_BYTES // 8)})
-    made = [Packet(1, 0, "rows", blob=to_blob(rows), rows=rows.height) for rows in (few, many)]
-    sent = list(park([*made, Packet(1, 0, "told")], str(tmp_path), 7))
-    assert sent[0] == made[0]
-    assert sent[1].blob == b""
+def chunk_rows(number: int, inserts: bool = True) -> pl.DataFrame:
+    starts = pl.Series(range(number), dtype=pl.Int64)
+    old = starts if inserts else starts + 5
+    return pl.DataFrame({"_vs": starts, "_ve_old": old, "_ve_new": starts + 9, "v": starts % 7})
+
+
+MANY = MANY_BYTES // 8
+
+
+@pytest.mark.parametrize("inserts", [True, False])
+def test_many_rows_are_parked_and_few_travel(tmp_path, inserts):
+    few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
+    parking, packet = Parking(str(tmp_path), 7), Packet(1, 0, "rows")
+    sent = [parking.put(packet, rows) for rows in (few, many)]
+    assert [bool(p.blob) for p in sent] == [True, False]
     store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
     logged = store.log(7, sent)
-    assert [store.rows(packet).equals(rows) for packet, rows in zip(logged, (few, many), strict=False)] == [True, True]
-    assert store.log_bytes > len(made[1].blob), "what is parked is part of the log"
+    assert [store.rows(p).equals(rows) for p, rows in zip(logged, (few, many), strict=True)] == [True, True]
+    assert store.log_bytes > MANY_BYTES, "what is parked is part of the log"
 
 
 def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
-    packet = Packet(1, 0, "rows", blob=to_blob(pl.DataFrame({"v": range(MANY_BYTES // 8)})), rows=9)
     store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
     for batch in range(4):
-        list(park([packet], str(tmp_path), batch))  # of an attempt that failed
-        store.log(batch, list(park([packet], str(tmp_path), batch)))
+        parking, packet = Parking(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
+        parking.put(packet, chunk_rows(MANY))  # of an attempt that failed
+        store.log(batch, [parking.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
     left = [name for name in folder.names() if name.startswith("parked")]
     assert [int(name.split("-")[1]) for name in left] == [3, 3]
     folder.remove(left)
-    with pytest.raises(LostStateError, match=r"9 rows that the log names are missing: .* new checkpoint"):
+    with pytest.raises(LostStateError, match=r"8192 rows that the log names are missing: .* new checkpoint"):
         store.rows(store.logged(3)[0])
+
+
+def test_rows_are_parked_in_remote_folders(tmp_path):
+    Folder("mock://bucket/parked/state/1/0").make()
+    sent = Parking("mock://bucket/parked", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
+    assert sent.header

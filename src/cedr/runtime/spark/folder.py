@@ -7,7 +7,10 @@ first; cedr writes the same content then.
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from pyarrow import fs
@@ -54,6 +57,19 @@ class Folder:
         """Write or replace."""
         temporary = self._temporary(name, content)
         self.system.move(temporary, f"{self.path}/{name}")
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        """A file to write into, for contents that are large; it is there, whole, at the end."""
+        temporary = f"{self.path}/.{name}.{uuid4().hex}"
+        with open(temporary, "wb") if self.local else self.system.open_output_stream(temporary) as file:
+            yield file
+        self.system.move(temporary, f"{self.path}/{name}")
+
+    def reading(self, name: str) -> Any:
+        """A file to read from, for contents that are large."""
+        path = f"{self.path}/{name}"
+        return open(path, "rb") if self.local else self.system.open_input_file(path)
 
     def write_once(self, name: str, content: bytes) -> bytes:
         """The content that stands under this name afterwards: ours, or that of whoever was first."""

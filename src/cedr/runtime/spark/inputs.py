@@ -21,8 +21,8 @@ from cedr.runtime.spark.files.unreadable import Unreadable
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
-from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, to_batches
-from cedr.runtime.spark.state import park
+from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, to_batches
+from cedr.runtime.spark.state import Parking
 from cedr.runtime.spark.worker import in_worker
 from cedr.temporal.errors import QueryError, TimeError
 
@@ -77,7 +77,7 @@ class Inputs:
 
 def packing_files(job: PackedJob, source: str) -> Pack:
     def pack(pieces: Iterator[Piece], origin: int) -> Iterator[pa.RecordBatch]:
-        packer = Packer(job.open(), source, origin)
+        packer = Packer(job.open(), source, origin, parking(job))
         bad: list[Unreadable] = []
 
         def frames() -> Iterator[pl.DataFrame]:
@@ -87,7 +87,7 @@ def packing_files(job: PackedJob, source: str) -> Pack:
                 else:
                     yield piece
 
-        yield from to_batches(parked(job, packer.packets(frames())))
+        yield from to_batches(packer.packets(frames()))
         for piece in bad:
             yield from to_batches(packer.late(piece.late(packer.source)))
 
@@ -151,17 +151,17 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        packer = Packer(job.open(), source, context.partitionId())
-        yield from to_batches(parked(job, packer.packets(gathered(batches))))
+        packer = Packer(job.open(), source, context.partitionId(), parking(job))
+        yield from to_batches(packer.packets(gathered(batches)))
 
     return lambda batches: in_worker(run(batches))
 
 
-def parked(job: PackedJob, packets: Iterator[Packet]) -> Iterator[Packet]:
+def parking(job: PackedJob) -> Parking | None:
     """In a stream, rows go to their shard by way of its folder. A static query has none."""
     context, folder = TaskContext.get(), job.open().folder
     batch = context.getLocalProperty(BATCH_ID) if context and folder else None
-    return packets if batch is None else park(packets, folder, int(batch))
+    return None if batch is None else Parking(folder, int(batch))
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

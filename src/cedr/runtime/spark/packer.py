@@ -18,6 +18,7 @@ from cedr.runtime.ingest import Ingest
 from cedr.runtime.progress import Told
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, to_blob, to_header
+from cedr.runtime.spark.state import Parking
 from cedr.temporal.time import MIN
 
 ROWS_AT_ONCE = 500_000
@@ -26,8 +27,8 @@ ROWS_AT_ONCE = 500_000
 class Packer:
     """The packets of one part of a source; `origin` numbers the part within its micro-batch."""
 
-    def __init__(self, job: Job, source: str, origin: int) -> None:
-        self.job, self.source, self.origin = job, job.plan.sources[source], origin
+    def __init__(self, job: Job, source: str, origin: int, parking: Parking | None = None) -> None:
+        self.job, self.source, self.origin, self.parking = job, job.plan.sources[source], origin, parking
         self.ingest = Ingest(self.source)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
         self.told: dict[int, list[Told]] = {}
@@ -57,7 +58,7 @@ class Packer:
             out = engine.push(path.source, chunk)
             place = path.exchange.number, seq
             self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
-            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq)
+            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.parking)
 
     def _headers(self) -> Iterator[Packet]:
         stages = {path.exchange.stage for path, _ in self.paths}
@@ -71,15 +72,17 @@ class Packer:
             yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
 
 
-def row_packets(rows: pl.DataFrame, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
+def row_packets(
+    rows: pl.DataFrame, exchange: Exchange, shards: int, origin: int, seq: int, parking: Parking | None = None
+) -> Iterator[Packet]:
     """The rows of an exchange, a packet for each shard that gets any."""
     if not rows.height:
         return
     parts = split(rows, shards_of(rows, exchange.keys, shards), shards)
     for shard, part in enumerate(parts):
         if part.height:
-            blob = to_blob(part)
-            yield Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, b"", blob, part.height)
+            packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
+            yield parking.put(packet, part) if parking else packet._replace(blob=to_blob(part))
 
 
 class Highest(NamedTuple):

@@ -27,7 +27,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
-from cedr.runtime.spark.state import LostStateError, StateStore, park, state_folder
+from cedr.runtime.spark.state import LostStateError, Parking, StateStore, state_folder
 from cedr.temporal.time import INF, MIN
 
 
@@ -115,7 +115,8 @@ class Shard:
     def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
         worked = core.work(packets)
         late = self._write_late(batch, worked.late)
-        leaving = (p for number, exchange in self.stage.outputs for p in core.leaving(number, exchange, worked))
+        parking = Parking(self.job.folder, batch)
+        leaving = [p for number, to in self.stage.outputs for p in core.leaving(number, to, worked, parking)]
         out = worked.outputs[self.stage.fragment.output]
         blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
         said = out if self.is_last else empty({})
@@ -133,7 +134,7 @@ class Shard:
             int(operators["state_bytes"].sum()),
             core.ctis_out[self.stage.fragment.output],
         )
-        return Answer(list(park(leaving, self.job.folder, batch)), blob, metrics)
+        return Answer(leaving, blob, metrics)
 
     def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
         if self.job.sink is None:
@@ -193,9 +194,9 @@ class Core:
             [frame for frame in late if frame.height],
         )
 
-    def leaving(self, number: Input, exchange: Exchange, worked: Worked) -> Iterator[Packet]:
+    def leaving(self, number: Input, exchange: Exchange, worked: Worked, parking: Parking) -> Iterator[Packet]:
         """What goes on to a later stage: the rows by shard, and to every shard how far we have come."""
-        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0)
+        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, parking)
         yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
         header = to_header(self.ctis_out[number])
         for shard in range(self.job.shards):

@@ -13,14 +13,14 @@ Spark instead: they are written once and read once, and cross neither the shuffl
 """
 
 import pickle
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import polars as pl
 
+from cedr.columnar.chunk import OLD, VS
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_header
+from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.temporal.errors import CedrError
 
 KEPT_SNAPSHOTS = 2
@@ -49,17 +49,24 @@ def state_folder(job_folder: str, stage: int, shard: int) -> Folder:
     return Folder(job_folder).sub(f"state/{stage}/{shard}")
 
 
-def park(packets: Iterable[Packet], job_folder: str, batch: int) -> Iterator[Packet]:
-    """The same packets, with large blobs of rows where their shard will look for them."""
-    for packet in packets:
-        if packet.kind == "rows" and len(packet.blob) >= MANY_BYTES:
-            parked = Parked(f"{name('parked', batch)}-{uuid4().hex}", len(packet.blob))
-            folder = state_folder(job_folder, packet.stage, packet.shard)
-            folder.make()
-            folder.write(parked.name, packet.blob)
-            yield packet._replace(header=to_header(parked), blob=b"")
-        else:
-            yield packet
+class Parking:
+    """Takes rows of a micro-batch to where their shard will look for them."""
+
+    def __init__(self, job_folder: str, batch: int) -> None:
+        self.job_folder, self.batch = job_folder, batch
+
+    def put(self, packet: Packet, rows: pl.DataFrame) -> Packet:
+        """The packet, with the rows or with the name of the file they are in."""
+        if rows.estimated_size() < MANY_BYTES:
+            return packet._replace(blob=to_blob(rows))
+        if (rows[OLD] == rows[VS]).all():
+            rows = rows.drop(OLD)
+        folder = state_folder(self.job_folder, packet.stage, packet.shard)
+        folder.make()
+        file = f"{name('parked', self.batch)}-{uuid4().hex}"
+        with folder.writing(file) as sink:
+            rows.write_ipc_stream(sink)
+        return packet._replace(header=to_header(Parked(file, int(rows.estimated_size()))))
 
 
 def parked_at(packet: Packet) -> Parked | None:
@@ -93,11 +100,15 @@ class StateStore:
         """The rows of a packet, wherever they are."""
         if (parked := parked_at(packet)) is None:
             return from_blob(packet.blob)
-        if (content := self.folder.find(parked.name)) is None:
-            raise LostStateError(
-                f"{packet.rows} rows that the log names are missing: {parked.name} in {self.folder.place}"
-            )
-        return from_blob(content)
+        try:
+            with self.folder.reading(parked.name) as file:
+                rows = pl.read_ipc_stream(file)
+        except FileNotFoundError:
+            what = f"{packet.rows} rows that the log names are missing: {parked.name} in {self.folder.place}"
+            raise LostStateError(what) from None
+        if OLD in rows.columns:
+            return rows
+        return rows.select(VS, pl.col(VS).alias(OLD), pl.exclude(VS))
 
     def has(self, batch: int) -> bool:
         """Whether the batch is logged; then all batches after it are, up to the newest."""

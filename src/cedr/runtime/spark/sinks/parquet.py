@@ -59,7 +59,8 @@ class ParquetSink(TableSink):
             self._check_empty()
             for folder in (self.folder, self.folder.sub(FOLDER), self._staged):
                 folder.make()
-            self.folder.write(SCHEMA, as_parquet(table, pl.DataFrame(schema=table.inner_schema)))
+            with self.folder.writing(SCHEMA) as file:
+                write_table(file, table, pl.DataFrame(schema=table.inner_schema))
             manifest = Manifest(table)
             manifest.write(self.folder)
         else:
@@ -99,7 +100,7 @@ class ParquetSink(TableSink):
 
     def _check_types(self, table: Table) -> None:
         try:
-            as_parquet(table, pl.DataFrame(schema=table.inner_schema))
+            write_table(io.BytesIO(), table, pl.DataFrame(schema=table.inner_schema))
         except pl.exceptions.PolarsError as e:
             raise SinkError(f"{self} cannot keep the answer: {e}; cast the column in the query") from e
 
@@ -154,7 +155,8 @@ class ParquetSink(TableSink):
 
     def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> File:
         name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
-        self._staged.write(staged(name), as_parquet(self.table, counted, to_stay=level > 0))
+        with self._staged.writing(staged(name)) as file:
+            write_table(file, self.table, counted, to_stay=level > 0)
         return File(name, int(counted[COUNT].sum()), level)
 
     def _read(self, file: File) -> pl.DataFrame:
@@ -183,17 +185,15 @@ def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
         return manifest.table.ordered(repeated(tuples))
 
 
-def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
+def write_table(file: Any, table: Table, counted: pl.DataFrame, to_stay: bool = False) -> None:
     """Every copy is a row of its own. A batch has few times and is written quickly. What stays is sorted by start, for
     those who look for a time, and has zstd, which takes twice the time of snappy and a quarter less room."""
     rows = repeated(counted)
-    content = io.BytesIO()
-    table.shown(rows.sort(VS) if to_stay else rows).write_parquet(content, compression="zstd" if to_stay else "snappy")
-    return content.getvalue()
+    table.shown(rows.sort(VS) if to_stay else rows).write_parquet(file, compression="zstd" if to_stay else "snappy")
 
 
 def counted_tuples(table: Table, content: bytes) -> pl.DataFrame:
-    """The way back from `as_parquet`; copies are not summed up."""
+    """The way back from `write_table`; copies are not summed up."""
     rows = table.inner(pl.read_parquet(io.BytesIO(content)))
     return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
 
