@@ -8,6 +8,7 @@ runs before `run`, `updates` or `engine`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -27,23 +28,28 @@ from cedr.plan.payloads import keep, project
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
 from cedr.plan.schema import Schema, check_columns, first_line, show_schema
+from cedr.plan.versions import tell_versions, valid_during, versions
 from cedr.runtime import local
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import Result
 from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
 from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN, as_time
+from cedr.temporal.time import show as show_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from cedr.lineage.why import Why
+    from cedr.lineage.why_not import WhyNot
     from cedr.runtime.spark.sinks.base import TableSink
     from cedr.runtime.spark.sinks.changelog import Changelog
     from cedr.runtime.spark.streaming import RunningQuery
 
 Expressions = pl.Expr | str
 Columns = str | Sequence[str]
+Times = tuple[int | datetime | None, int | datetime | None]
 LEVELS = {"strong": STRONG, "middle": MIDDLE, "weak": WEAK}
 
 
@@ -119,6 +125,37 @@ class Stream:
     def shift(self, by: Duration) -> "Stream":
         """Lifetimes moved by a length of time; whole numbers may be negative."""
         return Stream(nodes.Shift(self.plan, duration(by, "shift: by", least=-(2**62))))
+
+    def slice(self, occurrence: Times | None = None, valid: Times | None = None) -> "Stream":
+        """Events that meet an interval, cut to it: `slice((start, end))`; None leaves a side open.
+
+        `occurrence` is the language's `@`, `valid` its `#`. Most streams have one axis of time, and both cut the same.
+        Of a stream of `versions`, `valid` cuts the lifetimes they speak of.
+        """
+        if occurrence is None and valid is None:
+            raise QueryError("slice() needs an interval, such as slice(occurrence=(10, 20))")
+        axis, inner = interval(occurrence, "slice: occurrence"), interval(valid, "slice: valid")
+        if not tell_versions(self.plan):
+            axis, inner = (max(axis[0], inner[0]), min(axis[1], inner[1])), EVER
+        for start, end in (axis, inner):
+            if start >= end:
+                raise QueryError(
+                    f"slice: nothing lies in [{show_time(start)}, {show_time(end)}); the start must be earlier"
+                )
+        plan = self.plan if inner == EVER else valid_during(self.plan, *inner)
+        return Stream(plan if axis == EVER else nodes.Slice(plan, *axis))
+
+    def versions(self, id: str = "id", vs: str = "vs", ve: str = "ve", *, statements: bool = False) -> "Stream":
+        """Rows that say for a while that event `id` is valid during `[vs, ve)`: a provider that changes its mind.
+
+        The lifetimes of the stream are then occurrence time: from when to when the provider held that opinion. With
+        `statements`, each row holds from its start until the next row about the same event.
+        """
+        plan = self.plan
+        if statements:
+            check_columns([id], self.schema, "versions()")
+            plan = self.inserts().clip(self, on=id).plan
+        return Stream(versions(plan, id, vs, ve))
 
     def alter_lifetime(
         self,
@@ -285,6 +322,26 @@ class Stream:
         """A result after each chunk. `data` may also be an iterator of tables, which may never end."""
         return local.updates(self.fragment(), data, chunk_size=chunk_size, close=close)
 
+    def why(self, data: Any, match: Mapping[str, Any] | None = None, /, vs: Any = None, **columns: Any) -> "Why":
+        """Which events made a match of this pattern: `alerts.why(rows, machine="web1")`.
+
+        The match is named by values of its columns, its start, or both. `match` is for columns whose names cannot be
+        keywords. Prints as a text; `.contributors` is a frame of the events.
+        """
+        from cedr.lineage.why import why
+
+        return why(self.plan, data, {**(match or {}), **columns}, chronon(vs, "why: vs"))
+
+    def why_not(self, data: Any, /, **events: Mapping[str, Any]) -> "WhyNot":
+        """Why some events are no match of this pattern: `alerts.why_not(rows, x={"machine": "web1", "vs": 5})`.
+
+        Events are named by the variables of the pattern, and described by their attributes and their start. Prints as
+        a text; `.reasons` says the same as data.
+        """
+        from cedr.lineage.why_not import why_not
+
+        return why_not(self.plan, data, events)
+
     def start(
         self,
         spark: "SparkSession",
@@ -422,6 +479,27 @@ def plan_of(other: Any, what: str) -> Node:
     if not isinstance(other, Stream):
         raise QueryError(f"{what}: the other side is a {type(other).__name__}; it must be a stream")
     return other.plan
+
+
+EVER = (MIN, INF)
+
+
+def interval(times: Times | None, what: str) -> tuple[int, int]:
+    """The two ends as chronons."""
+    if times is None:
+        return EVER
+    if not isinstance(times, tuple) or len(times) != 2:
+        raise QueryError(f"{what} is {times!r}; it must be a pair of times, such as (10, 20) or (None, 20)")
+    start, end = (chronon(time, what) for time in times)
+    return MIN if start is None else start, INF if end is None else end
+
+
+def chronon(time: int | datetime | None, what: str) -> int | None:
+    """Timestamps without a zone are as in tables without one."""
+    if isinstance(time, datetime):
+        moment = time if time.tzinfo else time.replace(tzinfo=UTC)
+        return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return None if time is None else as_time(time, what)
 
 
 def as_level(level: Consistency | str | None, block: Duration | None, remember: Duration | None) -> Consistency | None:

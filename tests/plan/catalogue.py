@@ -2,21 +2,35 @@
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
 from hypothesis import settings
 from hypothesis import strategies as st
+from patterns import engine_ids
 
 from cedr import api
 from cedr import reference as ref
 from cedr.columnar.chunk import Chunk
 from cedr.plan.consistency import Level
 from cedr.plan.optimizer import RULES
+from cedr.plan.patterns import (
+    AtLeast,
+    AtMost,
+    CorrelationKey,
+    EventType,
+    Match,
+    Not,
+    Predicate,
+    Sequence,
+    Unless,
+)
 from cedr.plan.physical import fragment_of
+from cedr.reference import patterns as rp
 from cedr.runtime.engine import Engine
 from cedr.stream import Stream
-from cedr.temporal import History, Row
+from cedr.temporal import History, Interval, Row
 from cedr.testing import rows
 
 few = settings(max_examples=settings.default.max_examples // 4)
@@ -83,6 +97,12 @@ STATELESS = {
     "shift": Query(
         lambda a: a.moving(5).shift(-3),
         lambda h: ref.alter_lifetime(ref.moving(h, 5), start=lambda e: e.vs - 3),
+    ),
+    "slice": Query(
+        lambda a: a.slice(occurrence=(4, 12), valid=(None, 10)).where(pl.col("v") > 1).moving(5),
+        lambda h: ref.moving(
+            ref.slice_valid(ref.slice_occurrence(ref.select(h, big), Interval(4, 12)), Interval(-99, 10)), 5
+        ),
     ),
     "alter_lifetime": Query(
         lambda a: a.alter_lifetime(
@@ -200,6 +220,110 @@ STATEFUL = {
         lambda h: ref.aggregate(ref.select(h, big), n=ref.count()),
     ),
 }
+
+
+def matches(pattern, where, outputs, *streams: Stream) -> Stream:
+    expressions = tuple((name, pl.col(column)) for name, column in outputs.items())
+    return Stream(Match(tuple(s.plan for s in streams), pattern, where, expressions))
+
+
+def found(pattern, where, output):
+    """The oracle's side: event type A is all of a, B all of b; of one stream, A is what is big and B the rest."""
+    query = rp.PatternQuery(pattern, where, output, engine_ids(**SCHEMA))
+
+    def run(*histories: History) -> History:
+        if len(histories) == 1:
+            histories = (
+                ref.select(histories[0], big),
+                ref.select(histories[0], lambda p: p.v is not None and p.v <= 1),
+            )
+        return query.run(dict(zip("AB", histories, strict=True)))
+
+    return run
+
+
+A, B = EventType("A", 0, var="x"), EventType("B", 1, var="y")
+BIG, SMALL = EventType("A", 0, pl.col("v") > 1, var="x"), EventType("B", 0, pl.col("v") <= 1, var="y")
+RA, RB = rp.Kind("A", "x"), rp.Kind("B", "y")
+SAME_M = Predicate(("x", "y"), pl.col("x.m") == pl.col("y.m"))
+R_SAME_M = rp.Predicate("x y", lambda x, y: x.payload.m == y.payload.m)
+
+PATTERNS = {
+    "sequence": Query(
+        lambda a, b: (
+            matches(
+                Sequence((A, B), 6), (CorrelationKey("m"),), {"k": "x.m", "v": "x.v", "w": "y.v", "t": "y.Vs"}, a, b
+            )
+            .where(pl.col("w") > 0)
+            .select("k", "v", "t")
+        ),
+        lambda g, h: ref.project(
+            ref.select(
+                found(
+                    rp.SEQUENCE(RA, RB, w=6),
+                    (rp.CorrelationKey("m"),),
+                    lambda i: Row(k=i.bound["x"].payload.m, v=i.bound["x"].payload.v, w=i.bound["y"].payload.v, t=i.vs),
+                )(g, h),
+                lambda p: (p.w or 0) > 0,
+            ),
+            lambda p: Row(k=p.k, v=p.v, t=p.t),
+        ),
+    ),
+    "unless": Query(
+        lambda a: matches(Unless(BIG, SMALL, 4), (SAME_M,), {"m": "x.m", "v": "x.v"}, a),
+        found(rp.UNLESS(RA, RB, w=4), (R_SAME_M,), lambda i: i.payload),
+    ),
+    "sequences counted": Query(
+        lambda a: matches(Sequence((BIG, SMALL), 6), (SAME_M,), {"k": "y.m"}, a).group_by("k").agg(n=api.count()),
+        lambda h: ref.aggregate(
+            found(rp.SEQUENCE(RA, RB, w=6), (R_SAME_M,), lambda i: Row(k=i.payload[1].m))(h), by=["k"], n=ref.count()
+        ),
+    ),
+    "first consume": Query(
+        lambda a, b: matches(
+            Sequence((replace(A, selection="FIRST", consumption="CONSUME"), B), 6),
+            (CorrelationKey("m"),),
+            {"m": "x.m", "v": "x.v", "w": "y.v"},
+            a,
+            b,
+        ),
+        found(
+            rp.SEQUENCE(rp.Kind("A", "x", "FIRST", "CONSUME"), RB, w=6),
+            (rp.CorrelationKey("m"),),
+            lambda i: Row(m=i.payload[0].m, v=i.payload[0].v, w=i.payload[1].v),
+        ),
+    ),
+    "atmost": Query(
+        lambda a, b: matches(AtMost(2, (A, B), 5), (), {"t": "Vs", "r": "Rt"}, a, b),
+        found(rp.ATMOST(2, RA, RB, w=5), (), lambda i: Row(t=i.vs, r=i.rt)),
+    ),
+    "not": Query(
+        lambda a, b: matches(
+            Not(Sequence((A, replace(B, var="z")), 7), replace(B, var="y")),
+            (SAME_M, Predicate(("y", "z"), pl.col("y.v") < pl.col("z.v"))),
+            {"m": "x.m", "w": "z.m"},
+            a,
+            b,
+        ),
+        found(
+            rp.NOT(RB, rp.SEQUENCE(RA, rp.Kind("B", "z"), w=7)),
+            (
+                R_SAME_M,
+                rp.Predicate("y z", lambda y, z: None not in (y.payload.v, z.payload.v) and y.payload.v < z.payload.v),
+            ),
+            lambda i: Row(m=i.payload[0].m, w=i.payload[1].m),
+        ),
+    ),
+    "any": Query(
+        lambda a, b: matches(AtLeast(1, (A, B), 1), (CorrelationKey("m"),), {"v": "x.v", "w": "y.v"}, a, b),
+        found(
+            rp.ANY(RA, RB),
+            (rp.CorrelationKey("m"),),
+            lambda i: Row({n: i.bound[x].payload.v if x in i.bound else None for n, x in (("v", "x"), ("w", "y"))}),
+        ),
+    ),
+}
+STATEFUL |= {f"pattern {name}": query for name, query in PATTERNS.items()}
 
 QUERIES = {**STATELESS, **STATEFUL}
 

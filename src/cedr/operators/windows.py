@@ -42,6 +42,15 @@ def tumbling(schema: Schema, size: int, offset: int = 0) -> AlterLifetime:
     return hopping(schema, size, size, offset)
 
 
+def sliced(schema: Schema, start: int, end: int) -> AlterLifetime:
+    """What lies outside becomes empty; once time has passed the end, nothing changes any more."""
+
+    def cut(t: Times) -> Times:
+        return np.clip(t, start, end)
+
+    return AlterLifetime(schema, cut, lambda vs, ve: cut(ve), lambda t: np.where(t >= end, INF, cut(t)))
+
+
 def inserts(schema: Schema) -> AlterLifetime:
     return AlterLifetime(schema, same, lambda vs, ve: np.full_like(vs, INF))
 

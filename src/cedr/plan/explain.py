@@ -10,6 +10,7 @@ from functools import singledispatch
 from itertools import groupby
 from typing import Any
 
+from cedr.plan.explain_pattern import pattern_lines
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -26,11 +27,13 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Level,
+    Match,
     Moving,
     Project,
     Select,
     Session,
     Shift,
+    Slice,
     Sliding,
     Source,
     TopK,
@@ -43,13 +46,14 @@ from cedr.plan.schema import show_expression, show_schema
 from cedr.temporal.consistency import MIDDLE
 from cedr.temporal.duration import show_duration
 from cedr.temporal.errors import QueryError
+from cedr.temporal.time import show as show_time
 
 
 def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:
     plan, fired = optimize(query, rules)
     known = all_properties(plan)
     sections = {
-        "Plan as written": tree(query.input),
+        "Plan as written": tree(query.input, below=details),
         "Rules that changed it": [f"  {name}" for name in counted(fired)] or ["  none"],
         "Plan that runs": tree(plan, lambda node: f"  -- {known[id(node)]}"),
         "Operators": operators(plan, known),
@@ -64,7 +68,9 @@ def counted(names: Iterable[str]) -> list[str]:
     return [f"{name} x {n}" if n > 1 else name for name, n in runs]
 
 
-def tree(plan: Node, note: Callable[[Node], str] = lambda node: "") -> list[str]:
+def tree(
+    plan: Node, note: Callable[[Node], str] = lambda node: "", below: Callable[[Node], list[str]] = lambda node: []
+) -> list[str]:
     users = Counter(id(i) for node in topological(plan) for i in node.inputs)
     numbers: dict[int, int] = {}
     lines: list[str] = []
@@ -79,11 +85,23 @@ def tree(plan: Node, note: Callable[[Node], str] = lambda node: "") -> list[str]
             numbers[id(node)] = len(numbers) + 1
             mark = f"#{numbers[id(node)]} "
         lines.append(f"{indent}{mark}{line(node)}{note(node)}")
+        lines.extend(f"{indent}  | {detail}" for detail in below(node))
         for i in node.inputs:
             show(i, depth + 1)
 
     show(plan, 1)
     return lines
+
+
+@singledispatch
+def details(node: Node) -> list[str]:
+    """Lines below a node that one line cannot tell."""
+    return []
+
+
+@details.register
+def _(node: Match) -> list[str]:
+    return pattern_lines(node)
 
 
 def operators(plan: Node, known: dict[int, Properties]) -> list[str]:
@@ -173,6 +191,11 @@ def _(node: Shift) -> str:
 
 
 @line.register
+def _(node: Slice) -> str:
+    return f"Slice [{show_time(node.start)}, {show_time(node.end)})"
+
+
+@line.register
 def _(node: AlterLifetime) -> str:
     return f"AlterLifetime {node.text.removeprefix('alter_lifetime')}"
 
@@ -204,6 +227,11 @@ def _(node: TopK) -> str:
 def _(node: Join) -> str:
     residual = f" where {show_expression(node.residual)}" if node.residual is not None else ""
     return f"Join {node.how}{on(node)}{residual}{latency(node.latency if node.how != 'inner' else None)}"
+
+
+@line.register
+def _(node: Match) -> str:
+    return f"Match{by(node.by)}: {', '.join(name for name, _ in node.outputs)}{latency(node.latency)}"
 
 
 @line.register
@@ -281,6 +309,11 @@ def _(node: Any, known: list[Properties]) -> str:
 @state.register(Clip)
 def _(node: Any, known: list[Properties]) -> str:
     return bounded("rows of each side that live past the other side's CTI", known)
+
+
+@state.register
+def _(node: Match, known: list[Properties]) -> str:
+    return "events that may still take part in a match or forbid one: as far before the CTI as the scopes reach"
 
 
 @state.register

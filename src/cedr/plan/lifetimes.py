@@ -83,5 +83,13 @@ class Chop(Lifetime):
     offset: int = 0
 
 
-FUSIBLE = (Sliding, Moving, Hopping, Inserts, Shift, AlterLifetime)
+@dataclass(frozen=True, eq=False)
+class Slice(Lifetime):
+    """Events that meet `[start, end)`, cut to it."""
+
+    start: int
+    end: int
+
+
+FUSIBLE = (Sliding, Moving, Hopping, Inserts, Shift, Slice, AlterLifetime)
 """One row in, at most one row out, at times that are functions of its times."""

@@ -3,18 +3,19 @@
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.joins import Clip, Join
-from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Sliding
+from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
 from cedr.plan.node import Node, Unary, topological
+from cedr.plan.patterns import Match
 from cedr.plan.payloads import Project, Select
 from cedr.plan.sessions import Session
 from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union
 from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Session, TopK)
+STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Session, TopK)
 """Nodes whose operators remember rows."""
 
-SPECULATIVE = (Aggregate, Coalesce, Difference, Distinct, Intersect, Join, TopK)
+SPECULATIVE = (Aggregate, Coalesce, Difference, Distinct, Intersect, Join, Match, TopK)
 """Nodes that take a latency."""
 
 __all__ = [
@@ -38,12 +39,14 @@ __all__ = [
     "Join",
     "Level",
     "Lifetime",
+    "Match",
     "Moving",
     "Node",
     "Project",
     "Select",
     "Session",
     "Shift",
+    "Slice",
     "Sliding",
     "Source",
     "TopK",

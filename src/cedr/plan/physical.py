@@ -31,17 +31,20 @@ from cedr.plan.nodes import (
     Inserts,
     Intersect,
     Join,
+    Match,
     Moving,
     Project,
     Select,
     Session,
     Shift,
+    Slice,
     Sliding,
     Source,
     TopK,
     Union,
 )
 from cedr.plan.optimizer import RULES, Rule, optimize
+from cedr.plan.patterns import ends_with_event
 from cedr.plan.properties import Properties, derive
 from cedr.plan.rules.drop_align_and_finalize import counts_externals
 from cedr.plan.schema import Schema
@@ -198,6 +201,13 @@ def _(node: Shift, known: list[Properties]) -> Operator:
 
 
 @operator_of.register
+def _(node: Slice, known: list[Properties]) -> Operator:
+    from cedr.operators import windows
+
+    return windows.sliced(node.schema, node.start, node.end)
+
+
+@operator_of.register
 def _(node: AlterLifetime, known: list[Properties]) -> Operator:
     from cedr.operators.stateless import AlterLifetime as Op
 
@@ -286,6 +296,19 @@ def _(node: Session, known: list[Properties]) -> Operator:
     from cedr.operators.session import Session as Op
 
     return Op(node.schema, node.timeout, list(node.by))
+
+
+@operator_of.register
+def _(node: Match, known: list[Properties]) -> Operator:
+    from cedr.operators.patterns.bitemporal import BitemporalMatcher
+    from cedr.operators.patterns.matcher import Matcher
+    from cedr.operators.patterns.single import Single
+
+    schemas = [m.schema for m in node.members]
+    if ends_with_event(node.pattern) and not node.bitemporal:
+        return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
+    kind = BitemporalMatcher if node.bitemporal else Matcher
+    return kind(schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect")
 
 
 @operator_of.register

@@ -32,16 +32,19 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Level,
+    Match,
     Moving,
     Project,
     Select,
     Session,
     Shift,
+    Slice,
     Sliding,
     Source,
     TopK,
     Union,
 )
+from cedr.plan.patterns import ends_with_event
 from cedr.temporal.time import INF
 
 Key = frozenset[str]
@@ -96,11 +99,13 @@ def _(node: Source) -> Properties:
 @derive.register(Select)
 @derive.register(Moving)
 @derive.register(Shift)
+@derive.register(Slice)
 @derive.register(Level)
 @derive.register(Guard)
 def _(node: Node, p: Properties) -> Properties:
     """Fewer rows, or shorter or moved lifetimes: everything known stays true."""
-    return replace(p, finite=p.finite or (isinstance(node, Moving) and node.length != INF))
+    ends = (isinstance(node, Moving) and node.length != INF) or (isinstance(node, Slice) and node.end != INF)
+    return replace(p, finite=p.finite or ends)
 
 
 @derive.register
@@ -221,6 +226,15 @@ def _(node: Session, p: Properties) -> Properties:
 
 
 @derive.register
+def _(node: Match, *inputs: Properties) -> Properties:
+    order = in_order(node, inputs[0]) if len(inputs) == 1 else {}
+    endless = any(getattr(p, "w", 1) == INF for p in node.pattern.walk())
+    as_inputs = node.bitemporal or ends_with_event(node.pattern)
+    finite = all(p.finite for p in inputs) if as_inputs else not endless
+    return Properties(**order, key=None, finite=finite, remember=remember(*inputs))
+
+
+@derive.register
 def _(node: Align, p: Properties) -> Properties:
     return replace(p, ordered=p.ordered or (node.block == INF and node.clock is None))
 
@@ -230,7 +244,7 @@ def _(node: Finalize, p: Properties) -> Properties:
     return replace(p, remember=node.remember if p.remember is None else min(p.remember, node.remember))
 
 
-def in_order(node: Aggregate | TopK | Distinct | Coalesce, p: Properties) -> dict[str, bool]:
+def in_order(node: Aggregate | TopK | Distinct | Coalesce | Match, p: Properties) -> dict[str, bool]:
     """Perfect operators turn perfect input into perfect output, ordered ones ordered into ordered."""
     return {
         "insert_only": p.perfect and node.latency == "perfect",

@@ -1,7 +1,8 @@
 """Which columns rows must have in common to be in the same shard: what each node wishes, and what becomes of it.
 
 A node that lets rows meet names the columns they meet by. A column that two inputs have in common has a name in each,
-so a wish is a list of names by input, the first of which is the name in the output, too:
+so a wish is a list of names by input, the first of which is the name in the output, too (but for patterns, whose
+outputs are named by the user):
 
     group_by("a", "b")                       [("a",), ("b",)]
     join(left_on="a", right_on="x")          [("a", "x")]
@@ -27,6 +28,7 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Lifetime,
+    Match,
     Project,
     Select,
     Session,
@@ -88,6 +90,13 @@ def _(node: Join | Clip) -> Wish:
     return [pair for pair in zip(node.left_on, node.right_on, strict=True) if pair[0] in possible]
 
 
+@wish.register
+def _(node: Match) -> Wish:
+    by_port = node.keys_by_port or [() for _ in node.members]
+    kinds = node.members[0].schema
+    return [key for key in zip(*by_port, strict=True) if can_be_key(kinds[key[0]])]
+
+
 def keys_among(names: Iterable[str], node: Node) -> list[str]:
     return [name for name in names if can_be_key(node.schema[name])]
 
@@ -107,6 +116,8 @@ def passed(node: Node) -> dict[str, str]:
             below = passed(step)
             names = {shown: below[name] for shown, name in names.items() if name in below}
         return names
+    if isinstance(node, Match):
+        return node.shown_keys
     kept = node.schema if (keys := wish(node)) is None else [key[0] for key in keys]
     return {name: name for name in kept}
 
@@ -170,7 +181,8 @@ class Wishes:
             return keys
         keys = usable(node, keys, self._possible) or keys
         demand = self.demand(node)
-        shared = [key for name in demand.keys for key in keys if key[0] == name] if demand else []
+        below = passed(node)
+        shared = [key for name in demand.keys for key in keys if key[0] == below.get(name)] if demand else []
         return shared or keys
 
     def _of_inputs(self, node: Node) -> list[Demand | None]:
@@ -204,7 +216,8 @@ def possible_keys(order: list[Node]) -> dict[int, set[str]]:
         if id(node) in paths:  # what is computed on a path is there before rows are spread
             possible[id(node)] = set(keys_among(node.schema, node))
         elif keys is not None:
-            possible[id(node)] = {key[0] for key in usable(node, keys, possible) or keys}
+            spread = {key[0] for key in usable(node, keys, possible) or keys}
+            possible[id(node)] = {shown for shown, name in passed(node).items() if name in spread}
         else:
             below = set.intersection(*(possible[id(i)] for i in node.inputs))
             possible[id(node)] = {shown for shown, name in passed(node).items() if name in below}

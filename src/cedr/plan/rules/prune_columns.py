@@ -19,6 +19,7 @@ from cedr.plan.nodes import (
     Fused,
     Intersect,
     Join,
+    Match,
     Project,
     Select,
     Session,
@@ -92,6 +93,11 @@ def _(node: Join, needed: Columns) -> list[Columns]:
     # a column keeps its suffix only while the left side has one of the same name
     left |= {name for name in right if name in node.left.schema and node.right_names[name] is not None}
     return [left, right]
+
+
+@reads.register(Match)
+def _(node: Match, needed: Columns) -> list[Columns]:
+    return node.reads()
 
 
 @reads.register(Fused)

@@ -1,7 +1,7 @@
 """The pattern operators of the CEDR language, on canonical histories."""
 
 from cedr.reference.patterns.atmost import ATMOST
-from cedr.reference.patterns.instance import Instance, idgen, primitives
+from cedr.reference.patterns.instance import Ids, Instance, idgen, primitives
 from cedr.reference.patterns.kind import Kind
 from cedr.reference.patterns.negation import CANCEL_WHEN, NOT, UNLESS
 from cedr.reference.patterns.pattern import Pattern, Scope
@@ -21,6 +21,7 @@ __all__ = [
     "AttributeEqual",
     "Condition",
     "CorrelationKey",
+    "Ids",
     "Instance",
     "Kind",
     "Pattern",

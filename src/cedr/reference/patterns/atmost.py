@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from cedr.reference.patterns.instance import Instance, idgen
+from cedr.reference.patterns.instance import Ids, Instance
 from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.reference.patterns.predicates import CorrelationKey, attribute
 from cedr.temporal import History, Interval
@@ -43,13 +43,13 @@ class Atmost(Pattern):
         for members in windows.groups(group).values():
             for time, live in members.snapshots():
                 if len(live) <= self.n:
-                    yield at_snapshot(time, [events[e.payload] for e in live])
+                    yield at_snapshot(time, [events[e.payload] for e in live], scope.ids)
 
 
-def at_snapshot(time: Interval, events: list[Instance]) -> Instance:
+def at_snapshot(time: Interval, events: list[Instance], ids: Ids) -> Instance:
     contributors = sorted(events, key=lambda i: i.order)
     return Instance(
-        id=idgen([time.start, *(c.id for c in contributors)]),
+        id=ids.composite([time.start, *(c.id for c in contributors)]),
         vs=time.start,
         ve=time.end,
         rt=min(c.rt for c in contributors),

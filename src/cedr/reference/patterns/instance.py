@@ -6,7 +6,7 @@ rt     root time: the earliest start of anything that took part
 cbt    the contributors in order, empty for a primitive event
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,26 @@ class Instance:
         return replace(self, bound={**self.bound, variable: self}) if variable else self
 
 
-def primitives(kind: str, history: History) -> list[Instance]:
+def idgen(ids: Sequence[Any]) -> Any:
+    return tuple(ids)
+
+
+def event_id(kind: str, vs: int, payload: Any, copy: int) -> Any:
+    return (kind, vs, payload, copy)
+
+
+@dataclass(frozen=True)
+class Ids:
+    """How ids are made. They decide between instances that start together, so whoever compares must use the same."""
+
+    event: Callable[[str, int, Any, int], Any] = event_id
+    composite: Callable[[Sequence[Any]], Any] = idgen
+
+
+PLAIN_IDS = Ids()
+
+
+def primitives(kind: str, history: History, ids: Ids = PLAIN_IDS) -> list[Instance]:
     """Every event of a history as an instance. Versions bring their id; else start, payload and copy number are it."""
     found: list[Instance] = []
     copies: dict[Any, int] = {}
@@ -49,21 +68,17 @@ def primitives(kind: str, history: History) -> list[Instance]:
             id, body = e.payload.id, e.payload.payload
         else:
             copies[e.vs, e.payload] = copies.get((e.vs, e.payload), -1) + 1
-            id, body = (kind, e.vs, e.payload, copies[e.vs, e.payload]), e.payload
+            id, body = ids.event(kind, e.vs, e.payload, copies[e.vs, e.payload]), e.payload
         leaf = Instance(id, e.vs, e.ve, e.vs, body)
         found.append(replace(leaf, leaves=(leaf,)))
     return sorted(found, key=lambda i: i.order)
 
 
-def idgen(ids: Sequence[Any]) -> Any:
-    return tuple(ids)
-
-
-def composite(contributors: Sequence[Instance], roles: Sequence[int], w: int) -> Instance:
+def composite(contributors: Sequence[Instance], roles: Sequence[int], w: int, ids: Ids = PLAIN_IDS) -> Instance:
     """What SEQUENCE makes of its contributors: `[last.vs, first.vs + w)`, or one chronon if that is empty."""
     first, last = contributors[0], contributors[-1]
     return Instance(
-        id=idgen([c.id for c in contributors]),
+        id=ids.composite([c.id for c in contributors]),
         vs=last.vs,
         ve=max(plus(first.vs, w), plus(last.vs, 1)),
         rt=min(c.rt for c in contributors),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from cedr.reference.patterns.instance import Instance
+from cedr.reference.patterns.instance import PLAIN_IDS, Ids, Instance
 from cedr.reference.patterns.predicates import Condition
 
 Selection = Literal["EACH", "FIRST", "LAST"]
@@ -20,6 +20,7 @@ class Scope:
     where: tuple[Condition, ...] = ()
     context: tuple[Instance, ...] = ()
     outer: frozenset[str] = frozenset()
+    ids: Ids = PLAIN_IDS
 
     def allows(self, pattern: "Pattern", instance: Instance) -> bool:
         asked = (c for c in self.where if c.concerns(pattern.variables, self.outer))

@@ -7,7 +7,7 @@ from typing import Any
 
 from cedr.reference.bitemporal import per_occurrence, versions_at
 from cedr.reference.patterns.atmost import Atmost
-from cedr.reference.patterns.instance import Instance, primitives
+from cedr.reference.patterns.instance import PLAIN_IDS, Ids, Instance, primitives
 from cedr.reference.patterns.negation import Not, Unless
 from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.reference.patterns.predicates import Condition, CorrelationKey, Predicate
@@ -22,6 +22,7 @@ class PatternQuery:
     pattern: Pattern
     where: tuple[Condition, ...] = ()
     output: Callable[[Instance], Any] = lambda match: match.payload
+    ids: Ids = PLAIN_IDS
 
     def __post_init__(self) -> None:
         for pattern, _ in self.pattern.walk():
@@ -30,7 +31,8 @@ class PatternQuery:
 
     def instances(self, inputs: Mapping[str, History]) -> list[Instance]:
         """All matches, in the order of start and id."""
-        scope = Scope({kind: primitives(kind, history) for kind, history in inputs.items()}, self.where)
+        events = {kind: primitives(kind, history, self.ids) for kind, history in inputs.items()}
+        scope = Scope(events, self.where, ids=self.ids)
         return sorted(self.pattern.instances(scope), key=lambda i: i.order)
 
     def run(self, inputs: Mapping[str, History]) -> History:

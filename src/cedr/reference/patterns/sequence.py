@@ -45,7 +45,7 @@ class Ordered(Pattern):
         for roles in self.orders():
             for chosen in product(*(events[role] for role in roles)):
                 if all(a.vs < b.vs for a, b in pairwise(chosen)) and chosen[-1].vs - chosen[0].vs <= self.w:
-                    yield composite(chosen, roles, self.w)
+                    yield composite(chosen, roles, self.w, scope.ids)
 
     def select(self, found: list[Instance]) -> list[Instance]:
         return select_and_consume(found, self.parameters)

@@ -1,0 +1,142 @@
+"""A query, run once over data at hand, with a note of everything its pattern was given and put out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from cedr.columnar.chunk import NEW, VS, Chunk
+from cedr.kernels.ids import event_ids
+from cedr.operators.patterns.events import content_of
+from cedr.plan.consistency import Level
+from cedr.plan.node import Node
+from cedr.plan.nodes import Align, Finalize, Select, Slice
+from cedr.plan.patterns import AtLeast, Match, ends_with_event
+from cedr.plan.physical import Fragment, fragment_of
+from cedr.runtime.engine import Engine
+from cedr.runtime.local import LocalRun
+from cedr.runtime.tally import VE, Tally
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+EVENT = "_event"
+"""The column that tells events apart: the part of an event's id that does not depend on its type."""
+
+OWN = "why: "
+"""How the columns begin that are put out here beside those of the query."""
+MATCH_ID, LINEAGE = f"{OWN}Id", f"{OWN}cbt"
+
+ABOVE = (Level, Align, Finalize, Select, Slice)
+"""What may stand between a pattern and the answer: it keeps matches as they are, or leaves them out."""
+
+
+class Listener(Engine):
+    """An engine that keeps all chunks that go into its pattern and come out of it."""
+
+    def __init__(self, fragment: Fragment, node: Match) -> None:
+        super().__init__(fragment)
+        patterns = (step.node.pattern if isinstance(step.node, Match) else None for step in fragment.steps)
+        self.number = next(number for number, pattern in enumerate(patterns) if pattern is node.pattern)
+        self.given: list[list[Chunk]] = [[] for _ in node.members]
+        self.found: list[Chunk] = []
+
+    def _process(self, number: int, port: int, chunk: Chunk) -> Chunk:
+        out = super()._process(number, port, chunk)
+        if number == self.number:
+            self.given[port].append(chunk)
+            self.found.append(out)
+        return out
+
+
+@dataclass(frozen=True)
+class Observed:
+    node: Match
+    given: list[list[Chunk]]
+    """The chunks of each port."""
+    matches: pl.DataFrame
+    """What the pattern found: start, end, the columns of OUTPUT, and the ids of the match and its variables."""
+    answer: pl.DataFrame
+    """The same, as far as it is in the answer of the query."""
+    late: pl.DataFrame
+    """The rows that were put aside, with `_vs`."""
+    time_type: pl.DataType
+
+    @cached_property
+    def events(self) -> list[pl.DataFrame]:
+        """The events of each port that are there in the end."""
+        return [with_identity(history(chunks, m)) for chunks, m in zip(self.given, self.node.members, strict=True)]
+
+    @cached_property
+    def removed(self) -> list[pl.DataFrame]:
+        """The events of each port that a correction took away, some of which may have come again."""
+        return [pl.concat([c.rows for c in chunks]).filter(pl.col(NEW) == pl.col(VS)) for chunks in self.given]
+
+
+def observe(plan: Node, data: Any) -> Observed:
+    if isinstance(data, Iterator):
+        raise QueryError("why and why_not need the data as a whole; give a table or a list of elements, no iterator")
+    node = pattern_of(plan)
+    asked = telling_more(node)
+    fragment = fragment_of(Level(above(plan, node, asked)))
+    run = LocalRun(fragment, patience=INF)
+    run.engine = listener = Listener(fragment, asked)
+    for _ in run.steps(data, close=True):
+        pass
+    late = pl.concat(run.late, how="diagonal_relaxed") if run.late else pl.DataFrame(schema={VS: pl.Int64})
+    times = (i.time_type for i in run.ingests.values() if i.time_type is not None)
+    return Observed(
+        asked, listener.given, history(listener.found, asked), run.tally.table(), late, next(times, pl.Int64())
+    )
+
+
+def pattern_of(plan: Node) -> Match:
+    """The pattern whose matches a plan puts out."""
+    node = plan
+    while isinstance(node, ABOVE):
+        node = node.input
+    if not isinstance(node, Match):
+        raise QueryError(
+            f"why and why_not are about the matches of a pattern, but this query ends with {type(node).__name__}; ask "
+            "them of the stream that cedr.query made of SEQUENCE, UNLESS and so on"
+        )
+    if node.bitemporal:
+        raise QueryError(
+            "why and why_not look at one axis of time, but this pattern is over events with valid and occurrence time; "
+            "ask them of the same pattern over a source of plain events, such as what is known at one occurrence time"
+        )
+    return node
+
+
+def above(plan: Node, node: Match, new: Match) -> Node:
+    """The plan with another pattern in the place of its own."""
+    return new if plan is node else plan.with_inputs(above(plan.inputs[0], node, new))
+
+
+def telling_more(node: Match) -> Match:
+    """The same matches, each with its id, its lineage and the ids of its variables.
+
+    An event by itself has no id of its own as a match; ANY of it has.
+    """
+    if ends_with_event(node.pattern):
+        node = replace(node, pattern=AtLeast(1, (node.pattern,), 1))
+    header = [(MATCH_ID, pl.col("Id")), (LINEAGE, pl.col("cbt"))]
+    variables = [(OWN + name, pl.col(f"{name}.Id")) for name in sorted(node.pattern.variables)]
+    return replace(node, outputs=(*node.outputs, *header, *variables))
+
+
+def history(chunks: list[Chunk], node: Node) -> pl.DataFrame:
+    """What holds after all chunks: `_vs`, `_ve` and the payload."""
+    tally = Tally(node.schema)
+    for chunk in chunks:
+        tally.add(chunk)
+    return tally.table()
+
+
+def with_identity(events: pl.DataFrame) -> pl.DataFrame:
+    """Events numbered among equal ones, and the hash the operator has for them."""
+    content = content_of(events[VS].to_numpy(), events.select(pl.exclude(VS, VE)))
+    same = events.select(VS, pl.Series("content", content, dtype=pl.Int64))
+    copy = same.select(pl.int_range(pl.len(), dtype=pl.Int64).over(VS, "content").alias("copy"))["copy"].to_numpy()
+    return events.with_columns(pl.Series(EVENT, event_ids(content, copy), dtype=pl.Int64))

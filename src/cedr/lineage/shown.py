@@ -1,0 +1,134 @@
+"""Times, events, instances and conditions as text.
+
+INSTALL x at 12:00:01 (Machine_Id=web1, load=0.2)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from cedr.lineage.definition import EventType, Question, bound_in, text_of, value
+from cedr.lineage.nearby import Nearby
+from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.instance import Instance
+from cedr.reference.patterns.negation import Negation, Unless
+from cedr.reference.patterns.pattern import Pattern, Scope
+from cedr.reference.patterns.predicates import AttributeEqual, Condition, CorrelationKey, attribute
+from cedr.reference.patterns.sequence import Atleast, Ordered
+from cedr.runtime.ingest import as_user_times
+from cedr.temporal.duration import show_duration
+from cedr.temporal.time import INF, MIN
+from cedr.temporal.time import show as show_time
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How things are shown to the user of one query; `scope` holds the events there is talk of."""
+
+    nearby: Nearby
+    scope: Scope
+
+    # --- times ---------------------------------------------------------------------------------------------------
+
+    def time(self, time: int) -> str:
+        kind = self.nearby.observed.time_type
+        if time in (INF, MIN) or kind == pl.Int64:
+            return show_time(time)
+        return str(as_user_times(pl.DataFrame({"t": [time]}), ["t"], kind)["t"][0])
+
+    def length(self, length: int) -> str:
+        """Whole numbers have no unit."""
+        return show_duration(length) if self.nearby.observed.time_type != pl.Int64 else show_time(length)
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def types(self) -> dict[int, EventType]:
+        """An event type for each event."""
+        return {i.id: leaf for leaf in self.nearby.leaves for i in self.scope.inputs.get(leaf.kind, [])}
+
+    @cached_property
+    def variables(self) -> set[str | None]:
+        return {leaf.var for leaf in self.nearby.leaves}
+
+    def variable(self, event: Instance, instance: Instance) -> str | None:
+        """The variable an event has in an instance."""
+        bound = (x for x, i in instance.bound.items() if i.id == event.id and x in self.variables)
+        return next(bound, None)
+
+    def name(self, event: Instance, instance: Instance) -> str:
+        """The type of an event, and its variable."""
+        words = [str(self.types[event.id]), self.variable(event, instance)]
+        return " ".join(dict.fromkeys(word for word in words if word))
+
+    def attributes(self, event: Instance) -> str:
+        """What the event says, without the columns that tell its type."""
+        leaf = self.types[event.id].source
+        told = [] if leaf.where is None else leaf.where.meta.root_names()
+        return pairs((name, text(given)) for name, given in event.payload.items() if name not in told)
+
+    def event(self, event: Instance, instance: Instance) -> str:
+        return f"{self.name(event, instance)} {self.life(event)} ({self.attributes(event)})"
+
+    def life(self, event: Instance) -> str:
+        """The lifetime; an event of one chronon is just there."""
+        if event.ve == event.vs + 1:
+            return f"at {self.time(event.vs)}"
+        return f"from {self.time(event.vs)} to {self.time(event.ve)}"
+
+    def events(self, instance: Instance) -> list[str]:
+        """The events of an instance, in the order of time."""
+        return [self.event(e, instance) for e in sorted(instance.leaves, key=lambda leaf: leaf.order)]
+
+    # --- patterns ------------------------------------------------------------------------------------------------
+
+    def pattern(self, pattern: Pattern) -> str:
+        """The operator with its numbers, or the event type; and its variable."""
+        words = [str(pattern)]
+        match pattern:
+            case Atleast(n=n, w=w) | Atmost(n=n, w=w) | Unless(n=int(n), w=w):
+                words += [str(n), self.length(w)]
+            case Ordered(w=w) | Unless(w=w):
+                words.append(self.length(w))
+        if pattern.var and pattern.var != words[0]:
+            words.append(pattern.var)
+        return " ".join(words)
+
+    def forbidden(self, pattern: Negation) -> str:
+        """What a negation forbids: the pattern, and the conditions that say which instances of it."""
+        names = {p.var for p, _ in pattern.forbidden.walk() if p.var}
+        asked = [c for c in self.scope.where if isinstance(c, Question) and names & set(c.variables)]
+        having = f" with {' and '.join(map(self.condition, asked))}" if asked else ""
+        return self.pattern(pattern.forbidden) + having
+
+    # --- conditions ----------------------------------------------------------------------------------------------
+
+    def values(self, condition: Condition, instance: Instance, context: tuple[Instance, ...] = ()) -> str:
+        """The values a condition was asked about."""
+        if isinstance(condition, Question):
+            bound = bound_in(instance, context)
+            known = (name for name in condition.types if name.partition(".")[0] in bound)
+            return pairs((name, self.value(name, value(bound, name))) for name in known)
+        assert isinstance(condition, CorrelationKey | AttributeEqual)
+        leaves = [leaf for i in (*context, instance) for leaf in i.leaves]
+        given = [(self.name(leaf, instance), text(attribute(leaf, condition.attribute))) for leaf in leaves]
+        if len({shown for _, shown in given}) == 1:
+            return f"{condition.attribute}={given[0][1]}"
+        return ", ".join(f"{shown} in {name}" for name, shown in given)
+
+    def value(self, column: str, given: Any) -> str:
+        return self.time(given) if column.partition(".")[2] in ("Vs", "Rt") else text(given)
+
+    def condition(self, condition: Condition) -> str:
+        return text_of(condition)
+
+
+def text(value: Any) -> str:
+    return "missing" if value is None else repr(value) if isinstance(value, str) else str(value)
+
+
+def pairs(named: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}={shown}" for name, shown in named)

@@ -1,0 +1,205 @@
+"""Patterns over events whose lifetimes are modified: at each instant of occurrence time, the pattern over valid time.
+
+The stream's axis is occurrence time; `id, vs, ve`, the header on the valid axis, travel in the payload. Between two
+neighbouring occurrence end points of a key's events nothing changes, so each such interval is a group of its own in one
+evaluation. Results that go on in the next interval are one event again. All that is known is evaluated anew with every
+chunk; of what occurred before the last promise only the starts of results that may go on are remembered.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import RowIndex
+from cedr.columnar.sharding import absorb
+from cedr.kernels import endpoints as ep
+from cedr.kernels import levels as lv
+from cedr.kernels import tuples as tu
+from cedr.kernels.hashing import SEED
+from cedr.kernels.instances import expanded
+from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.base import Latency, Operator, State
+from cedr.operators.latency import Teller
+from cedr.operators.patterns.events import NO_KEY
+from cedr.operators.patterns.headers import Headers
+from cedr.operators.patterns.instances import Scope
+from cedr.operators.patterns.prepared import Prepared
+from cedr.operators.patterns.rendering import Outputs
+from cedr.operators.patterns.selection import Selection
+from cedr.operators.patterns.tree import Condition, Pattern
+from cedr.operators.synopsis import Order, Synopsis
+from cedr.temporal.time import MIN
+
+VERSION: Outputs = (("id", pl.col("Id")), ("vs", pl.col("Vs")), ("ve", pl.col("Ve")))
+"""The header of versions, in payloads."""
+
+
+class Versions(NamedTuple):
+    """Versions that are known, copies repeated: key, occurrence interval, payload, valid lifetime and id."""
+
+    g: Times
+    start: Times
+    end: Times
+    slot: Times
+    bits: Times
+    variant: Times
+    vs: Times
+    ve: Times
+    id: Times
+
+
+class BitemporalMatcher(Operator):
+    def __init__(
+        self,
+        schemas: Sequence[Mapping[str, pl.DataType]],
+        pattern: Pattern,
+        where: Sequence[Condition],
+        outputs: Outputs,
+        schema: Mapping[str, pl.DataType],
+        latency: Latency = "perfect",
+    ) -> None:
+        self.ports = len(schemas)
+        super().__init__()
+        self.schema = dict(schema)
+        self.prepared = Prepared(schemas, pattern, where, (*VERSION, *outputs), start="vs")
+        self.teller = Teller(latency, growing=True)
+        self.payloads = [RowIndex(dict(s)) for s in schemas]
+        self.tuples = [tu.empty_tuples() for _ in schemas]
+        self.results = RowIndex(self.schema)
+        self.told = Synopsis(0)
+        self.order = Order()
+        self.since = MIN
+        nothing = np.empty(0, dtype=np.int64)
+        self.going_on = (nothing, nothing)
+        """Numbers and starts of results that held right before `since`."""
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self.order.watch(chunk)
+        if len(chunk):
+            numbers = self.payloads[port].ids(chunk.rows)
+            one_group = np.zeros(len(chunk), dtype=np.int64)
+            changes = tu.tuple_changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
+            self.tuples[port] = tu.merge_tuples(*self.tuples[port], *changes)
+        self.teller.see(chunk, self.cti)
+        number, start, end = self._answer()
+        settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
+        tell = self.teller.may_tell(start, end, self.cti_out)
+        no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
+        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.teller.reached())
+        changed, _, at, before, after = told
+        out = self.order.chunk(at, before, after, self.results.take(changed), settled)
+        if settled > self.cti_out:
+            self._forget(settled, number, start, end)
+        return out
+
+    # --- the answer ----------------------------------------------------------------------------------------------
+
+    def _answer(self) -> tuple[Times, Times, Times]:
+        """Results by number with their occurrence intervals, those that meet as one, in order."""
+        pieces = self._pieces()
+        number, start = self.going_on
+        until = np.full(len(number), self.since)
+        number, start, end = (np.concatenate(both) for both in zip((number, start, until), pieces, strict=True))
+        once, no_floats = np.ones((len(number), 1), dtype=np.int64), np.empty((len(number), 0))
+        changes = ep.changes_of(number, start, start, end, once[:, 0], once, no_floats, no_floats)
+        g, t, _, counts, *_ = ep.merge(*ep.empty_endpoints(1, 0), *changes)
+        nothing = np.empty(0, dtype=np.int64)
+        return lv.levels(g, t, ep.live_copies(g, counts)[:, 0], nothing, nothing)
+
+    def _pieces(self) -> tuple[Times, Times, Times]:
+        """Results of each elementary interval of occurrence time since the last promise."""
+        known = self._known()
+        points, place = np.unique(
+            np.stack((np.tile(known.g, 2), np.concatenate((known.start, known.end))), axis=1),
+            axis=0,
+            return_inverse=True,
+        )
+        which, interval = expanded(place[: len(known.g)], place[len(known.g) :])
+        order = argsort_by_group_and_time(interval, known.vs[which])
+        which, interval = which[order], interval[order]
+        headers = Headers(known.vs, known.id, known.ve)
+        groups = np.arange(len(points))
+        selection = Selection(headers, {}, groups, np.full(len(points), MIN))
+        evaluation = self.prepared.evaluation(headers, selection, known.slot, known.variant, self._attribute)
+        alone = points[:, 0] >= len(self.prepared.entry.keys.index)
+        scope = Scope(interval, known.vs[which], which, known.bits[which], alone, {})
+        found = evaluation.instances(self.prepared.root, scope)
+        ve = headers.end(self.prepared.root, found.columns, found.vs)
+        numbers = self.results.ids(self.prepared.rendering.payload(evaluation, found, ve))
+        return numbers, points[found.g, 1], points[found.g + 1, 1]
+
+    def _known(self) -> Versions:
+        """All versions under all keys; each without a key is a group of its own."""
+        entry = self.prepared.entry
+        entry.keys.index.restore(entry.keys.index.rows.clear())  # keys are numbered anew, so none is left over
+        parts: list[tuple[Times, ...]] = []
+        for variant, port in enumerate(entry.ports):
+            rows = self.payloads[port].rows
+            _, start, end, number, _ = (np.repeat(a, self.tuples[port][4]) for a in self.tuples[port])
+            bits = entry.bits(rows, np.array([variant]))[0][number]
+            use = (bits != 0) & (end > self.since)
+            start, end, number = np.maximum(start[use], self.since), end[use], number[use]
+            columns = [rows[name].cast(pl.Int64).to_numpy()[number] for name in ("vs", "ve")]
+            keys = entry.keys.numbers(variant, rows)[number]
+            same = np.full(len(number), variant)
+            parts.append((keys, start, end, number, bits[use], same, *columns, version_ids(rows["id"])[number]))
+        known = Versions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        alone = np.flatnonzero(known.g == NO_KEY)
+        known.g[alone] = len(entry.keys.index) + np.arange(len(alone))
+        return known
+
+    def _attribute(self, port: int, name: str) -> pl.Series:
+        return self.payloads[port].rows[name]
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def _forget(self, settled: int, number: Times, start: Times, end: Times) -> None:
+        on = (start < settled) & (end >= settled)
+        self.since, self.going_on = settled, (number[on], start[on])
+        self.told.forget(settled)
+        for port, (payloads, tuples) in enumerate(zip(self.payloads, self.tuples, strict=True)):
+            kept = tuple(a[tuples[2] >= settled] for a in tuples)
+            numbers = payloads.compact(kept[3])
+            self.tuples[port] = kept if numbers is None else (*kept[:3], numbers[kept[3]], kept[4])
+        numbers = self.results.compact(np.concatenate((self.told.g, self.going_on[0])))
+        if numbers is not None:
+            self.told.g, self.going_on = numbers[self.told.g], (numbers[self.going_on[0]], self.going_on[1])
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = [a for tuples in self.tuples for a in tuples]
+        rows = sum(int(p.rows.estimated_size()) for p in (*self.payloads, self.results))
+        return sum(len(t[0]) for t in self.tuples), sum(a.nbytes for a in arrays) + rows
+
+    def save(self) -> State:
+        return {
+            "payloads": [p.snapshot() for p in self.payloads],
+            "results": self.results.snapshot(),
+            "tuples": list(self.tuples),
+            "since": self.since,
+            "going_on": self.going_on,
+            "order": (self.order.kept, self.order.highest),
+            **self.teller.save(),
+            **self.told.save(),
+        }
+
+    def load(self, state: State) -> None:
+        for index, rows in zip(self.payloads, state["payloads"], strict=True):
+            index.restore(rows)
+        self.results.restore(state["results"])
+        self.tuples = list(state["tuples"])
+        self.since, self.going_on = state["since"], state["going_on"]
+        self.order.kept, self.order.highest = state["order"]
+        self.teller.load(state)
+        self.told.load(state)
+
+
+def version_ids(ids: pl.Series) -> Times:
+    """Whole numbers as they are, others as a hash."""
+    if ids.dtype.is_integer() and not ids.null_count():
+        return ids.cast(pl.Int64).to_numpy()
+    hashes = np.full(len(ids), SEED, dtype=np.uint64)
+    absorb(hashes, ids)
+    return hashes.view(np.int64)

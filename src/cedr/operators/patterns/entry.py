@@ -1,0 +1,116 @@
+"""How events enter: which event types accept them, and under which key they are listed.
+
+Only inserts and full removals matter. An event that no event type accepts is not kept. Conditions about one event alone
+are asked here, so that what they reject costs nothing later.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import VS, Chunk, Times
+from cedr.operators.join import Keys
+from cedr.operators.patterns.events import EventList, Events, content_of, in_order
+from cedr.operators.patterns.keys import Key
+from cedr.operators.patterns.parts import Part
+from cedr.operators.patterns.questions import names_in
+from cedr.operators.patterns.tree import AttributeEqual, Condition, EventType
+
+
+class Entry:
+    def __init__(
+        self,
+        schemas: Sequence[Mapping[str, pl.DataType]],
+        root: Part,
+        key: Key,
+        where: Sequence[Condition],
+        start: str = VS,
+    ) -> None:
+        leaves = {p.leaf: p for p in root.leaves()}
+        named = [(port_of(leaves[leaf]), attributes) for leaf, attributes in enumerate(key.attributes)]
+        variants = list(dict.fromkeys(named))
+        self.variant_of = [variants.index(name) for name in named]
+        self.ports = np.array([port for port, _ in variants])
+        """The port of each variant: events of a port with one key."""
+        self.keys = Keys([schemas[port] for port, _ in variants], [attributes for _, attributes in variants])
+        fixed = [c for c in where if isinstance(c, AttributeEqual)]
+        self.accepts = [acceptance(leaves[leaf], fixed) for leaf in range(len(leaves))]
+        self.aliases = [aliases(leaves[leaf], start) for leaf in range(len(leaves))]
+
+    def take(self, port: int, chunk: Chunk, events: EventList) -> tuple[Times, Times]:
+        """Work a chunk into the list of events; returns group and start of all that came or went."""
+        variants = np.flatnonzero(self.ports == port)
+        nothing = np.empty(0, dtype=np.int64)
+        if not len(chunk) or not len(variants):
+            return nothing, nothing
+        vs, old, new = chunk.vs, chunk.old, chunk.new
+        come, gone = old == vs, new == vs
+        bits = self.bits(chunk.rows, variants)
+        accepted = (come | gone) & (np.bitwise_or.reduce(bits) != 0)
+        rows = chunk.rows if accepted.all() else chunk.rows.filter(pl.Series(accepted))
+        if not rows.height:
+            return nothing, nothing
+        vs, come = vs[accepted], come[accepted]
+        changed: list[Events] = []
+        removes = not come.all()
+        inserted = rows.filter(pl.Series(come)) if removes else rows
+        slots = np.zeros(len(vs), dtype=np.int64)
+        slots[come] = events.payloads[port].add(inserted)
+        zeros = np.zeros(len(vs), dtype=np.int64)
+        content = (
+            content_of(vs, rows.select(list(events.payloads[port].schema))) if removes or events.identified else zeros
+        )
+        for variant, of_variant in zip(variants, bits, strict=True):
+            listed = Events(
+                self.keys.numbers(int(variant), rows), vs, slots, of_variant[accepted], zeros + variant, content, zeros
+            )
+            new_events = in_order(listed.take(np.flatnonzero(come & (listed.bits != 0))))
+            if events.identified:
+                new_events = events.number(new_events)
+            elif removes:
+                new_events = new_events._replace(content=new_events.copy)
+            events.add(new_events)
+            removed = listed.take(np.flatnonzero(~come & (listed.bits != 0)))
+            if len(removed.g):
+                events.remove(events.find(port, removed))
+            changed += [new_events, removed]
+        return np.concatenate([e.g for e in changed]), np.concatenate([e.vs for e in changed])
+
+    def bits(self, rows: pl.DataFrame, variants: Times) -> list[Times]:
+        """For each variant, which event types accept each row, one bit for each."""
+        leaves = [leaf for leaf, variant in enumerate(self.variant_of) if variant in variants]
+        read = [alias for leaf in leaves for alias in self.aliases[leaf]]
+        frame = rows.with_columns(read) if read else rows
+        answers = frame.select(self.accepts[leaf].alias(str(leaf)) for leaf in leaves)
+        bits = [np.zeros(rows.height, dtype=np.int64) for _ in variants]
+        for leaf in leaves:
+            place = int(np.searchsorted(variants, self.variant_of[leaf]))
+            bits[place] |= answers[str(leaf)].to_numpy().astype(np.int64) << leaf
+        return bits
+
+
+def port_of(part: Part) -> int:
+    assert isinstance(part.pattern, EventType)
+    return part.pattern.port
+
+
+def acceptance(part: Part, fixed: Sequence[AttributeEqual]) -> pl.Expr:
+    """Whether an event type accepts a row."""
+    assert isinstance(part.pattern, EventType)
+    asked = [] if part.pattern.where is None else [part.pattern.where]
+    asked += [p.expression for p in part.at_entry]
+    asked += [pl.col(c.attribute) == pl.lit(c.value) for c in fixed]
+    if not asked:
+        return pl.repeat(True, pl.len(), dtype=pl.Boolean)
+    return pl.all_horizontal(*asked).fill_null(False) if len(asked) > 1 else asked[0].fill_null(False)
+
+
+def aliases(part: Part, start: str) -> list[pl.Expr]:
+    """The columns that conditions about one event read, under the names they use."""
+    found: dict[str, pl.Expr] = {}
+    for predicate in part.at_entry:
+        for name in names_in(predicate.expression):
+            attribute = name.partition(".")[2]
+            found[name] = pl.col(start if attribute in ("Vs", "Rt") else attribute).alias(name)
+    return list(found.values())

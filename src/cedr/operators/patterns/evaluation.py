@@ -1,0 +1,210 @@
+"""The instances of a pattern over a set of events: a pure function, one step per operator, all instances at once.
+
+SEQUENCE, ATLEAST   a chain of range joins, from the last contributor back to the first, so that matches come out in
+                    the order of their starts; predicates are asked as soon as their variables are bound
+negation            is there a threat strictly between two times? Where WHERE ties threats to the instance they would
+                    forbid, the events around each instance are looked at on their own, as a group
+ATMOST              snapshots of equally long lifetimes are runs of neighbours
+"""
+
+import numpy as np
+
+from cedr.columnar.chunk import Times
+from cedr.columnar.sharding import Words
+from cedr.kernels.ids import idgen_of, running_sums, summands
+from cedr.kernels.instances import any_between, between, least_of_ranges, offsets, sliding_snapshots
+from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.patterns.headers import Headers, earlier, later
+from cedr.operators.patterns.instances import Column, Instances, Scope, union
+from cedr.operators.patterns.parts import Part
+from cedr.operators.patterns.questions import Questions
+from cedr.operators.patterns.selection import Selection
+from cedr.operators.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Predicate, Sequence, Unless
+
+
+class Evaluation:
+    """`slots` says under which number each event is stored: what it is called from one evaluation to the next."""
+
+    def __init__(self, headers: Headers, questions: Questions, selection: Selection, slots: Times) -> None:
+        self.headers, self.questions, self.selection, self.slots = headers, questions, selection, slots
+        self.members: dict[int, Instances] = {}
+        """By the number of an ATMOST, the instances it counted, for lineage."""
+
+    def instances(self, part: Part, scope: Scope) -> Instances:
+        match part.pattern:
+            case EventType():
+                return self._events(part, scope)
+            case Sequence():
+                return self._sequence(part, scope)
+            case AtLeast():
+                return self._at_least(part, scope)
+            case AtMost():
+                return self._at_most(part, scope)
+        return self._negation(part, scope)
+
+    def _events(self, part: Part, scope: Scope) -> Instances:
+        g, vs, place = scope.of_type(part.leaf)
+        found = self.questions.unlike_context(Instances(g, vs, {part.leaf: place}), scope)
+        return self.questions.ask(part.asked, found, scope)
+
+    # --- SEQUENCE and ATLEAST ------------------------------------------------------------------------------------
+
+    def _sequence(self, part: Part, scope: Scope) -> Instances:
+        found = [self.instances(p, scope) for p in part.positive]
+        matches = self.selection.in_order(part, found[-1], part.positive[-1])
+        earliest = matches.vs
+        for step in reversed(range(len(found))):
+            if step < len(found) - 1:
+                which, other = preceding(matches, earliest, found[step], span(part), scope)
+                matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
+                new = list(found[step].columns)
+                matches, earliest = self.questions.unlike(matches, earliest, new)
+            due = self._due(part, step)
+            if due:
+                holds = self.questions.holds(due, matches, scope)
+                matches, earliest = matches.where(holds), earliest[holds]
+        return self.selection.select(part, matches)
+
+    def _due(self, part: Part, step: int) -> list[Predicate]:
+        """What can be asked once the parameters from `step` on are bound, and could not before."""
+        own = part.pattern.variables
+        before, after = (
+            own if s == 0 else frozenset[str]().union(*(p.pattern.variables for p in part.positive[s:]))
+            for s in (step + 1, step)
+        )
+        return [p for p in part.asked if (names := own & set(p.variables)) <= after and not names <= before]
+
+    def _at_least(self, part: Part, scope: Scope) -> Instances:
+        found = [self.instances(p, scope) for p in part.positive]
+        roles: dict[Column, int] = {c: role for role, i in enumerate(found) for c in i.columns}
+        everything, role = union(found, list(roles))
+        order = argsort_by_group_and_time(everything.g, everything.vs)
+        everything, role = everything.take(order), role[order]
+        everything, role = self.selection.any_in_order(part, everything, role)
+        matches, earliest, used = everything, everything.vs, 1 << role
+        for _ in range(part.pattern.contributors - 1):
+            which, other = preceding(matches, earliest, everything, span(part), scope)
+            free = (used[which] >> role[other]) & 1 == 0
+            which, other = which[free], other[free]
+            used = used[which] | 1 << role[other]
+            columns = {
+                c: np.where(role[other] == roles[c], everything.columns[c][other], a[which])
+                for c, a in matches.columns.items()
+            }
+            matches, earliest = Instances(matches.g[which], matches.vs[which], columns), everything.vs[other]
+            holds = self.questions.holds([p for p in part.asked if part.pattern.var not in p.variables], matches, scope)
+            holds &= self.questions.all_unlike(matches)
+            matches, earliest, used = matches.where(holds), earliest[holds], used[holds]
+        matches = self.questions.ask([p for p in part.asked if part.pattern.var in p.variables], matches, scope)
+        return self.selection.select(part, matches)
+
+    # --- ATMOST --------------------------------------------------------------------------------------------------
+
+    def _at_most(self, part: Part, scope: Scope) -> Instances:
+        found = [self.instances(p, scope) for p in part.counted]
+        everything, role = union(found, [c for i in found for c in i.columns])
+        order = argsort_by_group_and_time(everything.g, everything.vs)
+        everything, role = everything.take(order), role[order]
+        pattern = part.pattern
+        assert isinstance(pattern, AtMost)
+        # What has no key is counted by itself, even if several parameters accept one event.
+        together = np.where(scope.alone[everything.g], -1 - np.arange(len(everything)), everything.g)
+        vs, ve, low, high = sliding_snapshots(together, everything.vs, pattern.w, pattern.n)
+        g = everything.g[low]
+        ids, roots, keys = self._counted(part, everything, role)
+        sums, key_sums = running_sums(summands(ids)), running_sums(keys)
+        header = {
+            "vs": vs,
+            "ve": ve,
+            "low": low,
+            "high": high,
+            "first": everything.vs[low],
+            "rt": least_of_ranges(roots, low, high),
+            "id": idgen_of(summands(vs) + sums[high] - sums[low]),
+            "key": (key_sums[high] - key_sums[low]).view(np.int64),
+        }
+        if not scope.context:
+            self.members[part.number] = everything
+        columns: dict[Column, Times] = {(part.number, name): values for name, values in header.items()}
+        return self.questions.ask(part.asked, Instances(g, vs, columns), scope)
+
+    def _counted(self, part: Part, everything: Instances, role: Times) -> tuple[Times, Times, Words]:
+        """Of each counted instance its id, its root time, and a word that tells it from others.
+
+        The words of a snapshot's instances are added up; two different snapshots of a group that start together have
+        different sums, but for one case in 2^64.
+        """
+        ids, roots = np.empty_like(everything.vs), np.empty_like(everything.vs)
+        keys = np.empty(len(everything), dtype=np.uint64)
+        for number, p in enumerate(part.counted):
+            mine = role == number
+            columns = {c: everything.columns[c][mine] for c in p.columns()}
+            ids[mine], roots[mine] = self.headers.id(p, columns), self.headers.root(p, columns)
+            word = np.full(int(mine.sum()), p.number, dtype=np.int64)
+            for column in identity(p, columns, self.slots):
+                word = (summands(word) + column.view(np.uint64)).view(np.int64)
+            keys[mine] = summands(word)
+        return ids, roots, keys
+
+    # --- negation ------------------------------------------------------------------------------------------------
+
+    def _negation(self, part: Part, scope: Scope) -> Instances:
+        kept = self.instances(part.kept, scope)
+        after, before = self._forbidden_times(part, kept)
+        if part.bound:
+            around = self._around(part, kept, after, before, scope)
+            threats = self.instances(part.forbidden, around)
+            own = np.arange(len(kept))
+            forbidden = any_between(offsets(threats.g, len(kept)), threats.vs, own, after, before)
+        else:
+            threats = self.instances(part.forbidden, scope)
+            forbidden = any_between(offsets(threats.g, scope.groups), threats.vs, kept.g, after, before)
+        kept = kept.where(~forbidden)
+        if isinstance(part.pattern, Unless) and part.pattern.n is not None:
+            kept = Instances(kept.g, self.headers.start(part, kept.columns), kept.columns)
+            kept = kept.take(argsort_by_group_and_time(kept.g, kept.vs))
+        return self.questions.ask(part.asked, kept, scope)
+
+    def _forbidden_times(self, part: Part, kept: Instances) -> tuple[Times, Times]:
+        """The open interval in which no forbidden event may start."""
+        match part.pattern:
+            case Unless(w=w, n=n):
+                start = kept.vs if n is None else self.headers.contributor(part.kept, kept.columns, n)
+                return start, later(start, w)
+            case CancelWhen():
+                return self.headers.root(part.kept, kept.columns), kept.vs
+        return self.headers.contributor(part.kept, kept.columns, 1), kept.vs
+
+    def _around(self, part: Part, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
+        """For each kept instance the events that could forbid it, as a group of their own."""
+        seen = scope.only(sum(1 << leaf.leaf for leaf in part.forbidden.leaves()))
+        low = earlier(after, part.forbidden.back)
+        high = np.where(after < before, later(before, part.forbidden.ahead), low)
+        which, found = between(seen.first(), seen.vs, kept.g, low, high)
+        context = {c: a[kept.g] for c, a in scope.context.items()}
+        around = {**context, **kept.columns}
+        return Scope(which, seen.vs[found], seen.place[found], seen.bits[found], scope.alone[kept.g], around)
+
+
+def preceding(matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope) -> tuple[Times, Times]:
+    """Pairs of a match begun from its end and an instance that may stand before it."""
+    return between(offsets(found.g, scope.groups), found.vs, matches.g, earlier(matches.vs, span), earliest)
+
+
+def side_by_side(matches: Instances, which: Times, found: Instances, other: Times) -> Instances:
+    columns = {c: a[which] for c, a in matches.columns.items()}
+    columns |= {c: a[other] for c, a in found.columns.items()}
+    return Instances(matches.g[which], matches.vs[which], columns)
+
+
+def span(part: Part) -> int:
+    assert isinstance(part.pattern, Sequence | AtLeast)
+    return part.pattern.w
+
+
+def identity(part: Part, columns: dict[Column, Times], slots: Times) -> list[Times]:
+    """Columns by which an instance is known again in another evaluation."""
+    known = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
+    for p in part.counting():
+        known += [columns[p.number, "vs"], columns[p.number, "key"]]
+    return known

@@ -1,0 +1,239 @@
+"""The pattern operator: what a pattern finds in its inputs, taken back and repaired when events come late or go.
+
+Matches depend on the starts and payloads of events, never on their ends. A change at time c can touch only matches of
+its key near c, so for each key that changed, matches of that stretch are computed from the events before and after the
+chunk, and the difference is told. Nothing that was told is kept: it is what the events before give, as far as the
+operator's latency let it be told. Only of what is still to be told the starts and ends are noted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.kernels.event_list import stretches, widen
+from cedr.kernels.ids import event_ids
+from cedr.kernels.instances import partners
+from cedr.operators.base import Latency, Operator, State
+from cedr.operators.patterns.evaluation import Evaluation, identity
+from cedr.operators.patterns.events import NO_KEY, EventList, Events
+from cedr.operators.patterns.headers import Headers, earlier, later
+from cedr.operators.patterns.instances import Instances, Mask, Scope
+from cedr.operators.patterns.prepared import Prepared
+from cedr.operators.patterns.rendering import Outputs, Rendering
+from cedr.operators.patterns.selection import Consumed, Selection
+from cedr.operators.patterns.telling import Limits, Telling
+from cedr.operators.patterns.tree import Condition, Pattern
+from cedr.operators.synopsis import Order
+from cedr.temporal.time import INF, MIN
+
+
+class Region(NamedTuple):
+    """For some groups, in order, the stretch of starts in which matches are looked at anew."""
+
+    g: Times
+    low: Times
+    high: Times
+
+    def holds(self, g: Times, vs: Times) -> Mask:
+        if not len(self.g):
+            return np.zeros(len(g), dtype=np.bool_)
+        place = np.minimum(np.searchsorted(self.g, g), len(self.g) - 1)
+        return (self.g[place] == g) & (self.low[place] <= vs) & (vs <= self.high[place])
+
+
+@dataclass
+class Matches:
+    """What was found in a region, with its evaluation, by which it can be rendered."""
+
+    evaluation: Evaluation
+    found: Instances
+    ve: Times
+    g: Times
+    """The lasting number of each match's group."""
+
+    def payload(self, rendering: Rendering, places: Times) -> pl.DataFrame:
+        return rendering.payload(self.evaluation, self.found.take(places), self.ve[places])
+
+
+class Waiting(NamedTuple):
+    """Matches that are not told yet."""
+
+    g: Times
+    vs: Times
+    ve: Times
+
+
+class Matcher(Operator):
+    def __init__(
+        self,
+        schemas: Sequence[Mapping[str, pl.DataType]],
+        pattern: Pattern,
+        where: Sequence[Condition],
+        outputs: Outputs,
+        schema: Mapping[str, pl.DataType],
+        latency: Latency = "perfect",
+    ) -> None:
+        self.ports = len(schemas)
+        super().__init__()
+        self.schema = dict(schema)
+        self.prepared = Prepared(schemas, pattern, where, outputs)
+        self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
+        self.shows_end = "Ve" in self.rendering.reads
+        self.telling = Telling(self.root, latency, self.shows_end)
+        self.events = EventList(schemas, self.prepared.needs_ids)
+        self.consumed: dict[int, Consumed] = {}
+        self.consumers = [p for p in self.prepared.parts if p.consumes]
+        nothing = np.empty(0, dtype=np.int64)
+        self.waiting = Waiting(nothing, nothing, nothing)
+        self.order = Order()
+
+    # --- one chunk -----------------------------------------------------------------------------------------------
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self.order.watch(chunk)
+        before, limits = self.events.events, self.telling.limits._replace(promised=self.cti_out)
+        changed = self.entry.take(port, chunk, self.events)
+        self.telling.see(chunk, self.cti, self.cti_out)
+        region = self._region(*changed)
+        old = self._matches(before, region)
+        new = self._matches(self.events.events, region) if len(changed[0]) else old
+        for part in self.consumers:
+            self.consumed[part.number] = new.evaluation.selection.consumed(part)
+        self._wait(new, region)
+        told_before = self.telling.told(old.found.vs, old.ve, limits)
+        told_now = self.telling.told(new.found.vs, new.ve, self.telling.limits)
+        self._note(new, ~told_now)
+        out = self._difference(old, new, told_before, told_now)
+        self._forget()
+        return out
+
+    def _region(self, g: Times, vs: Times) -> Region:
+        """Where matches may change or become sure: `g, vs` are the events that came or went."""
+        waiting = self.waiting
+        due = self.telling.sure(waiting.vs, waiting.ve, self.telling.limits)
+        groups = np.concatenate((g, waiting.g[due]))
+        low = np.concatenate((earlier(vs, self.root.ahead), waiting.vs[due]))
+        high = np.concatenate((later(vs, self.root.back), waiting.vs[due]))
+        if self.consumers:  # what is consumed once changes all that follows
+            high = np.full_like(high, INF)
+        order = np.argsort(groups, kind="stable")
+        return Region(*widen(groups[order], low[order], high[order]))
+
+    def _matches(self, events: Events, region: Region) -> Matches:
+        low, high = earlier(region.low, self.root.back), later(region.high, self.root.ahead)
+        places, number = stretches(events.g, events.vs, region.g, low, high)
+        alone = int(np.count_nonzero(events.g[places] == NO_KEY))
+        # Region and places are sorted by group, so events without a key come first; each gets a group of its own.
+        spread = np.concatenate((np.zeros(alone, dtype=np.int64), np.arange(len(region.g))[region.g != NO_KEY]))
+        number = number + alone - 1 if len(region.g) and region.g[0] == NO_KEY else number
+        number[:alone] = np.arange(alone)
+        groups = Region(*(a[spread] for a in region))
+        used = events.take(places)
+        ids = event_ids(used.content, used.copy) if self.events.identified else used.content
+        headers = Headers(used.vs, ids)
+        selection = Selection(headers, self.consumed, groups.g, groups.low)
+        evaluation = self.prepared.evaluation(headers, selection, used.slot, used.variant, self._attribute)
+        scope = Scope(number, used.vs, np.arange(len(places)), used.bits, groups.g == NO_KEY, {})
+        found = evaluation.instances(self.root, scope)
+        found = found.where((groups.low[found.g] <= found.vs) & (found.vs <= groups.high[found.g]))
+        ve = headers.end(self.root, found.columns, found.vs)
+        return Matches(evaluation, found, ve, groups.g[found.g])
+
+    def _attribute(self, port: int, name: str) -> pl.Series:
+        return self.events.payloads[port].column(name)
+
+    # --- what is told --------------------------------------------------------------------------------------------
+
+    def _wait(self, new: Matches, region: Region) -> None:
+        """Release what is sure, now that the matches of a region are these."""
+        elsewhere = ~region.holds(self.waiting.g, self.waiting.vs)
+        self.waiting = Waiting(*(a[elsewhere] for a in self.waiting))
+        limits = self.telling.limits
+        still_open = [vs[~self.telling.sure(vs, ve, limits)] for vs, ve in ((new.found.vs, new.ve), self.waiting[1:])]
+        self.telling.release(int(np.concatenate(still_open).min(initial=INF)))
+
+    def _note(self, new: Matches, untold: Mask) -> None:
+        more = (new.g[untold], new.found.vs[untold], new.ve[untold])
+        self.waiting = Waiting(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
+
+    def _difference(self, old: Matches, new: Matches, told_before: Mask, told_now: Mask) -> Chunk:
+        was, now = np.flatnonzero(told_before), np.flatnonzero(told_now)
+        same = partners(self._words(old, was), self._words(new, now))
+        stays = same >= 0
+        old_ve, new_ve = old.ve[was[stays]], new.ve[now[same[stays]]]
+        moved = old_ve != new_ve
+        if self.shows_end:  # another end is another payload
+            stays[np.flatnonzero(stays)[moved]] = False
+            old_ve, new_ve, moved = old_ve[~moved], new_ve[~moved], moved[~moved]
+        added = np.ones(len(now), dtype=np.bool_)
+        added[same[stays]] = False
+        gone, come, adjusted = was[~stays], now[added], now[same[stays][moved]]
+        vs = np.concatenate((old.found.vs[gone], new.found.vs[adjusted], new.found.vs[come]))
+        before = np.concatenate((old.ve[gone], old_ve[moved], new.found.vs[come]))
+        after = np.concatenate((old.found.vs[gone], new_ve[moved], new.ve[come]))
+        payload = pl.concat(
+            [old.payload(self.rendering, gone), new.payload(self.rendering, np.concatenate((adjusted, come)))]
+        )
+        settled = self.telling.promise(self.cti, self.waiting.vs)
+        return self.order.chunk(vs, before, after, payload, settled)
+
+    def _words(self, matches: Matches, places: Times) -> Times:
+        """By what matches are known again."""
+        found = matches.found.take(places)
+        return np.stack(identity(self.root, found.columns, matches.evaluation.slots), axis=1)
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Drop what no match that can change, or is still to be told, may need."""
+        if self.cti == MIN:
+            return
+        changing = earlier(np.array([self.cti]), self.root.ahead)
+        first = int(earlier(np.minimum(changing, self.waiting.vs.min(initial=INF)), self.root.back)[0])
+        if self.cti == INF and not len(self.waiting.vs):
+            first = INF
+        vs = self.events.events.vs
+        if 4 * np.count_nonzero(vs < first) < len(vs):
+            return
+        self.events.forget(first, self.entry.ports)
+        self.consumed = {part: c.take(c.vs >= first) for part, c in self.consumed.items()}
+        index = self.entry.keys.index
+        if not index.may_compact():
+            return
+        used = [self.events.events.g, self.waiting.g, *(c.g for c in self.consumed.values())]
+        numbers = index.compact(np.concatenate([g[g != NO_KEY] for g in used]))
+        if numbers is not None:
+            self.events.events = self.events.events._replace(g=renumbered(self.events.events.g, numbers))
+            self.waiting = self.waiting._replace(g=renumbered(self.waiting.g, numbers))
+            self.consumed = {part: c._replace(g=renumbered(c.g, numbers)) for part, c in self.consumed.items()}
+
+    def state_size(self) -> tuple[int, int]:
+        return len(self.events), self.events.size() + sum(a.nbytes for a in self.waiting)
+
+    def save(self) -> State:
+        return {
+            "keys": self.entry.keys.index.snapshot(),
+            "consumed": {part: tuple(c) for part, c in self.consumed.items()},
+            "waiting": tuple(self.waiting),
+            "limits": tuple(self.telling.limits),
+            "order": (self.order.kept, self.order.highest),
+            **self.events.save(),
+        }
+
+    def load(self, state: State) -> None:
+        self.entry.keys.index.restore(state["keys"])
+        self.consumed = {part: Consumed(*c) for part, c in state["consumed"].items()}
+        self.waiting = Waiting(*state["waiting"])
+        self.telling.limits = Limits(*state["limits"])
+        self.telling.clock.watermark = self.telling.limits.watermark
+        self.order.kept, self.order.highest = state["order"]
+        self.events.load(state)
+
+
+def renumbered(g: Times, numbers: Times) -> Times:
+    """Groups by their new numbers, which keep the order; without a key is without a key."""
+    return np.where(g == NO_KEY, NO_KEY, numbers[g])

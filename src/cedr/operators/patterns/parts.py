@@ -1,0 +1,255 @@
+"""A pattern made ready to run: each of its patterns as a `Part`, with what can be known before any event comes.
+
+A match of a part that starts at v depends on events from `v - back` to `v + ahead` only. So a changed event at c can
+change matches from `c - ahead` to `c + back` only, and what lies before can be forgotten. `settled` says how long to
+wait: once no event before `v + settled` can come any more, the matches at v are what they are. Lengths of time too
+large to be added are FAR.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from cedr.operators.patterns.tree import (
+    AtLeast,
+    AtMost,
+    CancelWhen,
+    EventType,
+    Negation,
+    Not,
+    Pattern,
+    Predicate,
+    Sequence,
+    Unless,
+)
+from cedr.temporal.errors import QueryError
+
+FAR = 2**62
+
+HEADER = ("vs", "ve", "low", "high", "first", "rt", "id", "key")
+"""The columns of an ATMOST."""
+
+
+@dataclass(eq=False)
+class Part:
+    pattern: Pattern
+    number: int
+    """Its place among all parts."""
+    leaf: int
+    """Its place among the event types, or -1."""
+    positive: tuple["Part", ...]
+    counted: tuple["Part", ...]
+    negated: tuple["Part", ...]
+    asked: list[Predicate] = field(default_factory=list)
+    """The predicates that are asked here: all their variables have a value here for the first time."""
+    at_entry: list[Predicate] = field(default_factory=list)
+    """Event types: the predicates about one event alone, asked when it comes."""
+    bound: bool = False
+    """Negations: which events forbid depends on the instance they would forbid."""
+    scope: int = 0
+    """By how much the instances needed of it may start before those needed of the whole pattern."""
+    back: int = 0
+    ahead: int = 0
+    settled: int = 0
+    span: int = 0
+    """By how much its first contributor may start before it."""
+    root: int = 0
+    """By how much its root time may lie before its start."""
+
+    @property
+    def children(self) -> tuple["Part", ...]:
+        return (*self.positive, *self.counted, *self.negated)
+
+    @property
+    def kept(self) -> "Part":
+        return self.positive[0]
+
+    @property
+    def forbidden(self) -> "Part":
+        return self.negated[0]
+
+    @property
+    def consumes(self) -> bool:
+        """Whether it uses up instances of its parameters itself."""
+        return any(p.pattern.consumption == "CONSUME" for p in self.positive if self.is_ordered)
+
+    @property
+    def selects(self) -> bool:
+        return self.is_ordered and any(p.pattern.selection != "EACH" for p in self.positive)
+
+    @property
+    def is_ordered(self) -> bool:
+        return isinstance(self.pattern, Sequence | AtLeast)
+
+    def walk(self) -> Iterator["Part"]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def leaves(self) -> list["Part"]:
+        """The event types in it, however deep."""
+        return [p for p in self.walk() if p.leaf >= 0]
+
+    def positive_leaves(self) -> list["Part"]:
+        """The event types of which each instance has one event, if any."""
+        return [self] if self.leaf >= 0 else [leaf for p in self.positive for leaf in p.positive_leaves()]
+
+    def counting(self) -> list["Part"]:
+        """The ATMOST of which each instance has one snapshot, if any."""
+        if isinstance(self.pattern, AtMost):
+            return [self]
+        return [found for p in self.positive for found in p.counting()]
+
+    def columns(self) -> list[int | tuple[int, str]]:
+        """The columns of its instances."""
+        own: list[int | tuple[int, str]] = [p.leaf for p in self.positive_leaves()]
+        return own + [(p.number, name) for p in self.counting() for name in HEADER]
+
+    def named(self, variable: str) -> "Part | None":
+        """The part a variable of an instance belongs to."""
+        if self.pattern.var == variable:
+            return self
+        return next((found for p in self.positive if (found := p.named(variable))), None)
+
+
+def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool = False) -> Part:
+    """The whole pattern as parts, with each predicate where it is asked.
+
+    `unique`: some attribute must differ between all contributors, so every negation looks at what it would forbid.
+    """
+    numbers, leaves = iter(range(FAR)), iter(range(FAR))
+
+    def build(pattern: Pattern) -> Part:
+        number = next(numbers)
+        leaf = next(leaves) if isinstance(pattern, EventType) else -1
+        positive, counted, negated = (
+            tuple(build(p) for p in params) for params in (pattern.positive, pattern.counted, pattern.negated)
+        )
+        part = Part(pattern, number, leaf, positive, counted, negated)
+        measure(part)
+        return part
+
+    root = build(pattern)
+    ask(root, predicates, frozenset())
+    set_scopes(root, 0)
+    for part in root.walk():
+        part.bound = part.bound or (unique and isinstance(part.pattern, Negation))
+        if part.bound and any(p.consumes for p in part.forbidden.walk()):
+            raise QueryError(
+                f"WHERE compares what {part.pattern.word} forbids with what it keeps, and something is consumed in "
+                f"there: {part.forbidden.pattern.word}. What is consumed for one match would have to be known for all "
+                "time; leave out CONSUME there, or compare by CorrelationKey(..., EQUAL) alone"
+            )
+    return root
+
+
+# --- lengths of time -----------------------------------------------------------------------------------------------
+
+
+def measure(part: Part) -> None:
+    """How far a part looks, from how far its children do."""
+    part.span, part.root = span_of(part), root_of(part)
+    for child in part.children:
+        part.back = min(FAR, max(part.back, reach(part, child) + child.back))
+        part.ahead = min(FAR, max(part.ahead, beyond(part, child) + child.ahead))
+    part.settled = min(FAR, settled_of(part))
+
+
+def reach(part: Part, child: Part) -> int:
+    """By how much instances of a child may start before those of the part."""
+    match part.pattern:
+        case Sequence() | AtLeast():
+            return part.span
+        case AtMost(w=w):
+            return w
+        case Unless(w=w, n=n) if child is part.kept:
+            return 0 if n is None else w
+        case Unless(w=w, n=n):
+            return 0 if n is None else max(w, part.kept.span)
+        case Not() if child is part.forbidden:
+            return part.kept.span
+        case CancelWhen() if child is part.forbidden:
+            return part.kept.root
+    return 0
+
+
+def beyond(part: Part, child: Part) -> int:
+    """By how much instances of a child may start after those of the part."""
+    match part.pattern:
+        case AtMost(w=w):
+            return w
+        case Unless(w=w, n=None) if child is part.forbidden:
+            return w - 1
+    return 0
+
+
+def span_of(part: Part) -> int:
+    match part.pattern:
+        case Sequence(w=w) | AtLeast(w=w) if part.pattern.contributors > 1:
+            return min(w, FAR)
+        case AtMost(w=w):
+            return min(w, FAR)
+        case Unless(w=w, n=n):
+            return 0 if n is None else min(w, FAR)
+        case Negation():
+            return part.kept.span
+    return 0
+
+
+def root_of(part: Part) -> int:
+    children = max((p.root for p in (*part.positive, *part.counted)), default=0)
+    own = 0 if isinstance(part.pattern, Not | CancelWhen) else part.span
+    return min(FAR, own + children)
+
+
+def settled_of(part: Part) -> int:
+    """A child that starts before v, not at v, is settled a chronon earlier."""
+    before = [max(p.settled - 1, 0) for p in part.children]
+    match part.pattern:
+        case Sequence() if not part.consumes:
+            return max(part.positive[-1].settled, *before)
+        case AtLeast() if not part.consumes:
+            return max(p.settled for p in part.positive)
+        case Sequence() | AtLeast() | AtMost():  # what else starts at v matters
+            return 1 + max(before)
+        case Unless(w=w, n=None) if w > 1:
+            return max(part.kept.settled, w + before[1])
+        case Unless(n=None):
+            return part.kept.settled
+        case Negation():
+            return max(part.kept.settled, before[1])
+    return 0
+
+
+def set_scopes(part: Part, scope: int) -> None:
+    part.scope = scope
+    for child in part.children:
+        set_scopes(child, min(FAR, scope + reach(part, child)))
+
+
+# --- predicates ----------------------------------------------------------------------------------------------------
+
+
+def ask(part: Part, predicates: tuple[Predicate, ...], outer: frozenset[str]) -> None:
+    """Put predicates where their variables have a value for the first time, going down as far as possible."""
+    own = part.pattern.variables
+    here = [p for p in predicates if own & set(p.variables) and set(p.variables) <= own | outer]
+    part.asked = [p for p in here if not any(askable(p, child, outer) for child in part.positive)]
+    if part.leaf >= 0:
+        part.at_entry = [p for p in part.asked if len(set(p.variables)) == 1 and not reads_id(p)]
+        part.asked = [p for p in part.asked if all(p is not q for q in part.at_entry)]
+    for child in (*part.positive, *part.counted):
+        ask(child, predicates, outer)
+    for child in part.negated:
+        ask(child, predicates, outer | part.kept.pattern.variables)
+        kept = part.kept.pattern.variables
+        part.bound = any(kept & set(p.variables) for inner in child.walk() for p in inner.asked)
+
+
+def reads_id(predicate: Predicate) -> bool:
+    """An event's id is known only when it has its place among equal events."""
+    return any(name.endswith(".Id") for name in predicate.expression.meta.root_names())
+
+
+def askable(predicate: Predicate, part: Part, outer: frozenset[str]) -> bool:
+    own, names = part.pattern.variables, set(predicate.variables)
+    return bool(own & names) and names <= own | outer

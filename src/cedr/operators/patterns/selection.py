@@ -1,0 +1,130 @@
+"""Selection and consumption, on all matches of an evaluation at once; see `cedr.reference.patterns.selection`.
+
+Completing instances are taken in the order of start and id. What was consumed by matches before the part of history
+that is evaluated anew is remembered from one evaluation to the next.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from cedr.columnar.chunk import Times
+from cedr.kernels.ids import event_ids, numbers_of
+from cedr.kernels.selection import order_of_ties, select_and_consume
+from cedr.operators.patterns.headers import Headers, earlier
+from cedr.operators.patterns.instances import Instances, Mask
+from cedr.operators.patterns.parts import Part
+from cedr.operators.patterns.tree import AtLeast
+from cedr.temporal.time import MIN
+
+MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}
+
+
+class Consumed(NamedTuple):
+    """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them."""
+
+    g: Times
+    id: Times
+    vs: Times
+    at: Times
+
+    def take(self, keep: Mask) -> "Consumed":
+        return Consumed(*(a[keep] for a in self))
+
+
+NOTHING = Consumed(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+
+
+def chained(parts: list[Consumed]) -> Consumed:
+    return Consumed(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+class Selection:
+    """`groups` are the groups evaluated, by their lasting numbers; their matches are wanted from `since` on."""
+
+    def __init__(self, headers: Headers, consumed: Mapping[int, Consumed], groups: Times, since: Times) -> None:
+        self.headers, self.groups, self.since = headers, groups, since
+        self.before = consumed
+        self.after: dict[int, Consumed] = {}
+        """By part, what is consumed by the matches of this evaluation."""
+
+    def in_order(self, part: Part, completing: Instances, parameter: Part) -> Instances:
+        """Completing instances that start together, in the order of their ids."""
+        if not (part.selects or part.consumes):
+            return completing
+        ids = self.headers.id(parameter, completing.columns)
+        order = order_of_ties(completing.g, completing.vs, ids)
+        return completing if order is None else completing.take(order)
+
+    def any_in_order(self, part: Part, found: Instances, role: Times) -> tuple[Instances, Times]:
+        if not (part.selects or part.consumes):
+            return found, role
+        ids = np.empty_like(found.vs)
+        for number, p in enumerate(part.positive):
+            mine = role == number
+            ids[mine] = self.headers.id(p, {c: found.columns[c][mine] for c in p.columns()})
+        order = order_of_ties(found.g, found.vs, ids)
+        return (found, role) if order is None else (found.take(order), role[order])
+
+    def select(self, part: Part, matches: Instances) -> Instances:
+        """The matches that are wanted; they come in the order of group, start and completing instance."""
+        if not (part.selects or part.consumes):
+            return matches
+        if part.consumes:
+            matches = matches.where(matches.vs >= self._since(part)[matches.g])
+        columns = matches.columns
+        starts = np.stack([self.headers.start(p, columns) for p in part.positive], axis=1)
+        ids = np.stack([self.headers.id(p, columns) for p in part.positive], axis=1)
+        present = np.stack([self.headers.present(p, columns) for p in part.positive], axis=1)
+        modes = np.array([MODES[p.pattern.selection] for p in part.positive])
+        consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
+        gone = self._gone(part) if part.consumes else NOTHING
+        # An event may be in several groups, and what is consumed in one is not in the others.
+        groups = np.repeat(self.groups[matches.g], len(part.positive))
+        words = event_ids(np.concatenate((gone.id, ids.ravel())), np.concatenate((gone.g, groups)))
+        numbers, size = numbers_of(words)
+        known = numbers[: len(gone.id)]
+        of_roles = np.where(present, numbers[len(gone.id) :].reshape(ids.shape), -1)
+        rows = np.arange(len(matches))
+        completing = of_roles[rows, last_role(part, starts, present)]
+        wanted, row, role = select_and_consume(
+            matches.g, matches.vs, completing, starts, ids, of_roles, modes, consumes, known, size
+        )
+        if part.consumes:
+            new = np.flatnonzero(row >= 0)
+            row, role = row[new], role[new]
+            self.after[part.number] = Consumed(
+                self.groups[matches.g[row]], ids[row, role], starts[row, role], matches.vs[row]
+            )
+        return matches.where(wanted)
+
+    def _since(self, part: Part) -> Times:
+        """By group, the first start from which on the instances of a part are needed."""
+        return earlier(self.since, part.scope)
+
+    def _gone(self, part: Part) -> Consumed:
+        """What was consumed before that."""
+        consumed = self.before.get(part.number, NOTHING)
+        return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))
+
+    def evaluated(self, part: Part, consumed: Consumed) -> Mask:
+        """Whether what consumed it is evaluated anew."""
+        order = np.argsort(self.groups, kind="stable")
+        groups, since = self.groups[order], self._since(part)[order]
+        if not len(groups):
+            return np.zeros(len(consumed.g), dtype=np.bool_)
+        place = np.minimum(np.searchsorted(groups, consumed.g), len(groups) - 1)
+        return (groups[place] == consumed.g) & (consumed.at >= since[place])
+
+    def consumed(self, part: Part) -> Consumed:
+        """All that is consumed after this evaluation."""
+        before = self.before.get(part.number, NOTHING)
+        return chained([before.take(~self.evaluated(part, before)), self.after.get(part.number, NOTHING)])
+
+
+def last_role(part: Part, starts: Times, present: Mask) -> Times:
+    """At which parameter each match's last contributor stands."""
+    if isinstance(part.pattern, AtLeast):
+        return np.argmax(np.where(present, starts, MIN), axis=1)
+    return np.full(len(starts), starts.shape[1] - 1)

@@ -1,0 +1,57 @@
+"""A pattern that is one event type: its matches are the events themselves, with their own lifetimes.
+
+CANCEL-WHEN of one event is the same, as nothing lies between its root time and its start. There is nothing to remember,
+but neither is there an id, which is a number among equal events.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from cedr.columnar.chunk import TIMES, VS, Chunk
+from cedr.operators.base import Operator
+from cedr.operators.patterns.entry import acceptance
+from cedr.operators.patterns.parts import Part, parts_of
+from cedr.operators.patterns.questions import names_in
+from cedr.operators.patterns.rendering import Outputs
+from cedr.operators.patterns.tree import AttributeEqual, Condition, EventType, Pattern, Predicate
+
+
+class Single(Operator):
+    def __init__(
+        self,
+        ports: int,
+        pattern: Pattern,
+        where: Sequence[Condition],
+        outputs: Outputs,
+        schema: dict[str, pl.DataType],
+    ) -> None:
+        self.ports = ports
+        super().__init__()
+        self.schema = dict(schema)
+        chain = parts_to_event(parts_of(pattern, tuple(c for c in where if isinstance(c, Predicate))))
+        event = chain[-1].pattern
+        assert isinstance(event, EventType)
+        self.port = event.port
+        asked = [p.expression for part in chain for p in part.asked]
+        fixed = [c for c in where if isinstance(c, AttributeEqual)]
+        self.accepts = pl.all_horizontal(acceptance(chain[-1], fixed), *(e.fill_null(False) for e in asked))
+        self.outputs = [e.alias(name) for name, e in outputs]
+        read = [*asked, *(p.expression for p in chain[-1].at_entry), *(e for _, e in outputs)]
+        self.aliases = [column(name) for name in dict.fromkeys(name for e in read for name in names_in(e))]
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if port != self.port or not len(chunk):
+            return Chunk(pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema}), self.cti)
+        rows = chunk.rows.with_columns(self.aliases).filter(self.accepts)
+        return Chunk(rows.with_columns(self.outputs).select(*TIMES, *self.schema), self.cti)
+
+
+def parts_to_event(part: Part) -> list[Part]:
+    return [part] if part.leaf >= 0 else [part, *parts_to_event(part.kept)]
+
+
+def column(name: str) -> pl.Expr:
+    """A column of the event under the name by which it is read."""
+    attribute = name.rpartition(".")[2] if name in ("Vs", "Rt") else name.partition(".")[2]
+    return pl.col(VS if attribute in ("Vs", "Rt") else attribute).alias(name)

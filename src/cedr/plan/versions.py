@@ -1,0 +1,61 @@
+"""Versions: a provider's words about events, which it may change (the bitemporal tables of the CEDR paper).
+
+A version says that event `id` is valid during `[vs, ve)`. It holds for a while of *occurrence* time, which is the axis
+of the stream; `id`, `vs` and `ve` travel as columns. A pattern over such streams looks, at each instant of occurrence
+time, at the valid lifetimes held then.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from cedr.plan.consistency import Align, Finalize, Guard, Level
+from cedr.plan.lifetimes import Slice
+from cedr.plan.node import Node
+from cedr.plan.patterns import VERSION, Match
+from cedr.plan.payloads import Project, Select, project
+from cedr.plan.schema import check_columns
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF, MIN
+
+
+@dataclass(frozen=True, eq=False)
+class Versions(Project):
+    """A project whose columns `id`, `vs` and `ve` are the header of a version."""
+
+
+def versions(input: Node, id: str, vs: str, ve: str) -> Versions:
+    """The rows of a stream as versions; these columns become the header."""
+    taken = {"id": id, "vs": vs, "ve": ve}
+    check_columns(taken.values(), input.schema, "versions()")
+    others = [name for name in input.schema if name not in taken.values()]
+    if clash := [name for name in others if name in VERSION]:
+        said = f"versions({clash[0]}={taken[clash[0]]!r})"
+        raise QueryError(f"{said}: the stream has a column {clash[0]!r} of another meaning; rename it")
+    header = [pl.col(id).alias("id"), chronons(input, vs, MIN).alias("vs"), chronons(input, ve, INF).alias("ve")]
+    return Versions(input, project(input, [*header, *map(pl.col, others)]).outputs)
+
+
+def chronons(input: Node, column: str, when_missing: int) -> pl.Expr:
+    kind = input.schema[column]
+    if isinstance(kind, pl.Datetime):
+        times = pl.col(column).dt.cast_time_unit("us")
+    elif kind.is_integer():
+        times = pl.col(column)
+    else:
+        raise QueryError(f"versions(): {column!r} is {kind}; the valid lifetime needs timestamps or whole numbers")
+    return times.cast(pl.Int64).fill_null(when_missing)
+
+
+def valid_during(input: Node, start: int, end: int) -> Node:
+    """The versions whose valid lifetimes meet an interval, cut to it: the language's `#`."""
+    cut = {"vs": pl.max_horizontal("vs", pl.lit(start)), "ve": pl.min_horizontal("ve", pl.lit(end))}
+    columns = [cut[name].alias(name) if name in cut else pl.col(name) for name in input.schema]
+    return Select(Versions(input, project(input, columns).outputs), (pl.col("vs") < pl.col("ve"),))
+
+
+def tell_versions(plan: Node) -> bool:
+    """Whether the rows of a plan are versions."""
+    while isinstance(plan, Select | Level | Guard | Finalize | Align | Slice):
+        plan = plan.input
+    return isinstance(plan, Versions) or (isinstance(plan, Match) and plan.bitemporal)

@@ -1,0 +1,282 @@
+"""Random patterns with conditions, each as the oracle and as the plan say it, and the ids both use.
+
+`asked()` draws an `Asked`: a pattern of the oracle and the same pattern for a plan, conditions for both, and what is
+put out for each match. Events are rows of `SCHEMA`; their type is the column `kind`, so that all come through one port,
+or each type has a port of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+
+from cedr import api
+from cedr.kernels.ids import event_ids, idgen_of, leaf_ids, summands
+from cedr.operators.patterns.events import content_of
+from cedr.plan import patterns as plan
+from cedr.reference import patterns as ref
+from cedr.temporal import History, Row
+from cedr.testing import rows
+
+KINDS = "ABC"
+SCHEMA = {"kind": pl.String, "m": pl.Int64, "n": pl.Int64}
+
+
+def payloads(kinds: str = KINDS) -> st.SearchStrategy[Row]:
+    return rows(
+        kind=st.sampled_from(kinds), m=st.sampled_from([0, 0, 0, 1, 1, None]), n=st.sampled_from([1, 1, 0, 2, 1, None])
+    )
+
+
+# --- ids -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def engine_ids(**schema: Any) -> ref.Ids:
+    """The ids of the operator, for the oracle: they say which of two instances that start together comes first."""
+
+    @cache
+    def event_id(kind: str, vs: int, payload: Row, copy: int) -> int:
+        content = content_of(np.array([vs]), pl.DataFrame([dict(payload)], schema=schema))
+        return int(leaf_ids(event_ids(content, np.array([copy])), kind)[0])
+
+    return ref.Ids(event_id, composite_id)
+
+
+def composite_id(ids) -> int:
+    return int(idgen_of(summands(np.array(ids, dtype=np.int64)).sum(dtype=np.uint64, keepdims=True))[0])
+
+
+ENGINE_IDS = engine_ids(**SCHEMA)
+
+
+# --- patterns ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One pattern in both forms."""
+
+    oracle: ref.Pattern
+    plan: plan.Pattern
+
+
+@dataclass
+class Drawing:
+    """A pattern in the making."""
+
+    draw: Callable[..., Any]
+    ports: int
+    modes: bool
+    """Whether selection and consumption are drawn."""
+    names: Any = field(default_factory=lambda: (f"v{i}" for i in count()))
+    leaves: int = 0
+
+    def name(self, often: int = 4) -> str | None:
+        return next(self.names) if self.draw(st.integers(0, 4)) < often else None
+
+    def scope(self) -> int:
+        return self.draw(st.sampled_from([8, 5, 3, 6, 10, 2, 1]))
+
+    def event(self, selecting: bool = False) -> Pair:
+        self.leaves += 1
+        kind, var = self.draw(st.sampled_from(KINDS)), self.name()
+        modes = self.draw_modes() if selecting else {}
+        port = KINDS.index(kind) if self.ports > 1 else 0
+        where = None if self.ports > 1 else pl.col("kind") == kind
+        return Pair(ref.Kind(kind, var, **modes), plan.EventType(kind, port, where, var=var, **modes))
+
+    def draw_modes(self) -> dict[str, str]:
+        if not self.modes:
+            return {}
+        selection = self.draw(st.sampled_from(["EACH", "EACH", "FIRST", "LAST"]))
+        return {"selection": selection, "consumption": self.draw(st.sampled_from(["REUSE", "REUSE", "CONSUME"]))}
+
+    def pattern(self, depth: int, selecting: bool = False) -> Pair:
+        if depth == 0 or self.leaves >= 5 or self.draw(st.integers(0, 5)) == 0:
+            return self.event(selecting)
+        kinds = ["sequence", "sequence", "atleast", "atmost", "unless", "unless", "not", "cancel"]
+        return self.operator(self.draw(st.sampled_from(kinds)), depth, selecting)
+
+    def operator(self, kind: str, depth: int, selecting: bool = False) -> Pair:
+        if kind in ("sequence", "atleast"):
+            return self.ordered(kind, depth, selecting)
+        w, var = self.scope(), self.name(1)
+        if kind == "atmost":
+            params = [self.pattern(depth - 1) for _ in range(self.draw(st.integers(1, 2)))]
+            n = self.draw(st.integers(1, 3))
+            return Pair(
+                ref.ATMOST(n, *(p.oracle for p in params), w=w, var=var),
+                plan.AtMost(n, tuple(p.plan for p in params), w, var=var),
+            )
+        if kind == "not":
+            kept = self.ordered(self.draw(st.sampled_from(["sequence", "atleast"])), depth - 1)
+        else:
+            kept = self.pattern(depth - 1)
+        forbidden = self.pattern(depth - 1)
+        if kind == "unless":
+            most = kept.plan.contributors
+            n = self.draw(st.one_of(st.none(), st.integers(1, most))) if most else None
+            return Pair(
+                ref.UNLESS(kept.oracle, forbidden.oracle, w=w, n=n, var=var),
+                plan.Unless(kept.plan, forbidden.plan, w, n, var=var),
+            )
+        if kind == "not":
+            return Pair(ref.NOT(forbidden.oracle, kept.oracle, var=var), plan.Not(kept.plan, forbidden.plan, var=var))
+        return Pair(
+            ref.CANCEL_WHEN(kept.oracle, forbidden.oracle, var=var),
+            plan.CancelWhen(kept.plan, forbidden.plan, var=var),
+        )
+
+    def ordered(self, kind: str, depth: int, selecting: bool = False) -> Pair:
+        params = [self.pattern(max(depth - 1, 0), self.modes) for _ in range(self.draw(st.integers(1, 3)))]
+        w, var = self.scope(), self.name(1)
+        modes = self.draw_modes() if selecting else {}
+        oracles, plans = tuple(p.oracle for p in params), tuple(p.plan for p in params)
+        if kind == "sequence":
+            oracle = ref.SEQUENCE(*oracles, w=w, var=var)
+            return Pair(with_modes(oracle, modes), plan.Sequence(plans, w, var=var, **modes))
+        n = self.draw(st.integers(1, len(params)))
+        oracle = ref.ATLEAST(n, *oracles, w=w, var=var)
+        return Pair(with_modes(oracle, modes), plan.AtLeast(n, plans, w, var=var, **modes))
+
+
+def with_modes(pattern, modes):
+    return replace(pattern, **modes)
+
+
+# --- conditions ----------------------------------------------------------------------------------------------------
+
+COMPARISONS = {
+    "same m": (
+        lambda x, y: x.payload.m == y.payload.m is not None,
+        lambda x, y: pl.col(f"{x}.m") == pl.col(f"{y}.m"),
+    ),
+    "n not larger": (
+        lambda x, y: None not in (x.payload.n, y.payload.n) and x.payload.n <= y.payload.n,
+        lambda x, y: pl.col(f"{x}.n") <= pl.col(f"{y}.n"),
+    ),
+    "not long before": (
+        lambda x, y: abs(x.vs - y.vs) <= 4,
+        lambda x, y: (pl.col(f"{x}.Vs") - pl.col(f"{y}.Vs")).abs() <= 4,
+    ),
+    "roots": (
+        lambda x, y: x.rt <= y.rt + 3,
+        lambda x, y: pl.col(f"{x}.Rt") <= pl.col(f"{y}.Rt") + 3,
+    ),
+    "ids": (lambda x, y: x.id <= y.id, lambda x, y: pl.col(f"{x}.Id") <= pl.col(f"{y}.Id")),
+}
+OF_EVENTS = ("same m", "n not larger")
+ALONE = {
+    "n": (lambda x: x.payload.n is not None and x.payload.n > 0, lambda x: pl.col(f"{x}.n") > 0),
+    "start": (lambda x: x.vs % 3 != 0, lambda x: pl.col(f"{x}.Vs") % 3 != 0),
+    "id": (lambda x: x.id % 2 == 0, lambda x: pl.col(f"{x}.Id") % 2 == 0),
+}
+
+
+@st.composite
+def conditions(draw, pattern: Pair):
+    """Conditions in both forms."""
+    scopes = [(own, outer) for own, outer in plan.scoped(pattern.plan) if own]
+    events = {leaf.var for leaf in pattern.plan.leaves() if leaf.var}
+    counts = any(isinstance(p, plan.AtMost) for p in pattern.plan.walk())
+    both: list[tuple[ref.Condition, plan.Condition]] = []
+    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
+        kind = draw(st.sampled_from(["key", "unique", "fixed", "pair", "pair", "pair", "alone"]))
+        if kind == "key":
+            both.append((ref.CorrelationKey("m"), plan.CorrelationKey("m")))
+        elif kind == "unique" and not counts:
+            both.append((ref.CorrelationKey("n", "UNIQUE"), plan.CorrelationKey("n", "UNIQUE")))
+        elif kind == "fixed":
+            both.append((ref.AttributeEqual("n", 1), plan.AttributeEqual("n", 1)))
+        elif kind == "alone" and scopes:
+            x = draw(st.sampled_from(sorted(draw(st.sampled_from(scopes))[0])))
+            name = draw(st.sampled_from(["n", "start", "id"] if x in events else ["start", "id"]))
+            test, expression = ALONE[name]
+            both.append((ref.Predicate(x, test), plan.Predicate((x,), expression(x))))
+        elif kind == "pair" and scopes:
+            own, outer = draw(st.sampled_from(scopes))
+            x, y = draw(st.sampled_from(sorted(own))), draw(st.sampled_from(sorted(own | outer)))
+            if x == y:
+                continue
+            if draw(st.booleans()):
+                x, y = y, x
+            names = list(COMPARISONS) if {x, y} <= events else [n for n in COMPARISONS if n not in OF_EVENTS]
+            test, expression = COMPARISONS[draw(st.sampled_from(names))]
+            both.append((ref.Predicate(f"{x} {y}", test), plan.Predicate((x, y), expression(x, y))))
+    return tuple(one for one, _ in both), tuple(other for _, other in both)
+
+
+# --- queries -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    query: ref.PatternQuery
+    node: plan.Match
+
+    @property
+    def ports(self) -> int:
+        return len(self.node.members)
+
+    def oracle(self, *histories: History) -> History:
+        return self.query.run(by_kind(*histories))
+
+    def __repr__(self) -> str:
+        shown = [str(getattr(c, "expression", c)) for c in self.node.where]
+        return f"Asked({self.node.pattern}, where={shown}, outputs={[n for n, _ in self.node.outputs]})"
+
+
+def by_kind(*histories: History) -> dict[str, History]:
+    if len(histories) > 1:
+        return dict(zip(KINDS, histories, strict=True))
+    return {kind: histories[0].where(lambda p, kind=kind: p.kind == kind) for kind in KINDS}
+
+
+def outputs_of(pattern: Pair, extra: tuple[str, ...]) -> tuple[Callable, tuple]:
+    """What is put out: all attributes of all variables, and some of the header."""
+    events = {leaf.var for leaf in pattern.plan.leaves() if leaf.var}
+    shown = sorted(pattern.plan.variables)
+    columns = {f"{x}_{a}": (x, a) for x in shown for a in (("n", "Vs", "m") if x in events else ("Vs", "Rt"))}
+
+    def output(match: ref.Instance) -> Row:
+        def value(x, a):
+            if (bound := match.bound.get(x)) is None:
+                return None
+            return {"Vs": bound.vs, "Rt": bound.rt}.get(a) if a in ("Vs", "Rt") else bound.payload[a]
+
+        header = {"Vs": match.vs, "Ve": match.ve, "Rt": match.rt, "Id": match.id, "cbt": lineage(match)}
+        return Row({**{name: value(x, a) for name, (x, a) in columns.items()}, **{h: header[h] for h in extra}})
+
+    expressions = [(name, pl.col(f"{x}.{a}")) for name, (x, a) in columns.items()]
+    return output, (*expressions, *((h, pl.col(h)) for h in extra))
+
+
+def lineage(match: ref.Instance) -> list[Row]:
+    leaves = sorted(match.leaves, key=lambda leaf: (leaf.vs, leaf.id))
+    return [Row(type=leaf.payload["kind"], id=leaf.id, vs=leaf.vs) for leaf in leaves]
+
+
+def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: int = 1, latency=None) -> Asked:
+    output, outputs = outputs_of(pattern, extra)
+    members = tuple(api.source(kind, SCHEMA).plan for kind in KINDS[:ports])
+    node = plan.Match(members, pattern.plan, where[1], outputs, latency)
+    return Asked(ref.PatternQuery(pattern.oracle, where[0], output, ENGINE_IDS), node)
+
+
+@st.composite
+def asked(draw, depth: int = 2, modes: bool = False, ports: tuple[int, ...] = (1, 1, 3), operator=None) -> Asked:
+    """A random query; `operator` is its outermost one, `modes` says whether it selects and consumes."""
+    drawing = Drawing(draw, draw(st.sampled_from(ports)), modes)
+    kinds = ["sequence", "atleast", "atmost", "unless", "not", "cancel"]
+    pattern = drawing.operator(operator or draw(st.sampled_from(kinds)), depth)
+    if plan.ends_with_event(pattern.plan):
+        pattern = Pair(ref.ANY(pattern.oracle), plan.AtLeast(1, (pattern.plan,), 1))
+    where = draw(conditions(pattern))
+    extra = tuple(h for h in ("Rt", "Vs", "Ve", "Id", "cbt") if h == "Rt" or draw(st.integers(0, 4)) == 0)
+    return ask(pattern, where, extra, drawing.ports)

@@ -1,0 +1,106 @@
+"""Patterns that cannot mean anything are refused when they are written, with what would be right."""
+
+import polars as pl
+import pytest
+
+from cedr import api
+from cedr.plan.patterns import (
+    AtLeast,
+    AtMost,
+    AttributeEqual,
+    CancelWhen,
+    CorrelationKey,
+    EventType,
+    Match,
+    Not,
+    Predicate,
+    Sequence,
+    Unless,
+)
+from cedr.temporal import QueryError, TimeError
+
+FEED = api.source("feed", {"kind": pl.String, "m": pl.Int64, "load": pl.Float64}).plan
+OTHER = api.source("other", {"m": pl.String}).plan
+A, B, C = (EventType(kind, 0, pl.col("kind") == kind, var=kind.lower()) for kind in "ABC")
+D = EventType("D", 1, var="d")
+FIRST = EventType("B", 0, var="b", selection="FIRST")
+CONSUMED = EventType("B", 0, var="b", consumption="CONSUME")
+TIME = (("t", pl.col("Vs")),)
+
+
+def match(pattern, *where, outputs=TIME):
+    return Match((FEED, OTHER), pattern, where, outputs).schema
+
+
+def predicate(expression, *variables):
+    return Predicate(variables, expression)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where", "message"),
+    [
+        (Unless(A, B, 5, 1), (), "contributor 1, but its first parameter A is sure to have only 0"),
+        (Unless(Sequence((A, B), 5), C, 5, 3), (), "contributor 3, but its first parameter SEQUENCE is sure to .* 2"),
+        (AtLeast(3, (A, B), 5), (), r"ATLEAST\(3, …\) has 2 parameters"),
+        (AtMost(0, (A,), 5), (), "n must be at least 1"),
+        (Sequence((), 5), (), "SEQUENCE has no parameters"),
+        (Not(A, B), (), "NOT takes a sequence as its scope, not A"),
+        (Unless(A, FIRST, 5), (), "B in UNLESS cannot be FIRST REUSE; selection and consumption go with"),
+        (AtMost(1, (CONSUMED,), 5), (), "B in ATMOST cannot be EACH CONSUME"),
+        (CancelWhen(FIRST, A), (), "B in CANCEL-WHEN cannot be FIRST"),
+        (Sequence((A, EventType("B", var="a")), 5), (), "variable 'a' is given to 2 parameters"),
+        (Sequence((A, EventType("Z", 7)), 5), (), "event type Z is read from stream 7, of 2"),
+        (Sequence((A, EventType("Z", 0, pl.col("x") > 1)), 5), (), "event type Z: no column 'x'"),
+        (Sequence((A, B), 5), (predicate(pl.col("a.m") == pl.col("z.m"), "a", "z"),), "WHERE names 'z'; .*: a, b"),
+        (
+            AtMost(1, (A, B), 5),
+            (predicate(pl.col("a.m") == pl.col("b.m"), "a", "b"),),
+            "compares a and b, which never have a value together",
+        ),
+        (Sequence((A, B), 5), (predicate(pl.col("a.speed") > 1, "a"),), "no column 'a.speed'"),
+        (Sequence((A, B), 5), (predicate(pl.col("a.load") > pl.lit("high"), "a"),), "WHERE .*a.load"),
+        (Sequence((A, D), 5), (CorrelationKey("load"),), r"CorrelationKey\(load, EQUAL\), event type D: no column"),
+        (Sequence((A, D), 5), (CorrelationKey("m"),), "'m' is Int64 in A, but String in D"),
+        (Sequence((A, D), 5), (AttributeEqual("m", "x"),), r"\[m EQUAL 'x'\], event type A"),
+        (AtMost(1, (A,), 5), (CorrelationKey("m", "UNIQUE"),), r"UNIQUE\) has no meaning for ATMOST"),
+        (
+            Unless(A, Sequence((CONSUMED, C), 5), 5),
+            (predicate(pl.col("a.load") < pl.col("c.load"), "a", "c"),),
+            "leave out CONSUME there, or compare by CorrelationKey",
+        ),
+    ],
+)
+def test_refused(pattern, where, message):
+    with pytest.raises(QueryError, match=message):
+        match(pattern, *where)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ((), "OUTPUT is empty"),
+        ((("t", pl.col("Vs")), ("t", pl.col("Ve"))), "OUTPUT yields 't' twice"),
+        ((("t", pl.col("c.m")),), "OUTPUT names 'c.m', but 'c' is negated or counted"),
+        ((("t", pl.col("a.speed")),), "OUTPUT: no column 'a.speed'"),
+        ((("t", pl.col("a.load").sum()),), "OUTPUT: .* looks at several rows"),
+    ],
+)
+def test_outputs_refused(outputs, message):
+    with pytest.raises(QueryError, match=message):
+        match(Unless(Sequence((A, B), 5), C, 5), outputs=outputs)
+
+
+def test_a_scope_is_a_length_of_time():
+    with pytest.raises(TimeError, match="scope of SEQUENCE is 0"):
+        match(Sequence((A, B), 0))
+
+
+def test_what_a_single_event_does_not_have():
+    with pytest.raises(QueryError, match=r"Id is not known of a single event.*ANY\(A\) has it"):
+        match(A, outputs=(("i", pl.col("Id")),))
+
+
+def test_the_schema_of_a_match():
+    outputs = (("m", pl.col("a.m")), ("wait", pl.col("b.Vs") - pl.col("a.Vs")), ("made_of", pl.col("cbt")))
+    lineage = pl.List(pl.Struct({"type": pl.String, "id": pl.Int64, "vs": pl.Int64}))
+    assert match(Sequence((A, B), 5), outputs=outputs) == {"m": pl.Int64, "wait": pl.Int64, "made_of": lineage}
