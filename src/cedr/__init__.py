@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         stddev,
         sum,
     )
+    from cedr.language.query import queries, query
     from cedr.runtime.spark.files.settings import files
     from cedr.runtime.spark.session import spark_session
     from cedr.stream import Stream
@@ -63,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from cedr.runtime.spark.session import spark_session
 
         return spark_session
+    if name in ("queries", "query"):
+        from cedr.language import query as language
+
+        return getattr(language, name)
     if name in API:
         from cedr import api
 
@@ -102,6 +107,8 @@ __all__ = [
     "median",
     "min",
     "quantile",
+    "queries",
+    "query",
     "retract",
     "sinks",
     "source",

@@ -1,0 +1,307 @@
+"""What each rule of the grammar becomes. Built from the inside out, without recursion, so that any text can be read.
+
+`children` are what the rule's parts became: nodes, and tokens for words and names. Words that matter are told apart by
+their terminal, everything else by its class.
+"""
+
+from typing import Any, NamedTuple, TypeVar
+
+from lark import Token
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive, v_args
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError
+from cedr.language.literals import amount, checked, number, place, place_of, timestamp, unquoted
+from cedr.temporal.duration import NAMES
+
+Children = list[Any]
+T = TypeVar("T")
+
+
+class Part(NamedTuple):
+    """A clause on its way into its statement: which one, and what it holds."""
+
+    clause: str
+    value: Any
+
+
+@v_args(meta=True)
+class Build(Transformer_NonRecursive[Token, tree.Script]):
+    def QUOTED(self, token: Token) -> Token:  # noqa: N802 the terminal's name
+        return token.update(value=token[1:-1].replace('""', '"'))
+
+    # --- statements ------------------------------------------------------------------------------------------------
+
+    def start(self, meta: Meta, children: Children) -> tree.Script:
+        return tree.Script(tuple(children), at=place(meta))
+
+    def statement(self, meta: Meta, children: Children) -> tree.Statement:
+        name, body, *settings = children
+        latency = clause(settings, "latency")
+        return tree.Statement(
+            str(name), body, first(settings, tree.Consistency), latency.lower() if latency else None, at=place_of(name)
+        )
+
+    def consistency(self, meta: Meta, children: Children) -> tree.Consistency:
+        block, remember = clause(children, "block"), clause(children, "remember")
+        return tree.Consistency(word(children, "LEVEL"), block, remember, at=place(meta))
+
+    def block(self, meta: Meta, children: Children) -> Part:
+        return Part("block", amount(children[0]))
+
+    def remember(self, meta: Meta, children: Children) -> Part:
+        return Part("remember", amount(children[0]))
+
+    def latency(self, meta: Meta, children: Children) -> Part:
+        return Part("latency", children[0])
+
+    # --- patterns --------------------------------------------------------------------------------------------------
+
+    def pattern_query(self, meta: Meta, children: Children) -> tree.PatternQuery:
+        output = clause(children, "output") or ()
+        return tree.PatternQuery(children[0], clause(children, "where"), output, the_slice(children), at=place(meta))
+
+    def event_type(self, meta: Meta, children: Children) -> tree.EventType:
+        return tree.EventType(str(children[0]), at=place(meta), **as_parameter(children))
+
+    def operator(self, meta: Meta, children: Children) -> tree.Operator:
+        arguments = tuple(c for c in children if isinstance(c, tree.Pattern | tree.Number | tree.Length))
+        operator = children[0].upper().replace("_", "-")
+        return tree.Operator(operator, arguments, at=place(meta), **as_parameter(children))
+
+    def alias(self, meta: Meta, children: Children) -> Part:
+        return Part("alias", str(children[0]))
+
+    alias_as = alias
+
+    def where(self, meta: Meta, children: Children) -> Part:
+        return Part("where", children[0])
+
+    def output(self, meta: Meta, children: Children) -> Part:
+        return Part("output", tuple(children))
+
+    def slice(self, meta: Meta, children: Children) -> tree.Slice:
+        return tree.Slice(clause(children, "occurrence"), clause(children, "valid"), at=place(meta))
+
+    def occurrence(self, meta: Meta, children: Children) -> Part:
+        return Part("occurrence", interval(meta, children))
+
+    def valid(self, meta: Meta, children: Children) -> Part:
+        return Part("valid", interval(meta, children))
+
+    def from_(self, meta: Meta, children: Children) -> Part:
+        return Part("from", time(children))
+
+    def to(self, meta: Meta, children: Children) -> Part:
+        return Part("to", time(children))
+
+    # --- tables ----------------------------------------------------------------------------------------------------
+
+    def table_query(self, meta: Meta, children: Children) -> tree.TableQuery:
+        return tree.TableQuery(children[0], the_slice(children), at=place(meta))
+
+    def compound(self, meta: Meta, children: Children) -> tree.Compound:
+        left, operator, right = children
+        return tree.Compound(left, operator.upper(), right, at=place(meta))
+
+    def select(self, meta: Meta, children: Children) -> tree.Select:
+        return tree.Select(
+            clause(children, "items") or (),
+            one(children, tree.Table),
+            every(children, tree.Join),
+            clause(children, "where"),
+            clause(children, "group_by") or (),
+            clause(children, "having"),
+            word(children, "DISTINCT") is not None,
+            at=place(meta),
+        )
+
+    def table(self, meta: Meta, children: Children) -> tree.Table:
+        name = children[0]
+        return tree.Table(str(name), clause(children, "alias"), first(children, tree.Window), at=place_of(name))
+
+    def sliding(self, meta: Meta, children: Children) -> tree.Window:
+        return tree.Window("SLIDING", children[0], at=place(meta))
+
+    def tumbling(self, meta: Meta, children: Children) -> tree.Window:
+        return tree.Window("TUMBLING", children[0], at=place(meta))
+
+    def hopping(self, meta: Meta, children: Children) -> tree.Window:
+        return tree.Window("HOPPING", *children, at=place(meta))
+
+    def session(self, meta: Meta, children: Children) -> tree.Window:
+        length, *by = children
+        return tree.Window("SESSION", length, None, tuple(map(str, by)), at=place(meta))
+
+    def join(self, meta: Meta, children: Children) -> tree.Join:
+        return tree.Join(word(children, "HOW") or "INNER", *children[-2:], at=place(meta))
+
+    def group_by(self, meta: Meta, children: Children) -> Part:
+        return Part("group_by", tuple(children))
+
+    def having(self, meta: Meta, children: Children) -> Part:
+        return Part("having", children[0])
+
+    def items(self, meta: Meta, children: Children) -> Part:
+        return Part("items", tuple(children))
+
+    def item(self, meta: Meta, children: Children) -> tree.Item:
+        return tree.Item(children[0], clause(children, "alias"), at=place(meta))
+
+    def star(self, meta: Meta, children: Children) -> tree.Star:
+        return tree.Star(str(children[0]) if len(children) > 1 else None, at=place(meta))
+
+    # --- scalar expressions ----------------------------------------------------------------------------------------
+
+    def disjunction(self, meta: Meta, children: Children) -> tree.Or:
+        return tree.Or(flat(children, tree.Or), at=place(meta))
+
+    def conjunction(self, meta: Meta, children: Children) -> tree.And:
+        return tree.And(flat(children, tree.And), at=place(meta))
+
+    def negation(self, meta: Meta, children: Children) -> tree.Not:
+        return tree.Not(children[1], at=place(meta))
+
+    def compare(self, meta: Meta, children: Children) -> tree.Binary:
+        left, sign, right = children
+        return tree.Binary({"==": "=", "!=": "<>"}.get(sign, str(sign)), left, right, at=place(meta))
+
+    def sum(self, meta: Meta, children: Children) -> tree.Binary:
+        left, sign, right = children
+        return tree.Binary(str(sign), left, right, at=place(meta))
+
+    product = sum
+
+    def signed(self, meta: Meta, children: Children) -> tree.Scalar:
+        sign, operand = children
+        return tree.Minus(operand, at=place(meta)) if sign == "-" else operand
+
+    def is_null(self, meta: Meta, children: Children) -> tree.IsNull:
+        return tree.IsNull(children[0], len(children) > 1, at=place(meta))
+
+    def between(self, meta: Meta, children: Children) -> tree.Between:
+        operand, low, high = every(children, tree.Scalar)
+        return tree.Between(operand, low, high, word(children, "NOT") is not None, at=place(meta))
+
+    def is_in(self, meta: Meta, children: Children) -> tree.In:
+        operand, *items = every(children, tree.Scalar)
+        return tree.In(operand, tuple(items), word(children, "NOT") is not None, at=place(meta))
+
+    def like(self, meta: Meta, children: Children) -> tree.Like:
+        return tree.Like(children[0], unquoted(children[-1]), len(children) > 2, at=place(meta))
+
+    def column(self, meta: Meta, children: Children) -> tree.Column:
+        variable, name = children if len(children) > 1 else (None, children[0])
+        return tree.Column(variable and str(variable), str(name), at=place(meta))
+
+    def call(self, meta: Meta, children: Children) -> tree.Call:
+        name, *arguments = children
+        given = (tree.Star(at=place_of(a)) if isinstance(a, Token) else a for a in arguments)
+        return tree.Call(name.lower(), tuple(given), at=place(meta))
+
+    def case(self, meta: Meta, children: Children) -> tree.Case:
+        subject, otherwise = clause(children, "subject"), clause(children, "otherwise")
+        return tree.Case(subject, every(children, tree.When), otherwise, at=place(meta))
+
+    def subject(self, meta: Meta, children: Children) -> Part:
+        return Part("subject", children[0])
+
+    def when(self, meta: Meta, children: Children) -> tree.When:
+        return tree.When(*children, at=place(meta))
+
+    def otherwise(self, meta: Meta, children: Children) -> Part:
+        return Part("otherwise", children[0])
+
+    def cast(self, meta: Meta, children: Children) -> tree.Cast:
+        return tree.Cast(children[0], children[1].lower(), at=place(meta))
+
+    def correlation_key(self, meta: Meta, children: Children) -> tree.CorrelationKey:
+        return tree.CorrelationKey(str(children[0]), children[1].upper(), at=place(meta))
+
+    def attribute_equal(self, meta: Meta, children: Children) -> tree.AttributeEqual:
+        return tree.AttributeEqual(str(children[0]), children[1], at=place(meta))
+
+    def signed_number(self, meta: Meta, children: Children) -> tree.Scalar:
+        value = number(children[-1])
+        return tree.Minus(value, at=place(meta)) if children[0] == "-" else value
+
+    def length(self, meta: Meta, children: Children) -> tree.Scalar:
+        if len(children) == 1:
+            return number(children[0])
+        parts = tuple((str(n), NAMES[unit.lower()]) for n, unit in zip(children[::2], children[1::2], strict=True))
+        return checked(tree.Length(parts, at=place(meta)))
+
+    def text(self, meta: Meta, children: Children) -> tree.Text:
+        return tree.Text(unquoted(children[0]), at=place(meta))
+
+    def truth(self, meta: Meta, children: Children) -> tree.Truth:
+        return tree.Truth(children[0].lower() == "true", at=place(meta))
+
+    def null(self, meta: Meta, children: Children) -> tree.Null:
+        return tree.Null(at=place(meta))
+
+    def timestamp(self, meta: Meta, children: Children) -> tree.Timestamp:
+        return timestamp(children[0])
+
+
+# `from` is a word of Python, so the rule gets its method here
+setattr(Build, "from", Build.from_)
+
+
+# --- parts of a rule -----------------------------------------------------------------------------------------------
+
+
+def clause(children: Children, name: str) -> Any:
+    return next((c.value for c in children if isinstance(c, Part) and c.clause == name), None)
+
+
+def word(children: Children, terminal: str) -> Any:
+    return next((c.upper() for c in children if isinstance(c, Token) and c.type == terminal), None)
+
+
+def every(children: Children, kind: type[T]) -> tuple[T, ...]:
+    return tuple(c for c in children if isinstance(c, kind))
+
+
+def first(children: Children, kind: type[T]) -> T | None:
+    return next((c for c in children if isinstance(c, kind)), None)
+
+
+def one(children: Children, kind: type[T]) -> T:
+    return next(c for c in children if isinstance(c, kind))
+
+
+def flat(operands: Children, kind: type[tree.And] | type[tree.Or]) -> tuple[tree.Scalar, ...]:
+    """`{a AND b} AND c` is one conjunction of three."""
+    return tuple(part for o in operands for part in (o.operands if isinstance(o, kind) else (o,)))
+
+
+def as_parameter(children: Children) -> dict[str, Any]:
+    return {
+        "var": clause(children, "alias"),
+        "selection": word(children, "SELECTION"),
+        "consumption": word(children, "CONSUMPTION"),
+    }
+
+
+def the_slice(children: Children) -> tree.Slice | None:
+    slices = every(children, tree.Slice)
+    if len(slices) > 1:
+        raise LanguageError("the query is sliced twice; write the slice once, best at its end", slices[1].at)
+    return slices[0] if slices else None
+
+
+def interval(meta: Meta, children: Children) -> tree.Interval:
+    return tree.Interval(clause(children, "from"), clause(children, "to"), at=place(meta))
+
+
+def time(children: Children) -> tree.Scalar:
+    """A time in a slice; a text there is a timestamp."""
+    token = children[-1]
+    if token.type == "INFINITY":
+        return tree.Infinity(at=place_of(token))
+    if token.type != "NUMBER":
+        return timestamp(token)
+    value = number(token)
+    return tree.Minus(value, at=place_of(token)) if children[0] == "-" else value

@@ -1,0 +1,112 @@
+"""Syntax tree to streams: one stream for each statement, later ones reading earlier ones.
+
+Two statements that say the same are one plan node, so what they share is computed once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cedr.language import tree
+from cedr.language.calls import located
+from cedr.language.errors import LanguageError
+from cedr.language.names import Names
+from cedr.language.output import OutputScope, outputs
+from cedr.language.parse import parse
+from cedr.language.pattern import Bound
+from cedr.language.show import show
+from cedr.language.single import asks_attributes_only, single
+from cedr.language.tables import Tables, whole_length
+from cedr.language.where import conditions
+from cedr.plan.node import Node
+from cedr.plan.patterns import Match
+from cedr.plan.versions import tell_versions
+from cedr.stream import LEVELS, Stream
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+
+def compile(text: str, streams: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Stream]:
+    """The streams of all statements, by name, in their order."""
+    names = Names(streams, named)
+    script = parse(text)
+    try:
+        return compiled(script, names)
+    except LanguageError as e:
+        raise e.within(text) from None
+
+
+def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
+    tables = Tables(names)
+    bodies: dict[tree.Syntax, Stream] = {}
+    results: dict[str, Stream] = {}
+    for statement in script.statements:
+        if statement.body not in bodies:
+            bodies[statement.body] = body_of(statement, names, tables)
+        stream = at_level(bodies[statement.body], statement)
+        names.define(statement.name, stream, statement.at)
+        results[statement.name] = stream
+    return results
+
+
+def body_of(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
+    body = statement.body
+    stream = matches(body, names) if isinstance(body, tree.PatternQuery) else tables.compile(body.table)
+    return stream if body.slice is None else sliced(stream, body.slice)
+
+
+def matches(node: tree.PatternQuery, names: Names) -> Stream:
+    bound = Bound(names)
+    pattern = bound.bind(node.pattern)
+    if isinstance(node.pattern, tree.EventType):
+        origin = names.find(node.pattern.name, node.pattern.at)
+        if asks_attributes_only(node, origin) and not tell_versions(origin.stream.plan):
+            return single(node, bound, origin)
+    where = conditions(node.where, bound, pattern)
+    shown = outputs(node, OutputScope(bound))
+    with located(node.at):
+        members = tuple(bound.members)
+        return Stream(Match(members, pattern, where, shown, bitemporal=over_versions(members), text=show(node)))
+
+
+def over_versions(members: Sequence[Node]) -> bool:
+    """Whether the events are versions; all are, or none."""
+    told = [tell_versions(member) for member in members]
+    if len(set(told)) > 1:
+        raise QueryError("some of the streams tell versions of events and others do not; use versions() on all or none")
+    return told[0]
+
+
+def sliced(stream: Stream, node: tree.Slice) -> Stream:
+    sides = {"occurrence": node.occurrence, "valid": node.valid}
+    with located(node.at):
+        return stream.slice(**{name: ends(interval) for name, interval in sides.items() if interval})
+
+
+def ends(node: tree.Interval) -> tuple[int | None, int | None]:
+    return (chronon(node.start) if node.start else None, chronon(node.end) if node.end else None)
+
+
+def chronon(node: tree.Scalar) -> int:
+    match node:
+        case tree.Number():
+            return whole_length(node)
+        case tree.Minus(tree.Number() as operand):
+            return -whole_length(operand)
+        case tree.Timestamp(_, value):
+            return value
+    return INF
+
+
+def at_level(stream: Stream, node: tree.Statement) -> Stream:
+    said = node.consistency
+    if said is not None:
+        with located(said.at):
+            level = LEVELS[said.level.lower()] if said.level else None
+            stream = stream.with_consistency(level, block=span(said.block), remember=span(said.remember))
+    return stream.with_latency(node.latency) if node.latency else stream
+
+
+def span(node: tree.Number | tree.Length | tree.Infinity | None) -> int | None:
+    if node is None or isinstance(node, tree.Infinity):
+        return None if node is None else INF
+    return whole_length(node)

@@ -1,0 +1,139 @@
+"""What would have been right, in plain words, where a text is no query.
+
+The parser knows which terminals could follow. Several of them together are one thing to a reader ("an expression"), so
+they are named from the largest thing down.
+"""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from lark import Token
+
+from cedr.language.errors import LanguageError, did_you_mean, listed
+from cedr.language.tree import Place
+
+WORDS = (
+    "EVENT", "WHEN", "WHERE", "OUTPUT", "CONSISTENCY", "LATENCY", "SELECT", "FROM", "JOIN", "GROUP", "HAVING",
+    "UNION", "EXCEPT", "INTERSECT", "BETWEEN", "DISTINCT", "SLIDING", "TUMBLING", "HOPPING", "SESSION",
+    "EVERY", "FIRST", "LAST", "REUSE", "CONSUME", "STRONG", "MIDDLE", "WEAK", "BLOCK", "REMEMBER", "PERFECT",
+    "ORDERED", "EAGER", "EQUAL", "UNIQUE", "SECONDS", "MINUTES", "HOURS", "DAYS",
+)  # fmt: skip
+"""What people misspell."""
+
+OPERATORS = ("SEQUENCE", "ATLEAST", "ATMOST", "ALL", "ANY", "UNLESS", "NOT", "CANCEL-WHEN")
+
+
+class Thing(NamedTuple):
+    """Terminals that mean one thing when `marks` are all expected; `covers` are then explained as well."""
+
+    words: str
+    marks: frozenset[str]
+    covers: frozenset[str]
+
+
+def thing(words: str, marks: str, covers: str = "") -> Thing:
+    return Thing(words, frozenset(marks.split()), frozenset(f"{marks} {covers}".split()))
+
+
+THINGS = (
+    thing("an expression", "NAME STRING _CASE", "QUOTED NUMBER LPAR LBRACE LSQB SIGN TRUTH _NULL NOT _CAST TIMESTAMP "
+          "_CORRELATION_KEY STAR DISTINCT"),
+    thing("an event type or an operator such as SEQUENCE", "NAME OPERATOR", "QUOTED"),
+    thing("a constant", "STRING TRUTH", "_NULL TIMESTAMP NUMBER SIGN"),
+    thing("a comparison or an operator", "COMPARISON", "SIGN CONCAT STAR DIVISION NOT _IS _IN _LIKE _BETWEEN _AND _OR"),
+    thing("an operator", "SIGN STAR", "CONCAT DIVISION _AND _OR"),
+    thing("a time", "NUMBER STRING", "TIMESTAMP INFINITY SIGN"),
+    thing("a name", "NAME", "QUOTED"),
+    thing("an attribute", "ATTRIBUTE", "QUOTED STAR"),
+    thing("a number or a length of time", "NUMBER INFINITY"),
+    thing("a number", "NUMBER"),
+    thing("a unit of time such as minutes", "UNIT"),
+    thing("a text in quotes", "STRING"),
+    thing("EACH, FIRST or LAST", "SELECTION"),
+    thing("REUSE or CONSUME", "CONSUMPTION"),
+    thing("EQUAL or UNIQUE", "MODE"),
+    thing("STRONG, MIDDLE or WEAK", "LEVEL"),
+    thing("perfect, ordered or eager", "HOW_EARLY"),
+    thing("a window", "_SLIDING", "_TUMBLING _HOPPING _SESSION"),
+    thing("JOIN", "_JOIN", "HOW"),
+    thing("UNION, EXCEPT or INTERSECT", "SET_OPERATOR"),
+    thing("CorrelationKey", "_CORRELATION_KEY"),
+    thing("'||'", "CONCAT"),
+    thing("'*'", "STAR"),
+    thing("'+' or '-'", "SIGN"),
+    thing("the end", "$END"),
+)  # fmt: skip
+
+SIGNS = {
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "SEMICOLON": "';'",
+    "AT": "'@'",
+    "HASH": "'#'",
+}
+
+QUIET = {"SEMICOLON", "AT", "HASH", "DOT", "CONSUMPTION", "SELECTION", "_LATENCY", "_EVENT"}
+"""Right in many places, but seldom what was meant; told only when there is nothing else."""
+
+
+def in_words(terminals: Iterable[str]) -> str:
+    left = set(terminals)
+    told: list[str] = []
+    for one in THINGS:
+        if one.marks <= left:
+            told.append(one.words)
+            left -= one.covers
+    rest = sorted(left - QUIET) or ([] if told else sorted(left - {"SEMICOLON"}))
+    return listed(told + [SIGNS.get(name, name.strip("_")) for name in rest])
+
+
+# --- the mistakes --------------------------------------------------------------------------------------------------
+
+
+def not_a_word(text: str, position: int, expected: set[str], at: Place) -> LanguageError:
+    """No word of the language begins here."""
+    character = text[position]
+    if character in "'‘":
+        return LanguageError("this text has no closing quote", at)
+    if character == '"':
+        return LanguageError('this name has no closing quote, or nothing in it; write for example "Machine Id"', at)
+    return LanguageError(f"{character!r} cannot stand here; expected {in_words(expected)}", at)
+
+
+def not_this_word(token: Token, text: str, expected: set[str], at: Place) -> LanguageError:
+    """A word of the language, but not here."""
+    if not text.strip():
+        return LanguageError("there is no query; write for example EVENT Alert WHEN SEQUENCE(A x, B y, 5 minutes)", at)
+    if token.type == "$END":
+        return LanguageError(f"the query ends too early; expected {in_words(expected)}", at)
+    if text.startswith("/*", token.start_pos or 0):
+        return LanguageError("this comment has no end; close it with */", at)
+    before = re.search(r"([^\W\d]\w*)\s*$", text[: token.start_pos or 0])
+    if token.type == "LPAR" and before and {"SELECTION", "_AS"} <= expected:
+        known = f"{did_you_mean(before[1], OPERATORS)} (operators: {', '.join(OPERATORS)})"
+        return LanguageError(f"there is no pattern operator {before[1]!r}{known}", back(at, len(before[0])))
+    wrong = f"{token.value!r} cannot stand here; expected {in_words(expected)}"
+    if "NAME" in expected and token.value.isalpha():
+        return LanguageError(f'{wrong}; {token.value} is a word of the language: as a name, write "{token.value}"', at)
+    return LanguageError(wrong + misspelt(token.value, before[1] if before else ""), at)
+
+
+def back(at: Place, width: int) -> Place:
+    """The place of what stands just before, if it is on the same line."""
+    return at if width >= at.column else at._replace(column=at.column - width, end_column=at.column)
+
+
+def misspelt(word: str, before: str) -> str:
+    """A hint to the word that was meant here, or just before, where a name could stand as well."""
+    for candidate in (word, before):
+        if candidate.upper() not in WORDS and (near := get_close_matches(candidate.upper(), WORDS, n=1, cutoff=0.75)):
+            return f"; did you mean {near[0]} for {candidate!r}?"
+    return ""

@@ -1,0 +1,186 @@
+"""OUTPUT: what is put out for each match. Without it, all attributes of all events that take part.
+
+A column goes by its name where that is the only one, else by `variable_name`. Aggregates are over the contributors of
+the match: the events that take part, as far as they have what is asked for.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import polars as pl
+
+from cedr.language import functions, tree
+from cedr.language.errors import LanguageError
+from cedr.language.pattern import Variable
+from cedr.language.scalars import compiled
+from cedr.language.show import show
+from cedr.language.values import Value, typed
+from cedr.language.where import HEADER, PatternScope
+from cedr.operators.patterns import rendering
+
+MATCH: dict[str, pl.DataType] = dict(rendering.HEADER)
+"""The header of the match itself."""
+
+AGGREGATES: dict[str, Callable[[list[pl.Expr]], pl.Expr]] = {
+    "count": lambda values: pl.sum_horizontal(*(v.is_not_null().cast(pl.Int64) for v in values)),
+    "sum": lambda values: pl.sum_horizontal(*values),
+    "avg": lambda values: pl.mean_horizontal(*values),
+    "min": lambda values: pl.min_horizontal(*values),
+    "max": lambda values: pl.max_horizontal(*values),
+}
+
+Outputs = tuple[tuple[str, pl.Expr], ...]
+
+
+class OutputScope(PatternScope):
+    """Names inside OUTPUT: events that take part, and the header of the match."""
+
+    @cached_property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return {**super().columns, **MATCH}
+
+    @property
+    def contributors(self) -> list[Variable]:
+        return [v for v in self.bound.leaves if v.role == "positive"]
+
+    def column(self, node: tree.Column) -> Value:
+        owned = any(node.name in (v.schema or ()) for v in self.contributors)
+        if node.variable is None and node.name in MATCH and not owned:
+            return Value(pl.col(node.name), MATCH[node.name], node)
+        return super().column(node)
+
+    def variable(self, node: tree.Column | tree.Star) -> Variable:
+        found = super().variable(node)
+        check_takes_part(found, node)
+        return found
+
+    def only_owner(self, node: tree.Column) -> Variable:
+        found = super().only_owner(node)
+        check_takes_part(found, node)
+        return found
+
+    def aggregate(self, node: tree.Call) -> Value | None:
+        if node.name in functions.AGGREGATES and node.name not in AGGREGATES:
+            known = ", ".join(name.upper() for name in AGGREGATES)
+            raise LanguageError(f"{node.name.upper()} is no aggregate over contributors; there are: {known}", node.at)
+        if node.name not in AGGREGATES:
+            return None
+        if len(node.arguments) != 1:
+            raise LanguageError(f"{node.name.upper()} takes one argument, not {len(node.arguments)}", node.at)
+        if isinstance(node.arguments[0], tree.Star):
+            return self.number_of_contributors(node)
+        return self.over_contributors(node, node.arguments[0])
+
+    def number_of_contributors(self, node: tree.Call) -> Value:
+        if node.name != "count":
+            raise LanguageError(f"only COUNT takes *; write for example {node.name.upper()}(load)", node.at)
+        if any(v.role == "counted" for v in self.bound.leaves):
+            return Value(pl.col("cbt").list.len().cast(pl.Int64), pl.Int64(), node)
+        here = [pl.col(f"{v.name}.Vs") for v in self.contributors]
+        return Value(AGGREGATES["count"](here), pl.Int64(), node)
+
+    def over_contributors(self, node: tree.Call, argument: tree.Scalar) -> Value:
+        if any(v.role == "counted" for v in self.bound.leaves):
+            raise LanguageError(
+                f"{show(node)}: ATMOST only counts its events; COUNT(*) is what can be asked of them", node.at
+            )
+        wanted = attributes_in(argument)
+        having = [v for v in self.contributors if wanted <= {*(v.schema or ()), *HEADER}]
+        if not having:
+            self.only_owner(next(iter(unqualified(argument))))  # says which name is wrong
+        values = [self.of_contributor(argument, v) for v in having]
+        if node.name in ("sum", "avg"):
+            for value in values:
+                if value.kind not in ("number", "missing"):
+                    raise LanguageError(f"{value}; {node.name.upper()} takes numbers", argument.at)
+        for value in values[1:]:
+            if value.kind != values[0].kind:
+                raise LanguageError(f"{values[0]}, but {value}; an aggregate takes values that are alike", argument.at)
+        return typed(AGGREGATES[node.name]([v.expression for v in values]), self.columns, node)
+
+    def of_contributor(self, argument: tree.Scalar, contributor: Variable) -> Value:
+        """Missing where the contributor takes no part, even if the argument has a value without it."""
+        value = compiled(argument, ContributorScope(self, contributor))
+        if isinstance(argument, tree.Column):
+            return value
+        takes_part = pl.col(f"{contributor.name}.Vs").is_not_null()
+        return replace(value, expression=pl.when(takes_part).then(value.expression))
+
+
+class ContributorScope(PatternScope):
+    """Names inside an aggregate: attributes of one contributor after the other."""
+
+    def __init__(self, around: OutputScope, contributor: Variable) -> None:
+        super().__init__(around.bound)
+        self.contributor = contributor
+
+    def column(self, node: tree.Column) -> Value:
+        if node.variable is not None:
+            raise LanguageError(f"an aggregate is over all contributors; write {node.name}, not {show(node)}", node.at)
+        return super().column(tree.Column(self.contributor.name, node.name, at=node.at))
+
+
+def unqualified(node: tree.Scalar) -> list[tree.Column]:
+    return [n for n in tree.walk(node) if isinstance(n, tree.Column)]
+
+
+def attributes_in(node: tree.Scalar) -> set[str]:
+    return {c.name for c in unqualified(node)}
+
+
+def check_takes_part(variable: Variable, node: tree.Syntax) -> None:
+    if variable.role == "negated":
+        raise LanguageError(
+            f"{variable.name} is negated by {variable.around}: there is a match only where it does not occur, so it "
+            "has no value to put out",
+            node.at,
+        )
+    if variable.role == "counted":
+        raise LanguageError(
+            f"{variable.name} is only counted by {variable.around}, which may hold many of its events, so it has no "
+            "single value to put out; COUNT(*) tells how many",
+            node.at,
+        )
+
+
+# --- the list ------------------------------------------------------------------------------------------------------
+
+
+def outputs(node: tree.PatternQuery, scope: OutputScope) -> Outputs:
+    everything = tree.Item(tree.Star(at=node.pattern.at), at=node.pattern.at)
+    wanted = [one for item in node.output or [everything] for one in expanded(item, scope)]
+    if not wanted:
+        return (("count", pl.col("cbt").list.len().cast(pl.Int64)),)
+    plain = Counter(item.value.name for item in wanted if not item.alias and isinstance(item.value, tree.Column))
+    named = [(output_name(item, plain), item) for item in wanted]
+    for name, times in Counter(name for name, _ in named).items():
+        if times > 1:
+            last = [item for shown, item in named if shown == name][-1]
+            raise LanguageError(f"{times} outputs are called {name!r}; name them apart with AS", last.at)
+    return tuple((name, compiled(item.value, scope).expression) for name, item in named)
+
+
+def expanded(item: tree.Item, scope: OutputScope) -> list[tree.Item]:
+    """`*` and `x.*` as the columns they stand for."""
+    star = item.value
+    if not isinstance(star, tree.Star):
+        return [item]
+    if item.alias:
+        raise LanguageError("* stands for several attributes, so it cannot have one name", item.at)
+    variables = [scope.variable(star)] if star.variable else scope.contributors
+    return [tree.Item(tree.Column(v.name, a, at=item.at), at=item.at) for v in variables for a in v.attributes]
+
+
+def output_name(item: tree.Item, plain: Mapping[str, int]) -> str:
+    if item.alias:
+        return item.alias
+    match item.value:
+        case tree.Column(variable, name):
+            return name if plain[name] == 1 or variable is None else f"{variable}_{name}"
+        case tree.Call(name, (tree.Star(),)):
+            return name
+        case tree.Call(name, (tree.Column(_, argument),)):
+            return f"{name}_{argument}"
+    raise LanguageError(f"this output needs a name; write {show(item.value)} AS name", item.at)

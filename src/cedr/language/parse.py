@@ -1,0 +1,64 @@
+"""Text to syntax tree. The grammar is in grammar.lark; what its rules become in build.py."""
+
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+
+from lark import Lark, Token, UnexpectedCharacters, UnexpectedToken
+from lark.exceptions import VisitError
+
+from cedr.language import tree
+from cedr.language.build import Build
+from cedr.language.errors import LanguageError
+from cedr.language.expected import not_a_word, not_this_word
+from cedr.language.literals import place_of
+from cedr.language.tree import Place
+
+DEEPEST = 100
+"""Levels of nesting; more is a slip of the hand, and would be too deep for what follows."""
+
+
+def parse(text: str) -> tree.Script:
+    """The statements of a text, or a `LanguageError` that shows the first mistake."""
+    try:
+        script = understood(text)
+        if tree.depth(script) > DEEPEST:
+            raise LanguageError(f"the query is nested deeper than {DEEPEST} levels; use several statements", Place())
+    except LanguageError as e:
+        raise e.within(text) from None
+    return script
+
+
+def understood(text: str) -> tree.Script:
+    try:
+        script = Build().transform(parser().parse(text))
+    except UnexpectedCharacters as e:
+        at = Place(e.line, e.column, e.line, e.column + 1)
+        raise not_a_word(text, e.pos_in_stream or 0, expected_before(text), at) from None
+    except UnexpectedToken as e:
+        raise not_this_word(e.token, text, e.accepts or e.expected, where(e.token, text)) from None
+    except VisitError as e:
+        raise e.orig_exc from None
+    return script
+
+
+def expected_before(text: str) -> set[str]:
+    """What could follow the last word that was understood."""
+    state = parser().parse_interactive(text)
+    with suppress(UnexpectedCharacters):
+        state.exhaust_lexer()
+    accepted: set[str] = state.accepts()  # type: ignore[no-untyped-call]
+    return accepted
+
+
+def where(token: Token, text: str) -> Place:
+    if token.type != "$END":
+        return place_of(token)
+    lines = text.rstrip().split("\n")
+    return Place(len(lines), len(lines[-1]) + 1, len(lines), len(lines[-1]) + 2)
+
+
+@cache
+def parser() -> Lark:
+    grammar = (files("cedr.language") / "grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)

@@ -1,0 +1,239 @@
+"""Scalar expressions to polars, with every type checked where it was written.
+
+Missing values work as in SQL: a comparison with one is neither true nor false, and AND, OR and NOT know that. What a
+name means is the scope's affair: variables of a pattern, or columns of tables.
+"""
+
+import operator
+import re
+from collections.abc import Mapping
+from functools import reduce
+from typing import Protocol
+
+import polars as pl
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError, did_you_mean
+from cedr.language.functions import call, check_known
+from cedr.language.show import show
+from cedr.language.values import KINDS, Value, alike, as_text, constant, fitted, typed
+
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod}
+COMPARISONS = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+TYPES: dict[str, pl.DataType] = {
+    **dict.fromkeys(("int", "integer", "bigint"), pl.Int64()),
+    **dict.fromkeys(("float", "double", "real"), pl.Float64()),
+    **dict.fromkeys(("text", "string", "varchar"), pl.String()),
+    "boolean": pl.Boolean(),
+    "timestamp": pl.Datetime("us"),
+}
+TIMES = {
+    ("time", "+", "length"),
+    ("length", "+", "time"),
+    ("time", "-", "length"),
+    ("time", "-", "time"),
+    ("length", "+", "length"),
+    ("length", "-", "length"),
+    ("length", "*", "number"),
+    ("number", "*", "length"),
+    ("length", "/", "number"),
+    ("length", "/", "length"),
+}
+"""Arithmetic with times."""
+
+
+class Scope(Protocol):
+    """What names mean."""
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        """All that expressions may read."""
+
+    def column(self, node: tree.Column) -> Value:
+        """The value of a name."""
+
+    def aggregate(self, node: tree.Call) -> Value | None:
+        """The value of an aggregate; None when the call is no aggregate."""
+
+
+def condition(node: tree.Scalar, scope: Scope) -> Value:
+    """The expression, which must be a truth value."""
+    value = compiled(node, scope)
+    if value.kind not in ("truth", "missing"):
+        raise LanguageError(f"{value}; a condition is a truth value, such as {show(node)} = …", node.at)
+    return value
+
+
+def compiled(node: tree.Scalar, scope: Scope) -> Value:
+    found = constant(node)
+    if found is not None:
+        return found
+    match node:
+        case tree.Column():
+            return scope.column(node)
+        case tree.Call():
+            return scope.aggregate(node) or function(node, scope)
+        case tree.And() | tree.Or():
+            join = operator.and_ if isinstance(node, tree.And) else operator.or_
+            return truth(reduce(join, (condition(o, scope).expression for o in node.operands)), node)
+        case tree.Not():
+            return truth(~condition(node.operand, scope).expression, node)
+        case tree.Minus():
+            return minus(node, scope)
+        case tree.Binary() if node.sign in COMPARISONS:
+            return compared(node.sign, compiled(node.left, scope), compiled(node.right, scope), node)
+        case tree.Binary():
+            return arithmetic(node, scope)
+        case tree.IsNull():
+            value = compiled(node.operand, scope).expression
+            return truth(value.is_not_null() if node.negated else value.is_null(), node)
+        case tree.Between():
+            return between(node, scope)
+        case tree.In():
+            return is_in(node, scope)
+        case tree.Like():
+            return like(node, scope)
+        case tree.Case():
+            return case(node, scope)
+        case tree.Cast():
+            return cast(node, scope)
+    raise misplaced(node)
+
+
+def truth(expression: pl.Expr, node: tree.Scalar, negated: bool = False) -> Value:
+    return Value(~expression if negated else expression, pl.Boolean(), node)
+
+
+def misplaced(node: tree.Scalar) -> LanguageError:
+    if isinstance(node, tree.Star):
+        return LanguageError("* stands for attributes, not for a value; only COUNT(*) takes it", node.at)
+    return LanguageError(
+        f"{show(node)} speaks of the whole pattern; it can only be one of the conditions of WHERE that AND joins",
+        node.at,
+    )
+
+
+# --- one kind of expression each -----------------------------------------------------------------------------------
+
+
+def compared(sign: str, left: Value, right: Value, node: tree.Scalar) -> Value:
+    for side in (left, right):
+        if isinstance(side.written, tree.Null):
+            raise LanguageError(f"nothing is {sign} NULL, not even NULL; write IS NULL or IS NOT NULL", node.at)
+    left, right = alike(left, right)
+    if left.kind != right.kind and "missing" not in (left.kind, right.kind):
+        raise LanguageError(
+            f"{left}, but {right}; both sides of {sign} must be alike{how_to_mend(left, right)}", node.at
+        )
+    if left.kind not in KINDS and left.dtype != right.dtype:
+        raise LanguageError(f"{left}, but {right}; both sides of {sign} must be alike", node.at)
+    if not left.expression.meta.root_names():  # with a constant on the left, polars may give one row for many
+        return truth(COMPARISONS[MIRRORED.get(sign, sign)](right.expression, left.expression), node)
+    return truth(COMPARISONS[sign](left.expression, right.expression), node)
+
+
+def how_to_mend(left: Value, right: Value) -> str:
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value.written, tree.Text):
+            if other.kind == "time":
+                return f": write TIMESTAMP {show(value.written)}"
+            if other.kind == "number" and re.fullmatch(r"\d+(\.\d+)?", value.written.value):
+                return f": write {value.written.value} without quotes"
+    return ""
+
+
+def arithmetic(node: tree.Binary, scope: Scope) -> Value:
+    left, right = compiled(node.left, scope), compiled(node.right, scope)
+    if node.sign in ("+", "-"):
+        left, right = alike(left, right)
+    elif node.sign in ("/", "%"):
+        right = fitted(right, left)
+    if node.sign == "||":
+        for side in (left, right):
+            if side.kind not in ("text", "missing"):
+                raise LanguageError(f"{side}; || joins texts: write CAST({show(side.written)} AS TEXT)", node.at)
+        return Value(as_text(left).expression + as_text(right).expression, pl.String(), node)
+    numbers = {left.kind, right.kind} <= {"number", "missing"}
+    if not numbers and (left.kind, node.sign, right.kind) not in TIMES:
+        raise LanguageError(f"{left} and {right}; {node.sign} cannot join them", node.at)
+    return typed(ARITHMETIC[node.sign](left.expression, right.expression), scope.columns, node)
+
+
+def minus(node: tree.Minus, scope: Scope) -> Value:
+    value = compiled(node.operand, scope)
+    if value.kind not in ("number", "length", "missing"):
+        raise LanguageError(f"{value}; only numbers and lengths of time have a negative", node.at)
+    return typed(-value.expression, scope.columns, node)
+
+
+def between(node: tree.Between, scope: Scope) -> Value:
+    value, low, high = (compiled(part, scope) for part in (node.operand, node.low, node.high))
+    above, below = compared(">=", value, low, node), compared("<=", value, high, node)
+    return truth(above.expression & below.expression, node, node.negated)
+
+
+def is_in(node: tree.In, scope: Scope) -> Value:
+    value = compiled(node.operand, scope)
+    equal = [compared("=", value, compiled(item, scope), node).expression for item in node.items]
+    return truth(reduce(operator.or_, equal), node, node.negated)
+
+
+def like(node: tree.Like, scope: Scope) -> Value:
+    value = compiled(node.operand, scope)
+    if value.kind not in ("text", "missing"):
+        raise LanguageError(f"{value}; LIKE is about text", node.at)
+    wild = {"%": ".*", "_": "."}
+    pattern = "".join(wild.get(character) or re.escape(character) for character in node.pattern)
+    return truth(as_text(value).expression.str.contains(f"(?s)^{pattern}$"), node, node.negated)
+
+
+def case(node: tree.Case, scope: Scope) -> Value:
+    results = [compiled(w.value, scope) for w in node.whens]
+    results += [compiled(node.otherwise, scope)] if node.otherwise else []
+    for other in results[1:]:
+        if "missing" not in (results[0].kind, other.kind) and results[0].kind != other.kind:
+            raise LanguageError(f"{results[0]}, but {other}; all results of a CASE must be alike", other.written.at)
+    expression = results[-1].expression if node.otherwise else pl.lit(None)
+    for when, result in reversed(list(zip(node.whens, results, strict=False))):
+        asked = case_condition(node, when, scope).expression
+        expression = pl.when(asked).then(result.expression).otherwise(expression)
+    return typed(expression, scope.columns, node)
+
+
+def case_condition(node: tree.Case, when: tree.When, scope: Scope) -> Value:
+    if node.subject is None:
+        return condition(when.condition, scope)
+    return compared("=", compiled(node.subject, scope), compiled(when.condition, scope), when.condition)
+
+
+def cast(node: tree.Cast, scope: Scope) -> Value:
+    """What cannot be read becomes missing, as one bad text must not stop a stream."""
+    if node.type not in TYPES:
+        names = [name.upper() for name in TYPES]
+        hint = did_you_mean(node.type.upper(), names)
+        raise LanguageError(f"there is no type {node.type.upper()}{hint} (types: {', '.join(names)})", node.at)
+    value, wanted = compiled(node.operand, scope), TYPES[node.type]
+    if value.kind == "text" and node.type == "timestamp":
+        expression = value.expression.str.to_datetime(time_unit="us", strict=False)
+    elif value.kind == "text" and node.type == "boolean":
+        lower = value.expression.str.to_lowercase()
+        expression = pl.when(lower.is_in(["true", "false"])).then(lower == "true")
+    elif value.kind == "number" and node.type == "timestamp":
+        expression = value.expression.cast(pl.Int64, strict=False).cast(wanted)
+    else:
+        expression = value.expression.cast(wanted, strict=False)
+    return Value(typed(expression, scope.columns, node).expression, wanted, node)
+
+
+def function(node: tree.Call, scope: Scope) -> Value:
+    check_known(node)
+    arguments = [compiled(argument, scope) for argument in node.arguments]
+    return typed(call(node, arguments), scope.columns, node)

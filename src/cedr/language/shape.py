@@ -1,0 +1,79 @@
+"""What stands between the parentheses of a pattern operator, sorted out and checked: parameters, number, scope."""
+
+from dataclasses import dataclass
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError
+
+Amount = tree.Number | tree.Length
+
+FORMS = {
+    "SEQUENCE": "SEQUENCE(A x, B y, 5 minutes)",
+    "ATLEAST": "ATLEAST(2, A x, B y, C z, 5 minutes)",
+    "ATMOST": "ATMOST(3, A, B, 5 minutes)",
+    "ALL": "ALL(A x, B y, 5 minutes)",
+    "ANY": "ANY(A x, B y)",
+    "UNLESS": "UNLESS(A x, B y, 5 minutes)",
+    "NOT": "NOT(C z, SEQUENCE(A x, B y, 5 minutes))",
+    "CANCEL-WHEN": "CANCEL-WHEN(SEQUENCE(A x, B y, 5 minutes), C z)",
+}
+COUNTING = ("ATLEAST", "ATMOST")
+WITHOUT_SCOPE = ("ANY", "NOT", "CANCEL-WHEN")
+TWO_PARAMETERS = ("UNLESS", "NOT", "CANCEL-WHEN")
+
+
+@dataclass(frozen=True)
+class Shape:
+    parameters: tuple[tree.Pattern, ...]
+    n: int | None
+    w: int
+
+
+def shape(node: tree.Operator) -> Shape:
+    arguments = list(node.arguments)
+    number = leading_number(node, arguments) if node.word in COUNTING else None
+    w = 1 if node.word in WITHOUT_SCOPE else scope(node, arguments)
+    if node.word == "UNLESS" and arguments and isinstance(arguments[-1], Amount):
+        number = whole(arguments.pop(), "the number of a contributor")
+    for argument in arguments:
+        if isinstance(argument, Amount):
+            raise LanguageError(f"{node.word} has no place for a number here; write {FORMS[node.word]}", argument.at)
+    parameters = tuple(a for a in arguments if isinstance(a, tree.Pattern))
+    check_parameters(node, parameters)
+    return Shape(parameters, number, w)
+
+
+def leading_number(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
+    if not isinstance(arguments[0], Amount):
+        raise LanguageError(
+            f"{node.word} begins with the number of events it counts; write {FORMS[node.word]}", arguments[0].at
+        )
+    return whole(arguments.pop(0), f"the number {node.word} begins with")
+
+
+def scope(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
+    if not arguments or not isinstance(arguments[-1], Amount):
+        raise LanguageError(
+            f"{node.word} has no scope, the length of time it may take; write {FORMS[node.word]}", node.at
+        )
+    last = arguments.pop()
+    assert isinstance(last, Amount)
+    w = last.value if isinstance(last, tree.Length) else whole(last, f"the scope of {node.word} in chronons")
+    if w < 1:
+        raise LanguageError(f"the scope of {node.word} is empty; it must be at least one chronon", last.at)
+    return w
+
+
+def whole(amount: tree.Pattern | tree.Number | tree.Length, what: str) -> int:
+    if not isinstance(amount, tree.Number) or not isinstance(amount.value, int):
+        raise LanguageError(f"{what} is a whole number", amount.at)
+    return amount.value
+
+
+def check_parameters(node: tree.Operator, parameters: tuple[tree.Pattern, ...]) -> None:
+    if not parameters:
+        raise LanguageError(f"{node.word} names no event type; write {FORMS[node.word]}", node.at)
+    if node.word in TWO_PARAMETERS and len(parameters) != 2:
+        raise LanguageError(
+            f"{node.word} takes two parameters, not {len(parameters)}; write {FORMS[node.word]}", node.at
+        )

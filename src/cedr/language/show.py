@@ -1,0 +1,315 @@
+"""Syntax tree to text: what `parse` understands as the same tree.
+
+Parentheses stand only where the tree needs them, and names are quoted only where a word would be read instead.
+"""
+
+import re
+from functools import cache, singledispatch
+
+from cedr.language import tree
+from cedr.language.parse import parser
+
+UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "ms", "us": "us"}
+
+# how tightly an expression holds together
+OR, AND, NOT, COMPARISON, SUM, PRODUCT, UNARY, ATOM = range(8)
+BINARY = {**dict.fromkeys(("+", "-", "||"), SUM), **dict.fromkeys(("*", "/", "%"), PRODUCT)}
+
+
+@singledispatch
+def show(node: tree.Syntax) -> str:
+    raise TypeError(f"no text for {type(node).__name__}")
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What a name looks like, and all words of the language."""
+    terminals = {t.name: t for t in parser().terminals}
+    words = "|".join(f"(?:{t.pattern.to_regexp()})" for t in terminals.values() if t.priority == 2)
+    return re.compile(terminals["NAME"].pattern.to_regexp()), re.compile(words)
+
+
+def name(text: str) -> str:
+    plain, words = patterns()
+    if plain.fullmatch(text) and not words.fullmatch(text):
+        return text
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+def function(text: str) -> str:
+    """Only reserved words cannot be functions."""
+    return text.upper() if patterns()[0].fullmatch(text) else name(text)
+
+
+def names(texts: tuple[str, ...]) -> str:
+    return ", ".join(map(name, texts))
+
+
+# --- statements ----------------------------------------------------------------------------------------------------
+
+
+@show.register
+def _(node: tree.Script) -> str:
+    return ";\n\n".join(map(show, node.statements))
+
+
+@show.register
+def _(node: tree.Statement) -> str:
+    lines = [f"EVENT {name(node.name)}", show(node.body)]
+    lines += [show(node.consistency)] if node.consistency else []
+    lines += [f"LATENCY {node.latency}"] if node.latency else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(node: tree.PatternQuery) -> str:
+    lines = [f"WHEN {show(node.pattern)}"]
+    lines += [f"WHERE {show(node.where)}"] if node.where else []
+    lines += [f"OUTPUT {', '.join(map(show, node.output))}"] if node.output else []
+    lines += [show(node.slice)] if node.slice else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(node: tree.Consistency) -> str:
+    if node.level:
+        return f"CONSISTENCY {node.level}"
+    block = f" BLOCK {show(node.block)}" if node.block else ""
+    remember = f" REMEMBER {show(node.remember)}" if node.remember else ""
+    return f"CONSISTENCY{block}{remember}"
+
+
+@show.register
+def _(node: tree.Slice) -> str:
+    sides = (("@", node.occurrence), ("#", node.valid))
+    return " ".join(f"{sign} {show(interval)}" for sign, interval in sides if interval)
+
+
+@show.register
+def _(node: tree.Interval) -> str:
+    return f"[{show(node.start) if node.start else ''}, {show(node.end) if node.end else ''})"
+
+
+# --- patterns ------------------------------------------------------------------------------------------------------
+
+
+@show.register
+def _(node: tree.EventType) -> str:
+    return name(node.name) + parameter(node)
+
+
+@show.register
+def _(node: tree.Operator) -> str:
+    return f"{node.word}({', '.join(map(show, node.arguments))}){parameter(node)}"
+
+
+def parameter(node: tree.Pattern) -> str:
+    words = [f"AS {name(node.var)}" if node.var else "", node.selection or "", node.consumption or ""]
+    return "".join(f" {w}" for w in words if w)
+
+
+# --- tables --------------------------------------------------------------------------------------------------------
+
+
+@show.register
+def _(node: tree.TableQuery) -> str:
+    return f"{show(node.table)}\n{show(node.slice)}" if node.slice else show(node.table)
+
+
+@show.register
+def _(node: tree.Compound) -> str:
+    return f"{show(node.left)}\n{node.word}\n{show(node.right)}"
+
+
+@show.register
+def _(node: tree.Select) -> str:
+    lines = [f"SELECT {'DISTINCT ' if node.distinct else ''}{', '.join(map(show, node.items))}"]
+    lines += [f"FROM {show(node.table)}", *map(show, node.joins)]
+    lines += [f"WHERE {show(node.where)}"] if node.where else []
+    lines += [f"GROUP BY {', '.join(map(show, node.group_by))}"] if node.group_by else []
+    lines += [f"HAVING {show(node.having)}"] if node.having else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(node: tree.Item) -> str:
+    return show(node.value) + (f" AS {name(node.alias)}" if node.alias else "")
+
+
+@show.register
+def _(node: tree.Table) -> str:
+    alias = f" AS {name(node.alias)}" if node.alias else ""
+    return f"{name(node.name)}{alias}{' ' + show(node.window) if node.window else ''}"
+
+
+@show.register
+def _(node: tree.Window) -> str:
+    every = f" EVERY {show(node.every)}" if node.every else ""
+    by = f" BY {names(node.by)}" if node.by else ""
+    return f"{node.word} {show(node.length)}{every}{by}"
+
+
+@show.register
+def _(node: tree.Join) -> str:
+    return f"{node.how} JOIN {show(node.table)} ON {show(node.on)}"
+
+
+# --- scalar expressions --------------------------------------------------------------------------------------------
+
+
+def strength(node: tree.Scalar) -> int:
+    match node:
+        case tree.Or():
+            return OR
+        case tree.And():
+            return AND
+        case tree.Not():
+            return NOT
+        case tree.IsNull() | tree.Between() | tree.In() | tree.Like():
+            return COMPARISON
+        case tree.Binary():
+            return BINARY.get(node.sign, COMPARISON)
+        case tree.Minus():
+            return UNARY
+    return ATOM
+
+
+def inside(node: tree.Scalar, least: int) -> str:
+    """The expression, in parentheses when it holds together less than its place asks for."""
+    return show(node) if strength(node) >= least else f"({show(node)})"
+
+
+def negated(node: tree.IsNull | tree.Between | tree.In | tree.Like) -> str:
+    return "NOT " if node.negated else ""
+
+
+@show.register
+def _(node: tree.Or) -> str:
+    return " OR ".join(inside(o, AND) for o in node.operands)
+
+
+@show.register
+def _(node: tree.And) -> str:
+    return " AND ".join(inside(o, NOT) for o in node.operands)
+
+
+@show.register
+def _(node: tree.Not) -> str:
+    return f"NOT {inside(node.operand, NOT)}"
+
+
+@show.register
+def _(node: tree.Binary) -> str:
+    own = BINARY.get(node.sign, COMPARISON)
+    left = SUM if own == COMPARISON else own
+    return f"{inside(node.left, left)} {node.sign} {inside(node.right, own + 1)}"
+
+
+@show.register
+def _(node: tree.Minus) -> str:
+    return f"-{inside(node.operand, ATOM)}"  # two signs in a row would begin a comment
+
+
+@show.register
+def _(node: tree.IsNull) -> str:
+    return f"{inside(node.operand, SUM)} IS {negated(node)}NULL"
+
+
+@show.register
+def _(node: tree.Between) -> str:
+    operand, low, high = (inside(part, SUM) for part in (node.operand, node.low, node.high))
+    return f"{operand} {negated(node)}BETWEEN {low} AND {high}"
+
+
+@show.register
+def _(node: tree.In) -> str:
+    return f"{inside(node.operand, SUM)} {negated(node)}IN ({', '.join(map(show, node.items))})"
+
+
+@show.register
+def _(node: tree.Like) -> str:
+    return f"{inside(node.operand, SUM)} {negated(node)}LIKE {quoted(node.pattern)}"
+
+
+@show.register
+def _(node: tree.Case) -> str:
+    subject = f" {show(node.subject)}" if node.subject else ""
+    whens = "".join(f" WHEN {show(w.condition)} THEN {show(w.value)}" for w in node.whens)
+    return f"CASE{subject}{whens}{' ELSE ' + show(node.otherwise) if node.otherwise else ''} END"
+
+
+@show.register
+def _(node: tree.Cast) -> str:
+    return f"CAST({show(node.operand)} AS {name(node.type)})"
+
+
+@show.register
+def _(node: tree.Call) -> str:
+    return f"{function(node.name)}({', '.join(map(show, node.arguments))})"
+
+
+@show.register
+def _(node: tree.CorrelationKey) -> str:
+    return f"CorrelationKey({name(node.attribute)}, {node.mode})"
+
+
+@show.register
+def _(node: tree.AttributeEqual) -> str:
+    return f"[{name(node.attribute)} EQUAL {show(node.value)}]"
+
+
+@show.register
+def _(node: tree.Column) -> str:
+    return f"{name(node.variable)}.{name(node.name)}" if node.variable else name(node.name)
+
+
+@show.register
+def _(node: tree.Star) -> str:
+    return f"{name(node.variable)}.*" if node.variable else "*"
+
+
+@show.register
+def _(node: tree.Number) -> str:
+    return node.text
+
+
+@show.register
+def _(node: tree.Length) -> str:
+    return " ".join(length(number, unit) for number, unit in node.parts)
+
+
+def length(number: str, unit: str) -> str:
+    word = UNITS[unit]
+    return f"{number} {word}{'' if number == '1' or word == unit else 's'}"
+
+
+@show.register
+def _(node: tree.Text) -> str:
+    return quoted(node.value)
+
+
+@show.register
+def _(node: tree.Timestamp) -> str:
+    return f"TIMESTAMP {quoted(node.text)}"
+
+
+@show.register
+def _(node: tree.Truth) -> str:
+    return "TRUE" if node.value else "FALSE"
+
+
+@show.register
+def _(node: tree.Null) -> str:
+    return "NULL"
+
+
+@show.register
+def _(node: tree.Infinity) -> str:
+    return "INF"
+
+
+def quoted(text: str) -> str:
+    return "'{}'".format(text.replace("'", "''"))

@@ -1,0 +1,63 @@
+"""WHEN with a single event type of which only attributes are asked: its events, chosen by WHERE, put out by OUTPUT.
+
+There is nothing to match, so this is a filter and a projection, which keep nothing and can be moved and fused.
+"""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from cedr.language import tree
+from cedr.language.calls import located, selected
+from cedr.language.functions import AGGREGATES
+from cedr.language.names import Origin
+from cedr.language.output import MATCH, OutputScope, outputs
+from cedr.language.pattern import Bound
+from cedr.language.scalars import condition
+from cedr.language.values import Value
+from cedr.language.where import attribute_equal, check_attribute, owners
+from cedr.stream import Stream
+
+
+def asks_attributes_only(node: tree.PatternQuery, origin: Origin) -> bool:
+    """Whether the query needs neither the header of the event nor aggregates, which belong to matches."""
+    names = {n.name for n in tree.walk(node) if isinstance(n, tree.Column)}
+    calls = {n.name for n in tree.walk(node) if isinstance(n, tree.Call)}
+    return not calls & set(AGGREGATES) and not (names & set(MATCH)) - set(origin.stream.columns)
+
+
+class EventScope(OutputScope):
+    """`x.load` is a column."""
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return self.bound.leaves[0].schema or {}
+
+    def column(self, node: tree.Column) -> Value:
+        variable = self.variable(node) if node.variable else self.only_owner(node)
+        if node.name not in self.columns:
+            check_attribute(variable, node)
+        return Value(pl.col(node.name), self.columns[node.name], node)
+
+
+def single(node: tree.PatternQuery, bound: Bound, origin: Origin) -> Stream:
+    scope = EventScope(bound)
+    stream = origin.as_stream()
+    for part in tree.conjuncts(node.where):
+        predicate = predicate_of(part, scope)
+        with located(part.at):
+            stream = stream if predicate is None else stream.where(predicate)
+    shown = outputs(node, scope)
+    with located(node.at):
+        return selected(stream, dict(shown))
+
+
+def predicate_of(node: tree.Scalar, scope: EventScope) -> pl.Expr | None:
+    """A correlation key is always kept by one event alone."""
+    if isinstance(node, tree.CorrelationKey):
+        owners(node.attribute, node, scope.bound)
+        return None
+    if isinstance(node, tree.AttributeEqual):
+        wanted = attribute_equal(node, scope.bound)
+        return pl.col(wanted.attribute) == pl.lit(wanted.value)
+    return condition(node, scope).expression

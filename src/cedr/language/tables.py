@@ -1,0 +1,142 @@
+"""SELECT ... FROM: tables that change, made with the stream operators of the Python API.
+
+The clauses are worked in their logical order: FROM with its windows and joins, WHERE, GROUP BY, HAVING, SELECT,
+DISTINCT, and at last UNION, EXCEPT and INTERSECT.
+"""
+
+from typing import cast
+
+import polars as pl
+
+from cedr.language import tree
+from cedr.language.calls import located, projected, restricted
+from cedr.language.errors import LanguageError
+from cedr.language.grouping import aggregates_in, grouped
+from cedr.language.names import Names
+from cedr.language.scalars import condition
+from cedr.language.table_scope import TableScope
+from cedr.plan.joins import How
+from cedr.stream import Stream
+
+
+class Tables:
+    """Compiles SELECTs. The same table under the same window is the same stream, however often it is named."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self._made: dict[tree.Syntax, Stream] = {}
+
+    def compile(self, node: tree.Select | tree.Compound) -> Stream:
+        if isinstance(node, tree.Select):
+            return self.select(node)
+        left, right = self.compile(node.left), self.compile(node.right)
+        with located(node.right.at):
+            if node.word == "UNION":
+                return left.union(right)
+            return left.difference(right) if node.word == "EXCEPT" else left.intersect(right)
+
+    def select(self, node: tree.Select) -> Stream:
+        scope = self.joined(node)
+        if node.where is not None:
+            scope.stream = restricted(scope.stream, node.where, scope)
+        if node.group_by or aggregates_in(node):
+            stream = grouped(node, scope)
+        elif node.having is not None:
+            raise LanguageError("HAVING is about groups; without GROUP BY or an aggregate, use WHERE", node.having.at)
+        else:
+            stream = projected(scope.stream, [one for item in node.items for one in expanded(item, scope)], scope)
+        return stream.distinct() if node.distinct else stream
+
+    # --- FROM and JOIN ---------------------------------------------------------------------------------------------
+
+    def joined(self, node: tree.Select) -> TableScope:
+        stream = self.table(node.table)
+        scope = TableScope(stream, {node.table.alias or node.table.name: {name: name for name in stream.columns}})
+        for join in node.joins:
+            self.join(join, scope)
+        return scope
+
+    def table(self, node: tree.Table) -> Stream:
+        if node not in self._made:
+            stream = self.names.find(node.name, node.at, "stream or event type").as_stream()
+            self._made[node] = stream if node.window is None else windowed(stream, node.window)
+        return self._made[node]
+
+    def join(self, node: tree.Join, scope: TableScope) -> None:
+        """Equalities between the two sides are the keys; what else ON asks is asked of each pair."""
+        name = node.table.alias or node.table.name
+        if name in scope.tables:
+            raise LanguageError(f"two tables are called {name!r}; name one of them with AS", node.table.at)
+        other = self.table(node.table)
+        right = TableScope(other, {name: {column: column for column in other.columns}})
+        parts = [(part, key_pair(part, scope, right)) for part in tree.conjuncts(node.on)]
+        keys = [pair for _, pair in parts if pair]
+        rest = [part for part, pair in parts if not pair]
+        left_on, right_on = [one for one, _ in keys], [two for _, two in keys]
+        suffix, how = f"_{name}", cast(How, node.how.lower())
+        left_columns = set(scope.stream.columns)
+        shown = {c: f"{c}{suffix}" if c in left_columns else c for c in other.columns}
+        shown |= dict(zip(right_on, left_on, strict=True))
+        with located(node.at):
+            pairs = scope.stream.join(other, left_on=left_on, right_on=right_on, suffix=suffix)
+        both = TableScope(pairs, {**scope.tables, name: shown})
+        residual = [condition(part, both).expression for part in rest]
+        with located(node.at):
+            scope.stream = scope.stream.join(
+                other,
+                left_on=left_on,
+                right_on=right_on,
+                how=how,
+                suffix=suffix,
+                where=pl.all_horizontal(*residual) if residual else None,
+            )
+        if how not in ("semi", "anti"):
+            scope.tables[name] = shown
+
+
+def key_pair(node: tree.Scalar, left: TableScope, right: TableScope) -> tuple[str, str] | None:
+    """The two columns of `a.x = b.y`, that of the left side first; of one type, else they can only be compared."""
+    match node:
+        case tree.Binary("=", tree.Column() as one, tree.Column() as two):
+            for first, second in ((one, two), (two, one)):
+                if owns(left, first) and owns(right, second) and not (owns(right, first) and first.variable is None):
+                    key = left.name_of(first), right.name_of(second)
+                    return key if left.columns[key[0]] == right.columns[key[1]] else None
+    return None
+
+
+def owns(scope: TableScope, node: tree.Column) -> bool:
+    tables = scope.tables if node.variable is None else {node.variable: scope.tables.get(node.variable, {})}
+    return any(node.name in columns for columns in tables.values())
+
+
+def windowed(stream: Stream, node: tree.Window) -> Stream:
+    length = whole_length(node.length)
+    with located(node.at):
+        match node.word:
+            case "SLIDING":
+                return stream.sliding(length)
+            case "TUMBLING":
+                return stream.tumbling(length)
+            case "SESSION":
+                return stream.session(length, node.by)
+        return stream.hopping(length, whole_length(node.every or node.length))
+
+
+def whole_length(node: tree.Number | tree.Length) -> int:
+    if not isinstance(node.value, int):
+        raise LanguageError("a length without unit is a whole number of chronons", node.at)
+    return node.value
+
+
+def expanded(item: tree.Item, scope: TableScope) -> list[tree.Item]:
+    """`*` and `t.*` as the columns they stand for, each once."""
+    star = item.value
+    if not isinstance(star, tree.Star):
+        return [item]
+    if item.alias:
+        raise LanguageError("* stands for several columns, so it cannot have one name", item.at)
+    tables = {star.variable: scope.table(star)} if star.variable else scope.tables
+    found = {actual: (t, name) for t, columns in reversed(tables.items()) for name, actual in columns.items()}
+    inside = [(found[actual], actual) for actual in scope.stream.columns if actual in found]
+    return [tree.Item(tree.Column(t, name, at=item.at), actual, at=item.at) for (t, name), actual in inside]

@@ -1,0 +1,118 @@
+"""Typed values: what a scalar expression is as polars sees it, and how it is called in front of a user.
+
+A length of time and a timestamp fit themselves to what they meet: beside a timestamp they are that of polars, beside a
+whole number (`x.Vs` is one) they are chronons.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError
+from cedr.language.show import show
+from cedr.plan.schema import first_line
+
+KINDS = {
+    "number": "a number",
+    "text": "text",
+    "truth": "a truth value",
+    "time": "a timestamp",
+    "length": "a length of time",
+    "missing": "missing",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression with its type, and what the user wrote for it."""
+
+    expression: pl.Expr
+    dtype: pl.DataType
+    written: tree.Scalar
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.dtype)
+
+    def __str__(self) -> str:
+        """`x.load is Float64, a number`; constants say themselves what they are."""
+        if isinstance(self.written, tree.Text | tree.Number | tree.Length | tree.Timestamp | tree.Truth | tree.Null):
+            return f"{show(self.written)} is {KINDS[self.kind]}"
+        words = KINDS.get(self.kind)
+        return f"{show(self.written)} is {self.dtype}" + (f", {words}" if words else "")
+
+
+def kind_of(dtype: pl.DataType) -> str:
+    if dtype.is_numeric():
+        return "number"
+    for kind, types in {
+        "text": (pl.String, pl.Categorical, pl.Enum),
+        "truth": (pl.Boolean,),
+        "time": (pl.Datetime, pl.Date),
+        "length": (pl.Duration,),
+        "missing": (pl.Null,),
+    }.items():
+        if isinstance(dtype, types):
+            return kind
+    return str(dtype)
+
+
+def typed(expression: pl.Expr, columns: Mapping[str, pl.DataType], written: tree.Scalar) -> Value:
+    """The value with the type polars gives it."""
+    try:
+        named = pl.LazyFrame(schema={n: columns[n] for n in expression.meta.root_names()})
+        return Value(expression, named.select(expression.alias("value")).collect_schema()["value"], written)
+    except PolarsError as e:
+        raise LanguageError(f"{show(written)} cannot be computed: {first_line(e)}", written.at) from None
+
+
+def constant(node: tree.Scalar) -> Value | None:
+    """The value of a constant, or None when it is something else."""
+    match node:
+        case tree.Number():
+            whole = isinstance(node.value, int)
+            return Value(pl.lit(node.value), pl.Int64() if whole else pl.Float64(), node)
+        case tree.Text():
+            return Value(pl.lit(node.value), pl.String(), node)
+        case tree.Truth():
+            return Value(pl.lit(node.value), pl.Boolean(), node)
+        case tree.Null():
+            return Value(pl.lit(None), pl.Null(), node)
+        case tree.Length():
+            return Value(chronons(node.value).cast(pl.Duration("us")), pl.Duration("us"), node)
+        case tree.Timestamp():
+            return Value(chronons(node.value).cast(pl.Datetime("us")), pl.Datetime("us"), node)
+    return None
+
+
+def chronons(value: int) -> pl.Expr:
+    return pl.lit(value, pl.Int64)
+
+
+def alike(left: Value, right: Value) -> tuple[Value, Value]:
+    """Both, with constants of time and different forms of text made to fit each other."""
+    left, right = fitted(left, right), fitted(right, left)
+    if left.kind == right.kind == "text" and left.dtype != right.dtype:
+        return as_text(left), as_text(right)
+    return left, right
+
+
+def fitted(value: Value, other: Value) -> Value:
+    written = value.written
+    if not isinstance(written, tree.Length | tree.Timestamp):
+        return value
+    if other.kind == "number":
+        return replace(value, expression=chronons(written.value), dtype=pl.Int64())
+    if isinstance(other.dtype, pl.Datetime) and other.dtype.time_zone and isinstance(written, tree.Timestamp):
+        zoned = value.expression.dt.replace_time_zone("UTC").dt.convert_time_zone(other.dtype.time_zone)
+        return replace(value, expression=zoned, dtype=other.dtype)
+    return value
+
+
+def as_text(value: Value) -> Value:
+    if value.dtype == pl.String():
+        return value
+    return replace(value, expression=value.expression.cast(pl.String), dtype=pl.String())

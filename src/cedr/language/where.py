@@ -1,0 +1,165 @@
+"""WHERE of a pattern: conditions, split at AND, each with the variables it names.
+
+A condition is asked at every pattern that gives a value to one of its variables while the others have theirs, from
+inside or from the positive side of a negation around it. One that no pattern can ask is a mistake.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import polars as pl
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError, did_you_mean, listed
+from cedr.language.pattern import Bound, Variable
+from cedr.language.scalars import compared, condition
+from cedr.language.show import show
+from cedr.language.values import Value, alike, constant
+from cedr.operators.patterns import rendering
+from cedr.plan import patterns
+
+HEADER: dict[str, pl.DataType] = {name: rendering.HEADER[name] for name in rendering.OF_VARIABLES}
+"""What every event has, whatever its attributes."""
+
+
+class PatternScope:
+    """Names inside WHERE: `x.load`, `x.Vs`, and `load` alone where one event has it."""
+
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound
+        self.used: dict[str, None] = {}
+
+    @cached_property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        found: dict[str, pl.DataType] = {}
+        for v in self.bound.variables.values():
+            found |= {f"{v.name}.{name}": dtype for name, dtype in {**(v.schema or {}), **HEADER}.items()}
+        return found
+
+    def column(self, node: tree.Column) -> Value:
+        variable = self.variable(node) if node.variable else self.only_owner(node)
+        check_attribute(variable, node)
+        self.used[variable.name] = None
+        name = f"{variable.name}.{node.name}"
+        return Value(pl.col(name), self.columns[name], node)
+
+    def variable(self, node: tree.Column | tree.Star) -> Variable:
+        assert node.variable is not None
+        if node.variable not in self.bound.variables:
+            known = self.bound.variables
+            hint = did_you_mean(node.variable, known)
+            raise LanguageError(
+                f"there is no variable {node.variable!r}{hint} (variables: {', '.join(known)})", node.at
+            )
+        return self.bound.variables[node.variable]
+
+    def only_owner(self, node: tree.Column) -> Variable:
+        """The one event that has the attribute."""
+        owners = [v for v in self.bound.leaves if v.schema and node.name in v.schema]
+        if len(owners) == 1:
+            return owners[0]
+        if owners:
+            choice = listed(f"{v.name}.{node.name}" for v in owners)
+            raise LanguageError(f"several events have an attribute {node.name!r}; write {choice}", node.at)
+        if node.name in (*HEADER, "Ve", "cbt"):
+            first = next(iter(self.bound.variables))
+            raise LanguageError(
+                f"{node.name} of the match is not known yet in WHERE; write that of an event, as in {first}.Vs", node.at
+            )
+        known = dict.fromkeys(name for v in self.bound.leaves for name in v.schema or {})
+        hint = did_you_mean(node.name, known)
+        raise LanguageError(f"no event has an attribute {node.name!r}{hint} (attributes: {', '.join(known)})", node.at)
+
+    def aggregate(self, node: tree.Call) -> Value | None:
+        return None
+
+
+def check_attribute(variable: Variable, node: tree.Column) -> None:
+    own = variable.schema or {}
+    if node.name in HEADER:
+        if node.name in own:
+            raise LanguageError(
+                f"{variable.name}.{node.name} could be the attribute or the header field of {variable.word}; rename "
+                "the attribute",
+                node.at,
+            )
+    elif node.name == "Ve" and "Ve" not in own:
+        raise LanguageError(f"patterns look at starts only; {variable.name} has Vs, Rt and Id, but no Ve", node.at)
+    elif variable.schema is None:
+        raise LanguageError(
+            f"{variable.name} is a {variable.word}, which has a header (Vs, Rt, Id) but no attributes; name the event "
+            "inside it that has them",
+            node.at,
+        )
+    elif node.name not in own:
+        hint = did_you_mean(node.name, [*own, *HEADER])
+        raise LanguageError(
+            f"{variable.word} has no attribute {node.name!r}{hint} (attributes: {', '.join(own)})", node.at
+        )
+
+
+# --- conditions ----------------------------------------------------------------------------------------------------
+
+
+def conditions(where: tree.Scalar | None, bound: Bound, pattern: patterns.Pattern) -> tuple[patterns.Condition, ...]:
+    return tuple(one_condition(part, bound, pattern) for part in tree.conjuncts(where))
+
+
+def one_condition(node: tree.Scalar, bound: Bound, pattern: patterns.Pattern) -> patterns.Condition:
+    if isinstance(node, tree.CorrelationKey):
+        return correlation_key(node, bound, pattern)
+    if isinstance(node, tree.AttributeEqual):
+        return attribute_equal(node, bound)
+    scope = PatternScope(bound)
+    value = condition(node, scope)
+    variables = tuple(scope.used)
+    if not variables:
+        raise LanguageError(f"{show(node)} names no event, so it is the same for every match; leave it out", node.at)
+    if not any(concerns(variables, own, outer) for own, outer in patterns.scoped(pattern)):
+        raise LanguageError(
+            f"{listed(variables, 'and')} never have a value together: a negated or counted variable is known only "
+            "while it is looked for",
+            node.at,
+        )
+    return patterns.Predicate(variables, value.expression, show(node))
+
+
+def concerns(variables: tuple[str, ...], own: frozenset[str], outer: frozenset[str]) -> bool:
+    return any(v in own for v in variables) and all(v in own | outer for v in variables)
+
+
+def correlation_key(node: tree.CorrelationKey, bound: Bound, pattern: patterns.Pattern) -> patterns.CorrelationKey:
+    first, *others = owners(node.attribute, node, bound)
+    for other in others:
+        one, two = (v.schema[node.attribute] for v in (first, other) if v.schema)
+        if one != two:
+            raise LanguageError(
+                f"{node.attribute} is {one} in {first.word}, but {two} in {other.word}; a key has one type", node.at
+            )
+    if node.mode == "UNIQUE" and any(isinstance(p, patterns.AtMost) for p in pattern.walk()):
+        raise LanguageError("UNIQUE has no meaning for ATMOST, which only counts; use EQUAL", node.at)
+    return patterns.CorrelationKey(node.attribute, node.mode)
+
+
+def attribute_equal(node: tree.AttributeEqual, bound: Bound) -> patterns.AttributeEqual:
+    value = signed_constant(node.value)
+    for owner in owners(node.attribute, node, bound):
+        column = tree.Column(owner.name, node.attribute, at=node.at)
+        attribute = Value(pl.col(node.attribute), (owner.schema or {})[node.attribute], column)
+        compared("=", attribute, value, node)
+        fitting, _ = alike(value, attribute)
+    return patterns.AttributeEqual(node.attribute, pl.select(fitting.expression).item())
+
+
+def signed_constant(node: tree.Scalar) -> Value:
+    value = constant(node.operand if isinstance(node, tree.Minus) else node)
+    assert value is not None, "the grammar lets nothing else in"
+    return replace(value, expression=-value.expression, written=node) if isinstance(node, tree.Minus) else value
+
+
+def owners(attribute: str, node: tree.Scalar, bound: Bound) -> list[Variable]:
+    """All events, each of which must have the attribute."""
+    for v in bound.leaves:
+        check_attribute(v, tree.Column(v.name, attribute, at=node.at))
+    return bound.leaves
