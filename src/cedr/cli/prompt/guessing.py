@@ -1,0 +1,51 @@
+"""Which columns of a table are its times and its types, guessed from their names and their kinds of values."""
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from cedr.temporal.errors import QueryError
+
+USUAL = {
+    "vs": ("vs", "ts", "time", "timestamp", "datetime", "start", "start_time", "event_time", "at", "date"),
+    "ve": ("ve", "end", "end_time", "until"),
+    "ve_new": ("ve_new",),
+    "cti": ("cti",),
+    "types": ("type", "types", "kind", "event", "event_type", "eventtype"),
+}
+"""Names that columns often have, the likeliest first."""
+
+
+def guesses(schema: Mapping[str, pl.DataType], said: Mapping[str, str]) -> dict[str, str]:
+    """Columns for the settings of a source that were not said."""
+    free = {column: kind for column, kind in schema.items() if column not in said.values()}
+    found = {"vs": said.get("vs") or start(free)}
+    same = [c for c, kind in free.items() if kind.is_temporal() == schema[found["vs"]].is_temporal() and is_time(kind)]
+    names = [c for c, kind in free.items() if isinstance(kind, pl.String | pl.Categorical | pl.Enum)]
+    wanted = {"ve": same, "ve_new": same, "cti": same, "types": names}
+    for setting, columns in wanted.items():
+        column = usual(setting, (c for c in columns if c not in found.values()))
+        if column is not None and not (setting == "ve" and "duration" in said):
+            found[setting] = column
+    return {setting: column for setting, column in found.items() if setting not in said}
+
+
+def start(free: Mapping[str, pl.DataType]) -> str:
+    """A column of times with a usual name, or the first of timestamps."""
+    candidates = [column for column, kind in free.items() if is_time(kind)]
+    column = usual("vs", candidates) or next((c for c in candidates if free[c].is_temporal()), None)
+    if column is None:
+        raise QueryError(
+            f"\\load: no column looks like the time of an event (columns: {', '.join(free)}); name one of timestamps "
+            "or whole numbers: \\load NAME FILE vs=COLUMN"
+        )
+    return column
+
+
+def usual(setting: str, columns: Iterable[str]) -> str | None:
+    by_name = {column.lower(): column for column in columns}
+    return next((by_name[name] for name in USUAL[setting] if name in by_name), None)
+
+
+def is_time(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.Datetime | pl.Date) or kind.is_integer()

@@ -1,0 +1,63 @@
+"""What the prompt knows: streams that were loaded and statements that were made. Later statements can use both."""
+
+from cedr.cli.prompt.loading import Loaded
+from cedr.language import tree
+from cedr.language.compile import compiled
+from cedr.language.errors import LanguageError
+from cedr.language.names import Names
+from cedr.language.parse import parse
+from cedr.runtime.result import Result
+from cedr.stream import Stream
+from cedr.temporal.errors import QueryError
+
+STEPS = 1_000
+"""Rows come one by one to show each change, but not in more steps than this."""
+
+
+class Session:
+    def __init__(self) -> None:
+        self.loaded: dict[str, Loaded] = {}
+        self.statements: dict[str, Stream] = {}
+
+    def load(self, name: str, loaded: Loaded) -> list[str]:
+        """Take in a stream; returns the statements that are forgotten, as they read another stream of that name."""
+        self.loaded[name] = loaded
+        gone = [s for s, stream in self.statements.items() if s == name or name in self.sources(stream)]
+        for statement in gone:
+            del self.statements[statement]
+        return gone
+
+    def understand(self, text: str) -> dict[str, Stream]:
+        """The streams of the statements in a text, by name. A statement may be made again, and then counts anew."""
+        script = parse(text)
+        new = {statement.name for statement in script.statements}
+        names = Names((), {name: loaded.stream for name, loaded in self.loaded.items()})
+        for name, stream in self.statements.items():
+            if name not in new:
+                names.define(name, stream, tree.Place())
+        try:
+            made = compiled(script, names)
+        except LanguageError as e:
+            raise e.within(text) from None
+        for name, stream in made.items():
+            self.statements.pop(name, None)
+            self.statements[name] = stream
+        return made
+
+    def answer(self, stream: Stream, row_by_row: bool = False) -> Result:
+        """The answer to all that was loaded. Row by row, it says more: what a later row makes wrong is taken back."""
+        data = {name: self.loaded[name].rows for name in self.sources(stream)}
+        rows = max((frame.height for frame in data.values()), default=0)
+        return stream.run(data, chunk_size=max(1, rows // STEPS if row_by_row else rows))
+
+    def sources(self, stream: Stream) -> list[str]:
+        return list(stream.fragment().sources)
+
+    def find(self, name: str) -> Stream:
+        """A statement or a loaded stream."""
+        if name in self.statements:
+            return self.statements[name]
+        if name in self.loaded:
+            return self.loaded[name].stream
+        known = ", ".join([*self.statements, *self.loaded]) or "none yet"
+        raise QueryError(f"there is no statement or stream {name!r} (known: {known})")
