@@ -2,12 +2,13 @@
 
 from peers.join import JOIN
 from peers.join import workload as join
+from peers.pattern import PATTERN
 from peers.sliding import SLIDING, SLIDING_ARRAYS
 from peers.sliding import workload as sliding
 from peers.windows import HOPPING, TUMBLING
 from peers.workload import Workload
 
-COMPARED = (HOPPING, TUMBLING, JOIN, SLIDING, SLIDING_ARRAYS)
+COMPARED = (HOPPING, TUMBLING, JOIN, SLIDING, SLIDING_ARRAYS, PATTERN)
 """cedr beside Spark's own, in the order of the report."""
 
 FEW, MANY = 5, 500

@@ -36,7 +36,8 @@ from peers.side import run_cedr, run_spark
 from peers.workloads import COMPARED, WORKLOADS
 folder = Path(sys.argv[1])
 told = {w.name: run_spark(w, folder / w.name / "in", folder / w.name / "out", w.state_store) for w in COMPARED}
-told["cedr"] = run_cedr(WORKLOADS["join"], folder / "join" / "in", folder / "cedr")
+for name in ("join", "pattern"):
+    told[f"{name}, cedr"] = run_cedr(WORKLOADS[name], folder / name / "in", folder / name / "cedr")
 print(json.dumps(told))
 """
 
@@ -64,14 +65,16 @@ def test_sparks_own_gives_the_batch_answer(name, on_spark):
     assert len(told[name]["batches"]) > SHAPE.files
 
 
-def test_cedr_on_spark_gives_the_batch_answer(on_spark):
+@pytest.mark.parametrize("name", ["join", "pattern"])
+def test_cedr_on_spark_gives_the_batch_answer(name, on_spark):
     folder, told = on_spark
-    workload = WORKLOADS["join"]
-    expected = workload.batch(data.read(folder / "join" / "in", workload.streams))
-    found = workload.cedr_answer(side.read_cedr(folder / "cedr"))
+    workload = WORKLOADS[name]
+    expected = workload.batch(data.read(folder / name / "in", workload.streams))
+    found = workload.cedr_answer(side.read_cedr(folder / name / "cedr"))
     assert disagreement("cedr", found, expected, workload.exact) is None
-    assert told["cedr"]["rows"] >= expected.height
-    assert len(told["cedr"]["batches"]) == len(told["cedr"]["state_rows"]) == SHAPE.files + 1
+    about = told[f"{name}, cedr"]
+    assert about["rows"] >= expected.height
+    assert len(about["batches"]) == len(about["state_rows"]) == SHAPE.files + 1
 
 
 def test_only_the_steady_state_counts():

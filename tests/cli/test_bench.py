@@ -53,7 +53,7 @@ def test_median_and_spread():
 def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "no benchmark 'nothing'; there are: consistency, crash, engine, spark" in done.stderr
+    assert "no benchmark 'nothing'; there are: consistency, crash, engine, patterns, spark" in done.stderr
 
 
 def test_the_consistency_benchmark_runs_and_its_orderings_hold(tmp_path):
@@ -61,3 +61,13 @@ def test_the_consistency_benchmark_runs_and_its_orderings_hold(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all(row["ok"] for row in json.loads((tmp_path / "c.json").read_text()))
+
+
+def test_the_pattern_benchmark_finds_what_the_matchers_by_hand_find(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "patterns", "--quick", "--json", str(tmp_path / "p.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "p.json").read_text())
+    agreed = [row for row in rows if row["name"].endswith("answers agree")]
+    assert len(agreed) == 8
+    assert all(row["value"] == 1 for row in agreed)
