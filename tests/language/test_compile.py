@@ -47,6 +47,11 @@ def test_a_filtered_feed_still_has_its_types():
     assert len(node.members) == 1
 
 
+def test_a_part_of_a_feed_with_a_name_of_its_own_is_no_second_feed():
+    node = match("EVENT q WHEN SEQUENCE(BUSY x, B y, 5 s)", feed, BUSY=feed.where("load > 1"))
+    assert [(p.name, p.port) for p in node.pattern.leaves()] == [("BUSY", 0), ("B", 1)]
+
+
 def test_later_statements_read_earlier_ones():
     found = cedr.queries(
         "EVENT busy WHEN A x WHERE x.load > 0.4; EVENT pair WHEN SEQUENCE(busy b, B y, 5)"

@@ -42,18 +42,18 @@ class Names:
         self.feeds: list[tuple[Stream, str]] = []
         self.known: dict[str, Origin] = {}
         for number, stream in enumerate(streams):
-            self._add(name_of(stream, number), stream)
+            self._add(name_of(stream, number), stream, types_of(stream))
         for name, stream in named.items():
             if not isinstance(stream, Stream):
                 raise QueryError(f"query({name}=…): {name} is a {type(stream).__name__}; it must be a stream")
-            self._add(name, stream)
+            # What is left of a feed, with a name of its own, is an event type and no feed.
+            self._add(name, stream, types_of(stream) if isinstance(stream.plan, Source) else None)
 
-    def _add(self, name: str | None, stream: Stream) -> None:
+    def _add(self, name: str | None, stream: Stream, types: str | None) -> None:
         if name is not None:
             if name in self.known:
                 raise QueryError(f"query: two streams are called {name!r}; give one by another name, as other={name}")
             self.known[name] = Origin(stream)
-        types = types_of(stream)
         if types is not None and all(stream is not feed for feed, _ in self.feeds):
             self.feeds.append((stream, types))
 
