@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import composite_id
+from random_patterns import composite_id
 
 import cedr
 from cedr.reference import patterns as ref

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from lineage.checked import Oracle, holds
-from patterns import KINDS, asked, by_kind, payloads
+from random_patterns import KINDS, asked, by_kind, payloads
 
 from cedr import testing
 from cedr.lineage.nearby import Nearby

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 from hypothesis import settings
 from hypothesis import strategies as st
-from patterns import engine_ids
+from random_patterns import engine_ids
 
 from cedr import api
 from cedr import reference as ref

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import arrivals_of, check_against_oracle, run
-from patterns import KINDS, asked, by_kind, composite_id
+from random_patterns import KINDS, asked, by_kind, composite_id
 
 from cedr import api, testing
 from cedr.columnar.chunk import chunk_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from operators.patterns.test_matcher import check, made, tellings
 from oracle_check import run
-from patterns import SCHEMA, Pair, ask, asked
+from random_patterns import SCHEMA, Pair, ask, asked
 
 from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_check import arrivals_of, check_against_oracle, run
-from patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
+from random_patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
 
 from cedr import testing
 from cedr.plan import patterns as plan
