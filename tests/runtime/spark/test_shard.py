@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.catalogue import QUERIES, SCHEMA, few, payloads
 from runtime.spark.tables import COLUMNS, parts, table_of
@@ -23,6 +23,10 @@ from cedr.runtime.spark.state import Parking
 from cedr.runtime.tally import net_changes
 from cedr.temporal import Event, History, Row, canonical
 from cedr.testing import assert_same, slicings, streams
+
+
+very_few = settings(max_examples=settings.default.max_examples // 10)
+"""Each writes and reads hundreds of files."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,7 +124,7 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
 
 
 @pytest.mark.parametrize("name", list(QUERIES))
-@few
+@very_few
 @given(data=st.data())
 def test_micro_batches_have_one_answer_through_crashes(name, data):
     query = QUERIES[name]
