@@ -24,7 +24,6 @@ from cedr.runtime.tally import net_changes
 from cedr.temporal import Event, History, Row, canonical
 from cedr.testing import assert_same, slicings, streams
 
-
 very_few = settings(max_examples=settings.default.max_examples // 10)
 """Each writes and reads hundreds of files."""
 
