@@ -211,12 +211,14 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int
     times = {c: as_chronons(frame[c], source) for c in wanted}
     vs = times[wanted[0]]
     end = times[source.ve].fill_null(INF) if source.ve else lengthened(vs, source, times)
-    new = times[source.ve_new] if source.ve_new else pl.Series([None] * frame.height, dtype=pl.Int64)
-    is_adjust = new.is_not_null()
+    if source.ve_new:
+        changed = times[source.ve_new]
+        is_adjust = changed.is_not_null()
+        old, new = end.zip_with(is_adjust, vs), changed.zip_with(is_adjust, end)
+    else:
+        is_adjust, old, new = pl.repeat(False, frame.height, eager=True), vs, end
     ctis = times[source.cti].fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
-    rows = pl.DataFrame({VS: vs, OLD: end.zip_with(is_adjust, vs), NEW: new.zip_with(is_adjust, end)}).hstack(
-        payload(frame, source).get_columns()
-    )
+    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payload(frame, source).get_columns())
     partitions = frame[source.partition] if source.partition else None
     by_partition = highest_by(ctis.to_numpy(), partitions) if partitions is not None and source.cti else {}
     told = {partition: cti for partition, cti in by_partition.items() if cti != MIN}
