@@ -114,12 +114,13 @@ class Match(Node):
 
     @property
     def keys_by_port(self) -> list[tuple[str, ...]] | None:
-        """The key of each port's rows, if each has one; None if they have none, or differ among the port's types."""
+        """The key of each port's rows, if each has one; None if some have none, or differ among the port's types."""
         found: dict[int, tuple[str, ...]] = {}
         for leaf, attributes in zip(self.pattern.leaves(), self.key.attributes, strict=True):
             if found.setdefault(leaf.port, attributes) != attributes:
                 return None
-        return [found.get(port, ()) for port in range(len(self.members))] if self.key else None
+        used = range(len(self.members))
+        return [found[port] for port in used] if self.key and all(port in found for port in used) else None
 
     @property
     def by(self) -> tuple[str, ...]:
