@@ -202,8 +202,12 @@ def check_takes_time(kept: tree.Pattern) -> None:
 
 
 def check_is_sequence(scope: tree.Pattern) -> None:
-    if not isinstance(scope, tree.Operator) or scope.word not in CHOOSING:
-        word = scope.word if isinstance(scope, tree.Operator) else f"the event type {scope.name}"  # type: ignore[attr-defined]
+    if isinstance(scope, tree.Operator):
+        word = scope.word
+    else:
+        assert isinstance(scope, tree.EventType)
+        word = f"the event type {scope.name}"
+    if word not in CHOOSING:
         raise LanguageError(
             f"NOT looks between the first and the last event of a sequence, but its second parameter is {word}; write "
             f"{FORMS['NOT']}, or use UNLESS or CANCEL-WHEN",
