@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from oracle_check import arrivals_of, check_against_oracle, run
 from random_patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
 
+import cedr
 from cedr import testing
 from cedr.plan import patterns as plan
 from cedr.plan.physical import operator_of
@@ -192,3 +193,16 @@ def test_events_without_a_key_are_counted_by_themselves_at_each_parameter():
     nobody = Row(kind="A", m=None, n=1)
     out = check(query, "eager", ([(0, [Insert(0, 1, nobody), Insert(0, 1, nobody.replace(m=0)), END])], set()))
     assert sorted(len(e.payload.cbt) for e in canonical(out)) == [1, 1, 2]
+
+
+def test_first_in_what_is_forbidden_for_several_instances_at_once():
+    """WHERE ties the forbidden pattern to each kept event, so it is looked for around each of them."""
+    text = """
+        EVENT Alone
+        WHEN UNLESS(events x, SEQUENCE(events u, events v FIRST, 8), 8)
+        WHERE v.n >= x.n
+        OUTPUT x.n AS n
+    """
+    events = cedr.source("events", {"n": int})
+    found = cedr.query(text, events).run([Insert(t, t + 1, Row(n=1)) for t in range(3)]).table()
+    assert found.rows() == [(2, 10, 1)]

@@ -80,8 +80,9 @@ class Selection:
         modes = np.array([MODES[p.pattern.selection] for p in part.positive])
         consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
         gone = self._gone(part) if part.consumes else NOTHING
-        # An event may be in several groups, and what is consumed in one is not in the others.
-        groups = np.repeat(self.groups[matches.g], len(part.positive))
+        # An event may be in several groups, and what is consumed in one is not in the others. Around an instance that
+        # might be forbidden the groups are others, but nothing is consumed there.
+        groups = np.repeat(self.groups[matches.g] if part.consumes else matches.g, len(part.positive))
         words = event_ids(np.concatenate((gone.id, ids.ravel())), np.concatenate((gone.g, groups)))
         numbers, size = numbers_of(words)
         known = numbers[: len(gone.id)]
