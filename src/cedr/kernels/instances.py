@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.hashing import scramble
-from cedr.kernels.overlap import from_start
+from cedr.kernels.overlap import near
 from cedr.temporal.time import INF
 
 
@@ -21,14 +21,18 @@ def offsets(g, groups):
 
 @njit(cache=True)
 def between(first, vs, g, after, until):
-    """Pairs `(i, x)` of a query and an entry x of its group that starts in [after[i], until[i])."""
+    """Pairs `(i, x)` of a query and an entry x of its group that starts in [after[i], until[i]).
+
+    Queries are almost in order, so each begins to look where the one before has found its place.
+    """
     low = np.empty(len(g), dtype=np.int64)
     high = np.empty(len(g), dtype=np.int64)
-    total = 0
+    total = begin = end = 0
     for i in range(len(g)):
-        low[i] = from_start(vs, first[g[i]], first[g[i] + 1], after[i])
-        high[i] = max(low[i], from_start(vs, low[i], first[g[i] + 1], until[i]))
-        total += high[i] - low[i]
+        begin = near(vs, first[g[i]], first[g[i] + 1], after[i], begin)
+        end = near(vs, begin, first[g[i] + 1], until[i], end)
+        low[i], high[i] = begin, end
+        total += end - begin
     which = np.empty(total, dtype=np.int64)
     found = np.empty(total, dtype=np.int64)
     size = 0
@@ -43,10 +47,11 @@ def between(first, vs, g, after, until):
 def any_between(first, vs, g, after, before):
     """Whether some entry of the group starts strictly between the two times."""
     result = np.zeros(len(g), dtype=np.bool_)
+    x = 0
     for i in range(len(g)):
         if after[i] < before[i] - 1:
             end = first[g[i] + 1]
-            x = from_start(vs, first[g[i]], end, after[i] + 1)
+            x = near(vs, first[g[i]], end, after[i] + 1, x)
             result[i] = x < end and vs[x] < before[i]
     return result
 

@@ -32,6 +32,28 @@ def from_start(vs, low, high, time):
 
 
 @njit(cache=True)
+def near(vs, low, high, time, guess):
+    """As `from_start`, in steps that grow away from a guess, for questions that come almost in order."""
+    guess = min(max(guess, low), high)
+    step = 1
+    if guess < high and vs[guess] < time:
+        low = bound = guess + 1
+        while bound < high and vs[bound] < time:
+            low = bound + 1
+            bound += step
+            step *= 2
+        high = min(high, bound)
+    else:
+        high = bound = guess
+        while bound > low and vs[bound - 1] >= time:
+            high = bound - 1
+            bound -= step
+            step *= 2
+        low = max(low, bound)
+    return from_start(vs, low, high, time)
+
+
+@njit(cache=True)
 def overlaps(g, vs, old, new, first, length, tvs, tve, copies):
     """Rows `(row, tuple, start, end before, end after)` of the pairs whose common lifetime changes.
 

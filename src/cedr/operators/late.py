@@ -83,8 +83,10 @@ class LateStream:
 
         With a payload that has a column of such a name it is `_reason` and `_message`.
         """
-        rows, self._pieces = self._rows(), []
         reason, message = self._names
+        if not self._pieces:
+            return pl.DataFrame(schema={**self.schema, reason: pl.String, message: pl.String})
+        rows, self._pieces = self._rows(), []
         texts = rows.select(
             pl.format("element {}, {}: {}", POSITION, element_text(rows), promise_text(rows)).alias("text")
         )

@@ -206,3 +206,20 @@ def test_first_in_what_is_forbidden_for_several_instances_at_once():
     events = cedr.source("events", {"n": int})
     found = cedr.query(text, events).run([Insert(t, t + 1, Row(n=1)) for t in range(3)]).table()
     assert found.rows() == [(2, 10, 1)]
+
+
+def test_an_event_without_a_key_never_matches_itself():
+    """UNLESS(A, .., 1, 8) lets an instance of the event at 0 start at 8, after the event itself:
+
+    x  |0
+    z          8|
+    """
+    text = """
+        EVENT Twice
+        WHEN SEQUENCE(events x, UNLESS(SEQUENCE(events y, 8), events n, 1, 8) z, 20)
+        WHERE CorrelationKey(m, EQUAL)
+        OUTPUT x.n AS first, y.n AS second
+    """
+    events = cedr.source("events", {"m": int, "n": int})
+    found = cedr.query(text, events).run([Insert(0, 1, Row(m=m, n=n)) for m, n in ((None, 1), (7, 2))]).table()
+    assert found.select("first", "second").rows() == [(2, 2)]

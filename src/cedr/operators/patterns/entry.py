@@ -65,13 +65,13 @@ class Entry:
             listed = Events(
                 self.keys.numbers(int(variant), rows), vs, slots, of_variant[accepted], zeros + variant, content, zeros
             )
-            new_events = in_order(listed.take(np.flatnonzero(come & (listed.bits != 0))))
+            new_events = in_order(listed.part(np.flatnonzero(come & (listed.bits != 0))))
             if events.identified:
                 new_events = events.number(new_events)
             elif removes:
                 new_events = new_events._replace(content=new_events.copy)
             events.add(new_events)
-            removed = listed.take(np.flatnonzero(~come & (listed.bits != 0)))
+            removed = listed.part(np.flatnonzero(~come & (listed.bits != 0)))
             if len(removed.g):
                 events.remove(events.find(port, removed))
             changed += [new_events, removed]

@@ -20,6 +20,7 @@ from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import Questions
 from cedr.operators.patterns.selection import Selection
 from cedr.operators.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Predicate, Sequence, Unless
+from cedr.temporal.time import MIN
 
 
 class Evaluation:
@@ -159,7 +160,7 @@ class Evaluation:
         else:
             threats = self.instances(part.forbidden, scope)
             forbidden = any_between(offsets(threats.g, scope.groups), threats.vs, kept.g, after, before)
-        kept = kept.where(~forbidden)
+        kept = kept.where(~forbidden | scope.alone[kept.g])  # without a key nothing is of the same key
         if isinstance(part.pattern, Unless) and part.pattern.n is not None:
             kept = Instances(kept.g, self.headers.start(part, kept.columns), kept.columns)
             kept = kept.take(argsort_by_group_and_time(kept.g, kept.vs))
@@ -187,8 +188,12 @@ class Evaluation:
 
 
 def preceding(matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope) -> tuple[Times, Times]:
-    """Pairs of a match begun from its end and an instance that may stand before it."""
-    return between(offsets(found.g, scope.groups), found.vs, matches.g, earlier(matches.vs, span), earliest)
+    """Pairs of a match begun from its end and an instance that may stand before it.
+
+    An event without a key is not of the same key as itself, even where UNLESS lets an instance of it start later.
+    """
+    until = np.where(scope.alone[matches.g], MIN, earliest) if scope.alone.any() else earliest
+    return between(offsets(found.g, scope.groups), found.vs, matches.g, earlier(matches.vs, span), until)
 
 
 def side_by_side(matches: Instances, which: Times, found: Instances, other: Times) -> Instances:

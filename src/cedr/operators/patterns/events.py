@@ -39,6 +39,10 @@ class Events(NamedTuple):
     def take(self, places: Times) -> "Events":
         return Events(*(a[places] for a in self))
 
+    def part(self, places: Times) -> "Events":
+        """The events at places that rise, or all of them as they are."""
+        return self if len(places) == len(self.g) else self.take(places)
+
     def merged(self, new: "Events") -> "Events":
         if not len(self.g) or not len(new.g):
             return new if len(new.g) else self

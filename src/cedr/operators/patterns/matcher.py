@@ -132,7 +132,7 @@ class Matcher(Operator):
         number = number + alone - 1 if len(region.g) and region.g[0] == NO_KEY else number
         number[:alone] = np.arange(alone)
         groups = Region(*(a[spread] for a in region))
-        used = events.take(places)
+        used = events.part(places)
         ids = event_ids(used.content, used.copy) if self.events.identified else used.content
         headers = Headers(used.vs, ids)
         selection = Selection(headers, self.consumed, groups.g, groups.low)
