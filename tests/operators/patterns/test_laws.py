@@ -10,6 +10,7 @@ from operators.patterns.test_matcher import check, made, tellings
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
+import cedr
 from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan
 from cedr.reference import patterns as ref
@@ -160,3 +161,20 @@ def test_results_are_told_in_the_order_of_their_starts():
     out = run(made(ask(atmost, where), "perfect"), arrivals, [SCHEMA])
     assert out[:3] == [[], [], []]
     assert [(e.vs, e.ve) for e in out[3]] == [(0, 10), (1, 3), (11, 13)]
+
+
+def test_the_end_of_a_count_waits_for_the_instance_that_makes_it():
+    """ATMOST(1, B, UNLESS(A, B, 3), 8): the A at 4 would end the count of the B at 1, but for the B at 6.
+
+    B  |1....6          told as [1, 6), never as [1, 4)
+    A      4x
+    """
+    text = """
+        EVENT Few
+        WHEN ATMOST(1, events b, UNLESS(events a, events c, 3), 8)
+        WHERE b.kind = 'B' AND a.kind = 'A' AND c.kind = 'B'
+    """
+    events = cedr.source("events", {"kind": str}, ordered=True, insert_only=True)
+    arriving = [("B", 1), ("A", 4), ("A", 6), ("B", 6)]
+    found = cedr.query(text, events).run([Insert(t, t + 1, Row(kind=kind)) for kind, t in arriving], chunk_size=1)
+    assert [(e.vs, e.ve) for e in data_of(found.elements())] == [(1, 6)]

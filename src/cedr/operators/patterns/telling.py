@@ -36,7 +36,8 @@ class Telling:
         self.settled = root.settled
         counting = counting_at_top(root)
         self.moving_ends = counting is not None
-        self.end_settled = max((max(p.settled - 1, 0) for p in counting.counted), default=0) if counting else 0
+        self.end_settled = max((p.settled for p in counting.counted), default=0) if counting else 0
+        """An end stays as it is when the instance that starts there does."""
         pattern = counting.pattern if counting else None
         self.behind = max(self.settled - 1, 0)
         """How far behind the input's promise the output's is."""
