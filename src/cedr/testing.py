@@ -9,7 +9,8 @@
 `histories` draws what is true; `streams_of` draws ways in which it can be told: disorder, provisional ends that
 are adjusted later, events that turn out never to have been, CTIs as early as the rest allows, lulls without data.
 Whatever a query answers must depend on the history alone: `same_history` draws two tellings of one history,
-`shuffled` another order that keeps the promises of a given stream, `repackaged` the same table cut into other events,
+`shuffled` another order that keeps the promises of a given stream, `punctuated` the stream with promises about parts
+of it, `repackaged` the same table cut into other events,
 and `slicings` a stream in chunks.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from cedr.temporal import END, INF, Adjust, Cti, Data, Element, Event, ExternalCti, History, Insert, Interval, Row
+from cedr.temporal.punctuation import ANY, OneOf, Pattern, Punctuation, Range
 from cedr.temporal.stream import timed
 
 PAYLOADS = st.sampled_from("ABC")
@@ -134,6 +136,47 @@ def promised(
         if ordered and position < len(elements):
             last = max(last, elements[position].sync)
     return [*result, END] if closed else result
+
+
+@st.composite
+def punctuated(
+    draw: st.DrawFn,
+    stream: Sequence[Element],
+    attributes: dict[str, Sequence[Any]],
+    most: int = 6,
+    *,
+    ranges: bool = True,
+    exact: bool = False,
+) -> list[Element]:
+    """A valid stream with punctuations between its elements that it keeps.
+
+    `attributes` are values to speak about, in order. `ranges`: also lists and ranges, else constants only. `exact`:
+    each reaches as far as what still comes allows, else possibly less far.
+    """
+    result = list(stream)
+    for _ in range(draw(st.integers(0, most))):
+        about = draw(st.sets(st.sampled_from(sorted(attributes)), min_size=1, max_size=2))
+        patterns = {name: draw(patterns_of(attributes[name], ranges)) for name in sorted(about)}
+        place = draw(st.integers(0, len(result)))
+        coming = [e for e in result[place:] if isinstance(e, Insert | Adjust)]
+        meant = Punctuation(patterns)
+        if not meant.attributes:
+            continue  # a CTI, after which a lower one would break it
+        limit = min((e.sync for e in coming if meant.about(e.payload)), default=INF)
+        before = limit if exact or draw(st.booleans()) else draw(st.integers(0, min(limit, 2 * MAX_TIME)))
+        result.insert(place, Punctuation(patterns, before))
+    return result
+
+
+def patterns_of(values: Sequence[Any], ranges: bool = True) -> st.SearchStrategy[Pattern]:
+    """Patterns about an attribute that has these values, which are in order."""
+    constant = st.sampled_from(values).map(lambda v: OneOf([v]))
+    if not ranges:
+        return constant
+    some = st.lists(st.sampled_from(values), min_size=1, unique=True).map(OneOf)
+    ends = st.one_of(st.none(), st.sampled_from(values))
+    pairs = st.tuples(ends, ends).filter(lambda p: None in p or values.index(p[0]) <= values.index(p[1]))
+    return st.one_of(constant, some, pairs.map(lambda p: Range(*p) if p != (None, None) else ANY))
 
 
 def streams(

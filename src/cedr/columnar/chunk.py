@@ -20,11 +20,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from cedr.columnar.promises import NONE, Promises, promises_of
+from cedr.columnar.times import Times as Times
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
+from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.row import Row
 from cedr.temporal.time import MIN
-
-Times = np.ndarray[Any, np.dtype[np.int64]]
 
 VS, OLD, NEW = "_vs", "_ve_old", "_ve_new"
 TIMES = (VS, OLD, NEW)
@@ -35,6 +36,8 @@ class Chunk:
     rows: pl.DataFrame
     cti: int = MIN
     external: tuple[ExternalCti, ...] = field(default=())
+    promises: Promises = field(default=NONE)
+    """Punctuations about parts of the stream that hold after the rows; what the CTI says anyway is not repeated."""
 
     def __len__(self) -> int:
         return self.rows.height
@@ -91,17 +94,22 @@ class Chunk:
             p = Row(dict(zip(names, values, strict=True)))
             found.append(Insert(vs, new, p) if old == vs else Adjust(vs, old, new, p))
         found += self.external
+        found += self.promises
         return [*found, Cti(self.cti)] if self.cti != MIN else found
 
 
 def chunk_of(elements: Iterable[Element], schema: dict[str, Any]) -> Chunk:
     """Elements with `Row` payloads as one chunk; the progress after it is the highest CTI among them."""
     columns: dict[str, list[Any]] = {name: [] for name in (*TIMES, *schema)}
-    cti, external = MIN, []
+    cti, external, promised = MIN, [], []
     for e in elements:
         match e:
             case Cti(t):
                 cti = max(cti, t)
+            case Punctuation() if e.attributes:
+                promised.append(e)
+            case Punctuation():
+                cti = max(cti, e.before)
             case ExternalCti():
                 external.append(e)
             case Insert(vs, ve, p):
@@ -109,7 +117,7 @@ def chunk_of(elements: Iterable[Element], schema: dict[str, Any]) -> Chunk:
             case Adjust(vs, ve, ve_new, p):
                 add_row(columns, schema, (vs, ve, ve_new), p)
     rows = pl.DataFrame(columns, schema={**dict.fromkeys(TIMES, pl.Int64), **schema}, strict=False)
-    return Chunk(rows, cti, tuple(external))
+    return Chunk(rows, cti, tuple(external), promises_of(promised, schema) if promised else NONE)
 
 
 def add_row(columns: dict[str, list[Any]], schema: dict[str, Any], times: tuple[int, int, int], p: Row) -> None:
@@ -132,4 +140,7 @@ def assemble(vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int 
 def concat(chunks: list[Chunk]) -> Chunk:
     """Several chunks in a row as one: the last progress holds."""
     rows = pl.concat([c.rows for c in chunks]) if len(chunks) > 1 else chunks[0].rows
-    return Chunk(rows, max(c.cti for c in chunks), tuple(e for c in chunks for e in c.external))
+    promises = NONE
+    for c in chunks:
+        promises = promises.plus(c.promises)
+    return Chunk(rows, max(c.cti for c in chunks), tuple(e for c in chunks for e in c.external), promises)

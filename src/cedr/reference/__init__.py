@@ -18,6 +18,7 @@ from cedr.reference.select import select
 from cedr.reference.session import session
 from cedr.reference.slice import slice_occurrence, slice_valid
 from cedr.reference.snapshot import snapshot
+from cedr.reference.sort import sort
 from cedr.reference.top_k import top_k
 from cedr.reference.union import union
 from cedr.reference.windows import deletes, hopping, inserts, moving, sliding, tumbling, window_of
@@ -54,6 +55,7 @@ __all__ = [
     "slice_valid",
     "sliding",
     "snapshot",
+    "sort",
     "stddev",
     "sum_",
     "top_k",

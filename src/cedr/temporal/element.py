@@ -3,6 +3,7 @@
     Insert(vs, ve, p)            the tuple (vs, ve, p) exists
     Adjust(vs, ve, ve_new, p)    one tuple (vs, ve, p) is really (vs, ve_new, p); ve_new = vs removes it
     Cti(t)                       no later element has a sync time before t
+    Punctuation(patterns, t)     no later element whose payload matches has a sync time before t
     ExternalCti(vs, ve, n)       n inserts and adjusts have their sync time in [vs, ve); may itself come late
 
 The sync time is the first instant whose content an element can change: `vs` of an insert, the smaller end of an
@@ -15,6 +16,7 @@ from typing import Any
 
 from cedr.temporal.errors import LifetimeError, TimeError
 from cedr.temporal.interval import Interval, lifetime
+from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.row import payload
 from cedr.temporal.time import INF, as_time, show
 
@@ -120,7 +122,7 @@ class ExternalCti:
 
 
 Data = Insert | Adjust
-Element = Insert | Adjust | Cti | ExternalCti
+Element = Insert | Adjust | Cti | Punctuation | ExternalCti
 Stream = Sequence[Element]
 """A stream is any finite sequence of elements in arrival order; the position is the CEDR (system) time."""
 

@@ -5,6 +5,10 @@ class CedrError(Exception):
     """Base of every error cedr raises on purpose. The command line prints it without a traceback."""
 
 
+class CedrWarning(UserWarning):
+    """What will probably disappoint, though nothing is wrong yet: a query that never speaks, or only grows."""
+
+
 class TimeError(CedrError, ValueError):
     """A value that is not a time: missing, fractional, NaN, or outside 64 bits."""
 

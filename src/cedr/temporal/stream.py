@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from cedr.temporal.element import Adjust, Cti, Data, Element, ExternalCti, Insert, Stream
 from cedr.temporal.errors import StreamError
 from cedr.temporal.history import Event, History
+from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.table import text_table
 from cedr.temporal.time import MIN, show
 
@@ -25,6 +26,7 @@ class Relation:
         self._bag: Counter[Event] = Counter()
         self._syncs: Counter[int] = Counter()
         self._spans: list[ExternalCti] = []
+        self._punctuations: list[Punctuation] = []
         self._arrived = 0
         self.cti = MIN
 
@@ -36,6 +38,10 @@ class Relation:
         match element:
             case Cti(t):
                 self.cti = t
+            case Punctuation() if not element.attributes:
+                self.cti = max(self.cti, element.before)
+            case Punctuation():
+                self._punctuations.append(element)
             case ExternalCti():
                 self._spans.append(element)
             case Insert(vs, ve, p):
@@ -52,6 +58,8 @@ class Relation:
     def _broken_promise(self, element: Element) -> str | None:
         if isinstance(element, ExternalCti):
             return self._broken_count(element)
+        if isinstance(element, Punctuation):
+            return None
         if element.sync < self.cti:
             return (
                 f"its sync time {show(element.sync)} lies before {show(self.cti)}, "
@@ -64,6 +72,9 @@ class Relation:
         if isinstance(element, Adjust) and Event(element.vs, element.ve, element.payload) not in self._bag:
             return self._unknown_tuple(element)
         if isinstance(element, Insert | Adjust):
+            for said in self._punctuations:
+                if said.forbids(element.payload, element.sync):
+                    return f"it was promised: {said}"
             for span in self._spans:
                 if element.sync in span.span and self._received(span) == span.n:
                     return f"{span} promised no more than {span.n} elements with a sync time in it, all came before"
@@ -137,7 +148,7 @@ def data(stream: Iterable[Element]) -> list[Data]:
 
 def timed(stream: Iterable[Element]) -> list[Data | Cti]:
     """All elements that have a sync time."""
-    return [e for e in stream if not isinstance(e, ExternalCti)]
+    return [e for e in stream if isinstance(e, Insert | Adjust | Cti)]
 
 
 def ctis(stream: Iterable[Element]) -> list[int]:
@@ -231,5 +242,7 @@ def stream_row(element: Element) -> list[str]:
             return [kind, show(vs), show(ve), show(ve_new), str(p)]
         case Cti(t):
             return ["CTI", show(t), "", "", ""]
+        case Punctuation(patterns, before):
+            return ["Punctuation", show(before), "", "", ", ".join(f"{n}={p}" for n, p in patterns.items())]
         case ExternalCti(vs, ve, n):
             return ["ExternalCTI", show(vs), show(ve), "", str(n)]

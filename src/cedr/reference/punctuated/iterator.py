@@ -1,0 +1,93 @@
+"""Stream iterators: (initial state, step, pass, prop, purge), run over sliced lists (sections 3.1 and 3.2).
+
+For each slice, `step` works the rows in; then the punctuations of the slice are asked what they allow: `pass` for more
+rows of output, `prop` for punctuations of the output, and last `purge` for a smaller state. A binary iterator has these
+functions for each of its inputs, over one state. States are values: no function changes one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cedr.temporal.punctuation import Punctuation, match, puncts, tups
+from cedr.temporal.row import Row
+
+Rows = list[Row]
+Puncts = list[Punctuation]
+State = Any
+Slice = Sequence[Row | Punctuation]
+
+Step = Callable[[Rows, State], tuple[Rows, State]]
+Pass = Callable[[Puncts, State], Rows]
+Prop = Callable[[Puncts, State], Puncts]
+Purge = Callable[[Puncts, State], State]
+
+
+def pass_t(_ps: Puncts, _state: State) -> Rows:
+    return []
+
+
+def prop_t(_ps: Puncts, _state: State) -> Puncts:
+    return []
+
+
+def purge_t(_ps: Puncts, state: State) -> State:
+    return state
+
+
+@dataclass(frozen=True)
+class Side:
+    """What an iterator does with one input. Without more it never waits, promises nothing and forgets nothing."""
+
+    step: Step
+    pass_: Pass = pass_t
+    prop: Prop = prop_t
+    purge: Purge = purge_t
+
+    def take(self, xs: Slice, state: State) -> tuple[list[Row | Punctuation], State]:
+        ps = puncts(xs)
+        out, state = self.step(tups(xs), state)
+        return [*out, *self.pass_(ps, state), *self.prop(ps, state)], self.purge(ps, state)
+
+
+@dataclass(frozen=True)
+class Unary:
+    initial: State
+    side: Side
+
+
+@dataclass(frozen=True)
+class Binary:
+    initial: State
+    left: Side
+    right: Side
+
+
+def unary(iterator: Unary, slices: Iterable[Slice]) -> list[list[Row | Punctuation]]:
+    """A slice of output for each slice of input."""
+    state, result = iterator.initial, []
+    for xs in slices:
+        out, state = iterator.side.take(xs, state)
+        result.append(out)
+    return result
+
+
+def binary(iterator: Binary, lefts: Iterable[Slice], rights: Iterable[Slice]) -> list[list[Row | Punctuation]]:
+    """Two slices of output for each pair of slices, that of the left input first."""
+    state, result = iterator.initial, []
+    for left, right in zip(lefts, rights, strict=True):
+        for side, xs in ((iterator.left, left), (iterator.right, right)):
+            out, state = side.take(xs, state)
+            result.append(out)
+    return result
+
+
+def grammatical(stream: Iterable[Row | Punctuation]) -> bool:
+    """No row comes after a punctuation that it matches."""
+    said: Puncts = []
+    for x in stream:
+        if isinstance(x, Punctuation):
+            said.append(x)
+        elif any(match(x, p) for p in said):
+            return False
+    return True

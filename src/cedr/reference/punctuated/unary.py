@@ -1,0 +1,126 @@
+"""The unary stream iterators, with the rules of appendix A."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cedr.reference.punctuated import tables
+from cedr.reference.punctuated.iterator import Puncts, Rows, Side, State, Unary
+from cedr.temporal.punctuation import (
+    Constant,
+    OneOf,
+    Pattern,
+    Range,
+    set_match_ts,
+    set_nomatch_ps,
+    set_nomatch_ts,
+)
+from cedr.temporal.row import Row
+from cedr.temporal.time import INF
+
+
+def select(predicate: Callable[[Row], bool]) -> Unary:
+    """It holds nothing and passes every punctuation on: what does not come in does not go out."""
+    return Unary(None, Side(lambda ts, st: (tables.select(ts, predicate), st), prop=lambda ps, _: ps))
+
+
+def project(names: Sequence[str]) -> Unary:
+    """A punctuation that speaks of a column that is dropped says nothing about the rest: other rows may end alike."""
+    return Unary(
+        None,
+        Side(
+            lambda ts, st: (tables.project(ts, names), st),
+            prop=lambda ps, _: [p for p in ps if set(p.attributes) <= set(names)],
+        ),
+    )
+
+
+def distinct() -> Unary:
+    """The state is what was seen. Rows that a punctuation excludes need no remembering (A.3)."""
+
+    def step(ts: Rows, seen: Rows) -> tuple[Rows, State]:
+        new = [t for t in tables.distinct(ts) if t not in seen]
+        return new, [*seen, *new]
+
+    return Unary([], Side(step, prop=lambda ps, _: ps, purge=lambda ps, seen: set_nomatch_ts(seen, ps)))
+
+
+def once() -> Unary:
+    """Every row, and each punctuation the first time it is said."""
+
+    def purge(ps: Puncts, told: Puncts) -> State:
+        return [*told, *ps]
+
+    return Unary([], Side(lambda ts, st: (ts, st), prop=lambda ps, told: [p for p in ps if p not in told], purge=purge))
+
+
+def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) -> Unary:
+    """A group is told when a punctuation describes all of it, and is then forgotten (A.1, A.2).
+
+    The columns of the output are the keys and the aggregates, so punctuations about keys are passed on, after the
+    groups they close.
+    """
+
+    def about_groups(ps: Puncts) -> Puncts:
+        return [p for p in ps if set(p.attributes) <= set(keys)]
+
+    def step(ts: Rows, held: Rows) -> tuple[Rows, State]:
+        return [], [*held, *ts]
+
+    def pass_(ps: Puncts, held: Rows) -> Rows:
+        return tables.group_by(set_match_ts(held, about_groups(ps)), keys, **aggregates)
+
+    def purge(ps: Puncts, held: Rows) -> State:
+        return set_nomatch_ts(held, about_groups(ps))
+
+    return Unary([], Side(step, pass_, lambda ps, _: about_groups(ps), purge))
+
+
+def sort(by: str, least: int) -> Unary:
+    """Sort by a column of whole numbers, of which `least` is the smallest there is.
+
+    Rows leave when everything up to their number is excluded. A punctuation leaves when no row that it means is held.
+    """
+
+    def step(ts: Rows, state: State) -> tuple[Rows, State]:
+        held, said, waiting = state
+        return [], ([*held, *ts], said, waiting)
+
+    def ready(ps: Puncts, state: State) -> Rows:
+        held, said, _ = state
+        return tables.sort([t for t in held if t[by] < reached(by, least, [*said, *ps])], by)
+
+    def prop(ps: Puncts, state: State) -> Puncts:
+        held, _, waiting = state
+        gone = ready(ps, state)
+        return set_nomatch_ps([t for t in held if t not in gone], [*waiting, *ps])
+
+    def purge(ps: Puncts, state: State) -> State:
+        held, said, waiting = state
+        gone, told = ready(ps, state), prop(ps, state)
+        left = [p for p in [*waiting, *ps] if p not in told]
+        return [t for t in held if t not in gone], [*said, *ps], left
+
+    return Unary(([], [], []), Side(step, ready, prop, purge))
+
+
+def reached(by: str, least: int, ps: Puncts) -> int:
+    """The first whole number that is not excluded."""
+    patterns = [p[by] for p in ps if p.attributes == (by,)]
+    if any(not p.attributes for p in ps):
+        return INF  # the stream has ended
+    number = least
+    while number < INF and (ends := [end for p in patterns if (end := end_from(number, p)) is not None]):
+        number = max(ends)
+    return number
+
+
+def end_from(number: int, p: Pattern) -> int | None:
+    """The first number after `number` that the pattern does not mean, if it means `number`."""
+    match p:
+        case Constant(value) if value == number:
+            return number + 1
+        case OneOf(values) if number in values:
+            return number + 1
+        case Range(low, high) if (low is None or low <= number) and (high is None or number <= high):
+            return INF if high is None else int(high) + 1
+    return None
