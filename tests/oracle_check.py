@@ -9,6 +9,7 @@ from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.base import Operator
 from cedr.temporal import Element, History, canonical, closed_up_to, validate
+from cedr.temporal.punctuation import Punctuation, puncts
 from cedr.temporal.time import INF
 
 Oracle = Callable[..., History]
@@ -30,7 +31,10 @@ def run(
 
 
 def check_against_oracle(make, oracle: Oracle, arrivals, schemas, restore_at=(), compare=testing.assert_same) -> list:
-    """The output is a valid stream, right to each of its CTIs, and right altogether once all inputs are closed."""
+    """The output is a valid stream, right to each of its CTIs, and right altogether once all inputs are closed.
+
+    To the time of each of its punctuations it is right about the payloads that are meant.
+    """
     outputs = run(make, arrivals, schemas, restore_at)
     told: list[list[Element]] = [[] for _ in schemas]
     out: list[Element] = []
@@ -41,11 +45,20 @@ def check_against_oracle(make, oracle: Oracle, arrivals, schemas, restore_at=(),
         if settled > 0:
             expected = oracle(*(canonical(t) for t in told))
             compare(canonical(out).to(settled), expected.to(settled))
+        if promised := puncts(produced):
+            expected, told_so_far = oracle(*(canonical(t) for t in told)), canonical(out)
+            for p in promised:
+                compare(meant(told_so_far, p), meant(expected, p))
     validate(out)
     if all(closed_up_to(t) == INF for t in told):
         compare(canonical(out), oracle(*(canonical(t) for t in told)))
         assert closed_up_to(out) == INF
     return out
+
+
+def meant(history: History, p: Punctuation) -> History:
+    """The part of a history that a punctuation settles."""
+    return History(e for e in history.to(p.before) if p.about(e.payload))
 
 
 @st.composite

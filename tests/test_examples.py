@@ -1,4 +1,4 @@
-"""The scenarios of the technical report's introduction: each prints what its text file shows, and is right."""
+"""Scenarios of the papers' introductions: each prints what its text file shows, and is right."""
 
 import importlib.util
 import subprocess
@@ -30,8 +30,8 @@ def history(table: pl.DataFrame) -> History:
     )
 
 
-def test_there_are_three_scenarios():
-    assert [script.stem for script in SCRIPTS] == ["stock_ticker", "system_maintenance", "web_traffic"]
+def test_these_are_the_scenarios():
+    assert [script.stem for script in SCRIPTS] == ["outages", "stock_ticker", "system_maintenance", "web_traffic"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -104,3 +104,39 @@ def test_stock_ticker_repairs_the_average_when_the_correction_comes():
     average = pl.col("average").filter((pl.col("vs") == 0) & (pl.col("symbol") == "ACME"))
     told = [result.table().select(average).item() for result in ticker.answers()]
     assert told == [10.0, 60.0, 60.0, *[10.5] * 5]
+
+
+# --- outages -------------------------------------------------------------------------------------------------------
+
+
+def reports(outages, office: str, arrivals) -> History:
+    told = [
+        (hour, zone) for name, hour, zones in arrivals if name == office and zones != outages.OVER for zone in zones
+    ]
+    return History(Event(hour, hour + 1, Row(zone=zone, hour=hour)) for hour, zone in told)
+
+
+def expected_outages(outages, arrivals) -> History:
+    monitors, phones, announced = (reports(outages, name, arrivals) for name in ("monitors", "phones", "announced"))
+    return ref.difference(ref.distinct(ref.union(monitors, phones)), announced)
+
+
+def hours_over(outages, arrivals) -> set[int]:
+    """The hours that all three offices have closed."""
+    closed = [{hour for name, hour, told in arrivals if (name, told) == (o, outages.OVER)} for o in outages.OFFICES]
+    return set.intersection(*closed)
+
+
+def test_outages_of_an_hour_are_told_when_all_offices_have_closed_it_and_not_before():
+    outages = load("outages")
+    for i, result in enumerate(outages.answers()):
+        arrivals = outages.ARRIVALS[: i + 1]
+        over = hours_over(outages, arrivals)
+        certain = History(e for e in expected_outages(outages, arrivals) if e.payload.hour in over)
+        testing.assert_same(history(result.table()), certain)
+
+
+def test_an_outage_is_never_taken_back_and_hours_that_are_over_take_no_room():
+    results = load("outages").answers()
+    assert {change for result in results for change in result.changelog()["change"]} == {"insert"}
+    assert results[-1].metrics()["state_rows"].sum() == 0

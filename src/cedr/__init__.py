@@ -13,6 +13,7 @@ from cedr.temporal import (
     WEAK,
     Adjust,
     CedrError,
+    CedrWarning,
     Consistency,
     Cti,
     Event,
@@ -24,6 +25,7 @@ from cedr.temporal import (
     canonical,
     retract,
 )
+from cedr.temporal.punctuation import OneOf, Punctuation, Range, punctuation
 
 if TYPE_CHECKING:
     from cedr import sinks
@@ -87,6 +89,7 @@ __all__ = [
     "WEAK",
     "Adjust",
     "CedrError",
+    "CedrWarning",
     "Consistency",
     "Cti",
     "Event",
@@ -94,6 +97,9 @@ __all__ = [
     "History",
     "Insert",
     "Interval",
+    "OneOf",
+    "Punctuation",
+    "Range",
     "Row",
     "Stream",
     "aggregate",
@@ -106,6 +112,7 @@ __all__ = [
     "max",
     "median",
     "min",
+    "punctuation",
     "quantile",
     "queries",
     "query",

@@ -1,6 +1,6 @@
 """Where a query starts: sources, and the aggregates that `agg` takes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import polars as pl
@@ -30,6 +30,10 @@ def source(
     external_ctis: bool | str = False,
     partition: str | None = None,
     idle: Duration | None = None,
+    per: str | Sequence[str] = (),
+    punctuation: str | None = None,
+    promises: str | Sequence[str | Sequence[str]] = (),
+    future: Duration | None = None,
     late: Literal["collect", "raise"] = "collect",
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
@@ -49,6 +53,17 @@ def source(
     partition          the column that names the part of the source a row comes from (a Kafka partition, a device):
                        progress is derived for each, and the source is as far as the last of them
     idle               a partition silent for so long, by the clock on the wall, no longer holds the others back
+    per                the column, or columns, whose values progress each by itself: `delay` holds among the rows of one
+                       value, which is promised as far as its own rows allow, so a silent value, or one whose clock is
+                       ahead, concerns no other. Nothing is promised about all of them together, unless `idle` says
+                       when a silent value is given up
+    punctuation        the column that is true in rows that are punctuations: no more rows like this one, where a
+                       missing value means any, before its `vs` or, if that is missing, ever
+    promises           the columns that punctuations will speak about, or lists of columns if about several at once:
+                       `promises=["auction", ["zone", "hour"]]`; a query waits for no more than it has to only if it
+                       knows them beforehand. Those of `per` need not be named
+    future             a row that starts later than this after the clock on the wall is put aside and moves nobody's
+                       progress; times that are whole numbers count as microseconds since 1970
     late               what breaks a promise is collected (`result.late()`) or raises
 
     Elements (`cedr.Insert` and so on) need none of the time columns.
@@ -58,11 +73,15 @@ def source(
         raise QueryError(f"source({name!r}): give ve={ve!r} or duration={duration!r}, not both")
     counts = external_ctis if isinstance(external_ctis, str) else None
     times = {"ve": ve, "ve_new": ve_new, "cti": cti, "duration": duration, "external_ctis": counts}
-    for argument, column in {**times, "partition": partition}.items():
+    for argument, column in {**times, "partition": partition, "punctuation": punctuation}.items():
         if column is not None and vs is None:
             raise QueryError(f"source({name!r}): {argument}={column!r} needs vs, the column of the start times")
-    if idle is not None and partition is None:
-        raise QueryError(f"source({name!r}): idle={idle!r} needs partition, the column of the partitions it is about")
+    if idle is not None and partition is None and not per:
+        raise QueryError(
+            f"source({name!r}): idle={idle!r} needs partition or per, the columns whose values may fall silent"
+        )
+    values = as_per(name, per, columns, delay, ordered, partition)
+    spoken_of = as_schemes(name, promises, columns)
     if counts is not None and ve is None:
         raise QueryError(f"source({name!r}): external_ctis={counts!r} needs ve, where the span of a count ends")
     if types is not None:
@@ -90,6 +109,10 @@ def source(
             counts=counts,
             partition=partition,
             idle=None if idle is None else as_idle(name, idle),
+            per=values,
+            punctuation=punctuation,
+            promises=tuple(dict.fromkeys([*spoken_of, *([tuple(sorted(values))] if values else [])])),
+            future=None if future is None else as_future(name, future),
             late=late,
         )
     )
@@ -110,6 +133,45 @@ def as_delay(name: str, delay: Duration) -> int:
 
 def as_idle(name: str, idle: Duration) -> int:
     return duration(idle, f"source({name!r}): idle", least=0)
+
+
+def as_future(name: str, future: Duration) -> int:
+    return duration(future, f"source({name!r}): future", least=0)
+
+
+def as_per(
+    name: str,
+    per: str | Sequence[str],
+    columns: Mapping[str, Any],
+    delay: Duration | None,
+    ordered: bool,
+    partition: str | None,
+) -> tuple[str, ...]:
+    if not per:
+        return ()
+    what = f"source({name!r}): per={per!r}"
+    check_columns(found := (per,) if isinstance(per, str) else tuple(per), columns, what)
+    if ordered:
+        raise QueryError(f"{what}: rows in order have one progress; if those of each value are, say delay=0 instead")
+    if delay is None:
+        raise QueryError(f"{what} needs delay, how late a row may come after others of its value; 0 if in order")
+    if partition is not None:
+        raise QueryError(f"{what}: give per or partition={partition!r}; progress is of each value or each partition")
+    return found
+
+
+def as_schemes(
+    name: str, promises: str | Sequence[str | Sequence[str]], columns: Mapping[str, Any]
+) -> list[tuple[str, ...]]:
+    """The sets of columns, each in order of their names."""
+    found = []
+    for scheme in [promises] if isinstance(promises, str) else promises:
+        together = [scheme] if isinstance(scheme, str) else list(scheme)
+        check_columns(together, columns, f"source({name!r}): promises={promises!r}")
+        if not together:
+            raise QueryError(f"source({name!r}): promises={promises!r}; a promise about no column is a CTI")
+        found.append(tuple(sorted(set(together))))
+    return found
 
 
 # --- aggregates ----------------------------------------------------------------------------------------------------

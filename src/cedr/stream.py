@@ -10,6 +10,7 @@ runs before `run`, `updates` or `engine`.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import length_hint
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -19,11 +20,12 @@ from polars.exceptions import PolarsError
 from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
 from cedr.plan import nodes
+from cedr.plan.analysis import Finding, analyse
 from cedr.plan.consistency import Flavour
 from cedr.plan.explain import explain
 from cedr.plan.joins import How
 from cedr.plan.node import Node
-from cedr.plan.optimizer import RULES, Rule
+from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.payloads import keep, project
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
@@ -266,6 +268,15 @@ class Stream:
         """Of each snapshot the k rows that come first by these columns; ties by payload."""
         return GroupedStream(self, ()).top_k(k, by, descending=descending, rank=rank)
 
+    def sort(self, *by: str, descending: bool | Sequence[bool] = False) -> "Stream":
+        """Events in the order of these columns: told once nothing more can come that belongs before them.
+
+        That takes punctuations about the first column, from the end where the order begins; else all wait for the end
+        of the stream. Missing values come last. What is told has its final end and never changes.
+        """
+        columns = tuple(name for c in by for name in names(c))
+        return Stream(nodes.Sort(self.plan, columns, directions("sort", columns, descending)))
+
     # --- consistency ---------------------------------------------------------------------------------------------
 
     def with_consistency(
@@ -319,7 +330,14 @@ class Stream:
         return local.run(self.fragment(), data, chunk_size=chunk_size, close=close)
 
     def updates(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
-        """A result after each chunk. `data` may also be an iterator of tables, which may never end."""
+        """A result after each chunk. `data` may also be an iterator of tables, which may never end.
+
+        Of such a one it is told with a `CedrWarning` when results will never come, or state will grow for ever.
+        """
+        if isinstance(data, Iterator) and length_hint(data, -1) < 0:
+            from cedr.plan.analysis.warning import warn_of_findings
+
+            warn_of_findings(nodes.Level(self.plan), stacklevel=2)
         return local.updates(self.fragment(), data, chunk_size=chunk_size, close=close)
 
     def why(self, data: Any, match: Mapping[str, Any] | None = None, /, vs: Any = None, **columns: Any) -> "Why":
@@ -402,8 +420,12 @@ class Stream:
         return engine.set_consistency(consistency)
 
     def explain(self) -> str:
-        """The plan as written, the rules that changed it, the plan that runs, and its operators."""
+        """The plan as written, the rules that changed it, the plan that runs, its operators and what they wait for."""
         return explain(nodes.Level(self.plan))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Of each operator with state what lets it speak and what bounds its state, on a stream that never ends."""
+        return analyse(optimize(nodes.Level(self.plan)).plan)
 
 
 class GroupedStream:
@@ -424,10 +446,8 @@ class GroupedStream:
     ) -> Stream:
         """Of each snapshot of each group the k rows that come first by these columns; ties by payload."""
         order = names(by)
-        directions = (descending,) * len(order) if isinstance(descending, bool) else tuple(descending)
-        if len(directions) != len(order):
-            raise QueryError(f"top_k: {len(order)} columns to order by, but {len(directions)} values of descending")
-        return Stream(nodes.TopK(self.stream.plan, k, order, directions, self.by, rank))
+        down = directions("top_k", order, descending)
+        return Stream(nodes.TopK(self.stream.plan, k, order, down, self.by, rank))
 
 
 # --- what users write, as what nodes take --------------------------------------------------------------------------
@@ -519,6 +539,14 @@ def as_level(level: Consistency | str | None, block: Duration | None, remember: 
         0 if block is None else duration(block, "block", least=0),
         MIDDLE.remember if remember is None else duration(remember, "remember", least=0),
     )
+
+
+def directions(what: str, order: tuple[str, ...], descending: bool | Sequence[bool]) -> tuple[bool, ...]:
+    """For each column to order by whether from the greatest down."""
+    found = (descending,) * len(order) if isinstance(descending, bool) else tuple(descending)
+    if len(found) != len(order):
+        raise QueryError(f"{what}: {len(order)} columns to order by, but {len(found)} values of descending")
+    return found
 
 
 def start_function(start: pl.Expr | None, text: str) -> Callable[[Any], Any]:

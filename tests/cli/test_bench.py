@@ -53,7 +53,7 @@ def test_median_and_spread():
 def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "no benchmark 'nothing'; there are: consistency, crash, engine, patterns, spark" in done.stderr
+    assert "no benchmark 'nothing'; there are: consistency, crash, engine, patterns, punctuation, spark" in done.stderr
 
 
 def test_the_consistency_benchmark_runs_and_its_orderings_hold(tmp_path):

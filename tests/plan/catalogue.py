@@ -203,6 +203,7 @@ STATEFUL = {
         lambda a: a.session(4, by="m").where(pl.col("m") == 1).select("m"),
         lambda h: ref.project(ref.select(ref.session(h, 4, by_m), by_m), lambda p: Row(m=p.m)),
     ),
+    "sort": Query(lambda a: a.where(pl.col("v") > 0).sort("v", "m"), lambda h: ref.select(h, lambda p: (p.v or 0) > 0)),
     "clip": Query(
         lambda a, b: a.clip(b, on="m").where(pl.col("v") > 1), lambda g, h: ref.select(ref.clip(g, h, same_m), big)
     ),

@@ -11,6 +11,7 @@ from plan.catalogue import QUERIES, SCHEMA, a, b, few, payloads
 from cedr import api, testing
 from cedr.temporal import END, INF, Adjust, Cti, ExternalCti, History, Insert, QueryError, Row, StreamError, canonical
 from cedr.temporal.errors import CedrError
+from cedr.temporal.stream import timed
 
 START = datetime(2024, 1, 1, 12)
 feed = api.source("machines", {"machine": str, "load": float}, vs="ts")
@@ -269,7 +270,7 @@ def test_a_leading_cti_counts():
 def test_external_ctis_are_counted_before_rows_are_dropped():
     stream = [ExternalCti(0, 5, 2), Insert(1, 9, Row(m=1, v=0)), Insert(2, 9, Row(m=1, v=5))]
     query = a(external_ctis=True).where(pl.col("v") > 1)
-    assert query.run(stream, close=False).elements() == [Insert(2, 9, Row(m=1, v=5)), Cti(5)]
+    assert timed(query.run(stream, close=False).elements()) == [Insert(2, 9, Row(m=1, v=5)), Cti(5)]
     assert query.agg(n=api.count()).run([*stream, END]).table().rows() == [(2, 9, 1)]
 
 

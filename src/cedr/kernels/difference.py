@@ -3,10 +3,14 @@
 An answer is a list of events sorted by (group, start): group, start, end, and the output values as 64-bit words. Events
 with the same group, start and values are one event whose end may have changed; others are removed and inserted. Of
 several events with the same group and start, equal ones are matched first.
+
+Limits of time are arrays by group, or of length 1 if they are the same for all groups.
 """
 
 import numpy as np
 from numba import njit
+
+from cedr.temporal.time import INF
 
 
 @njit(cache=True)
@@ -42,6 +46,7 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv, reached):
             j += 1
             continue
         g, at = og[i], os[i]
+        limit = reached[g] if len(reached) > 1 else reached[0]
         last_i, last_j = i + 1, j + 1
         while last_i < len(og) and og[last_i] == g and os[last_i] == at:
             last_i += 1
@@ -49,7 +54,7 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv, reached):
             last_j += 1
         if last_i - i == 1 and last_j - j == 1:  # the common case
             if same_values(ov, i, nv, j):
-                if min(oe[i], ne[j]) > reached:
+                if min(oe[i], ne[j]) > limit:
                     ne[j] = oe[i]
                 elif oe[i] != ne[j]:
                     size = put(group, values, start, before, after, size, g, nv, j, at, oe[i], ne[j])
@@ -67,7 +72,7 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv, reached):
                     if not taken[y] and same_values(ov, x, nv, y) and (oe[x] == ne[y]) == exact:
                         taken[y] = True
                         matched[x - i] = True
-                        if min(oe[x], ne[y]) > reached:
+                        if min(oe[x], ne[y]) > limit:
                             ne[y] = oe[x]
                         elif not exact:
                             size = put(group, values, start, before, after, size, g, nv, y, at, oe[x], ne[y])
@@ -92,10 +97,11 @@ def put(group, values, start, before, after, size, g, source, row, at, was, now)
 
 @njit(cache=True)
 def ending_from(g, start, end, words, time):
-    """The events that do not end before a time."""
+    """The events that do not end before a time; before infinity all do."""
     keep = 0
     for i in range(len(g)):
-        if end[i] >= time:
+        limit = time[g[i]] if len(time) > 1 else time[0]
+        if end[i] >= limit and limit != INF:
             keep += 1
     out_g = np.empty(keep, dtype=np.int64)
     out_start = np.empty(keep, dtype=np.int64)
@@ -103,7 +109,8 @@ def ending_from(g, start, end, words, time):
     out_words = np.empty((keep, words.shape[1]), dtype=np.int64)
     size = 0
     for i in range(len(g)):
-        if end[i] >= time:
+        limit = time[g[i]] if len(time) > 1 else time[0]
+        if end[i] >= limit and limit != INF:
             out_g[size], out_start[size], out_end[size] = g[i], start[i], end[i]
             for m in range(words.shape[1]):
                 out_words[size, m] = words[i, m]

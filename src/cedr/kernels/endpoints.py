@@ -6,6 +6,8 @@ sorted changes, which one linear pass merges into the sorted state.
 
 Weights come as whole numbers (`ints`, exact) and as doubles in two parts (`high + low`, about 106 bits), so that
 taking a value out again leaves no trace. When nothing is live the sums restart from zero.
+
+Limits of time are arrays by group, or of length 1 if they are the same for all groups.
 """
 
 import numpy as np
@@ -131,8 +133,11 @@ def snapshots(g, t, ints, high, low, end_by, start_by, promised):
 
     Told is what ends by `end_by` and starts by `start_by`; and what starts before a promised time, which was told and
     stays told even if its end has moved past the watermark. Integer column 0 counts the live tuples.
+    Last comes `held`: by group the earliest start of a snapshot that is not told, or INF.
     """
     n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    by_group = len(end_by) > 1
+    held = np.full(len(end_by), INF, dtype=np.int64)
     entry = np.empty(n, dtype=np.int64)
     out_g = np.empty(n, dtype=np.int64)
     start = np.empty(n, dtype=np.int64)
@@ -144,6 +149,7 @@ def snapshots(g, t, ints, high, low, end_by, start_by, promised):
     at_high = np.zeros(n_floats)
     at_low = np.zeros(n_floats)
     size = 0
+    x = g[0] if by_group and n else 0
     for i in range(n - 1):
         for m in range(n_ints):
             at_int[m] += ints[i, m]
@@ -157,16 +163,21 @@ def snapshots(g, t, ints, high, low, end_by, start_by, promised):
             at_int[:] = 0
             at_high[:] = 0.0
             at_low[:] = 0.0
+            x = g[i + 1] if by_group else 0
             continue
-        if at_int[0] > 0 and ((t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised):
+        if at_int[0] <= 0:
+            continue
+        if (t[i + 1] <= end_by[x] and t[i] <= start_by[x]) or t[i] < promised[x]:
             entry[size], out_g[size], start[size], end[size] = i, g[i], t[i], t[i + 1]
             for m in range(n_ints):
                 sum_ints[size, m] = at_int[m]
             for m in range(n_floats):
                 sum_high[size, m], sum_low[size, m] = at_high[m], at_low[m]
             size += 1
+        else:
+            held[x] = min(held[x], t[i])
     return (
-        entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], sum_high[:size], sum_low[:size]
+        entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], sum_high[:size], sum_low[:size], held
     )  # fmt: skip
 
 
@@ -188,16 +199,22 @@ def live_copies(g, ints):
 def fold(g, t, k, ints, high, low, before):
     """Forget what lies before a time: of each group, the last entry before it takes over the sums of those before.
 
-    A group in which nothing is live then loses that entry, too. Works in place and returns views.
+    A group in which nothing is live then loses that entry, too, and before infinity every group loses all.
+    Works in place and returns views.
     """
     n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
     out = 0
     i = 0
     while i < n:
         j = i
-        while j + 1 < n and g[j + 1] == g[i] and t[j + 1] < before:
+        limit = before[g[i]] if len(before) > 1 else before[0]
+        if limit == INF:
+            while i < n and g[i] == g[j]:
+                i += 1
+            continue
+        while j + 1 < n and g[j + 1] == g[i] and t[j + 1] < limit:
             j += 1
-        if t[i] < before:  # entries i..j of this group lie before
+        if t[i] < limit:  # entries i..j of this group lie before
             for x in range(i, j):
                 for m in range(n_ints):
                     ints[j, m] += ints[x, m]
@@ -220,13 +237,16 @@ def fold(g, t, k, ints, high, low, before):
 
 @njit(cache=True)
 def earliest_open(g, t, ints, watermark, promised):
-    """The smallest start from `promised` on of a snapshot that has begun by the watermark and not ended, or INF."""
-    earliest = INF
+    """By group the earliest start from `promised` on of a snapshot that began by the watermark and has not ended."""
+    by_group = len(watermark) > 1
+    earliest = np.full(len(watermark), INF, dtype=np.int64)
     live = 0
+    x = g[0] if by_group and len(g) else 0
     for i in range(len(g) - 1):
         live += ints[i, 0]
         if g[i + 1] != g[i]:
             live = 0
-        elif promised <= t[i] <= watermark < t[i + 1] and live > 0:
-            earliest = min(earliest, t[i])
+            x = g[i + 1] if by_group else 0
+        elif promised[x] <= t[i] <= watermark[x] < t[i + 1] and live > 0:
+            earliest[x] = min(earliest[x], t[i])
     return earliest

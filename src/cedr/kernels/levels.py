@@ -1,4 +1,7 @@
-"""Levels of a height that changes over time: the k-th event lives exactly where the height is at least k."""
+"""Levels of a height that changes over time: the k-th event lives exactly where the height is at least k.
+
+Limits of time are arrays by group, or of length 1 if they are the same for all groups.
+"""
 
 import numpy as np
 from numba import njit
@@ -46,7 +49,10 @@ def levels(g, t, height, open_g, open_start):
 
 @njit(cache=True)
 def open_levels(g, t, height, open_g, open_start, before):
-    """The levels open after the last entry of each group before a time: what `levels` needs once those are folded."""
+    """The levels open after the last entry of each group before a time: what `levels` needs once those are folded.
+
+    Before infinity none is left.
+    """
     capacity = len(open_g) + 16
     for i in range(len(g)):
         capacity += max(height[i], 0)
@@ -54,6 +60,9 @@ def open_levels(g, t, height, open_g, open_start, before):
     kept_start = np.empty(capacity, dtype=np.int64)
     size = first = o = 0
     for i in range(len(g)):
+        limit = before[g[i]] if len(before) > 1 else before[0]
+        if limit == INF:
+            continue
         if i == 0 or g[i] != g[i - 1]:
             first = size
             while o < len(open_g) and open_g[o] < g[i]:
@@ -62,7 +71,7 @@ def open_levels(g, t, height, open_g, open_start, before):
                 kept_g[size], kept_start[size] = g[i], open_start[o]
                 size += 1
                 o += 1
-        if t[i] < before:
+        if t[i] < limit:
             size = min(size, first + height[i])
             while size - first < height[i]:
                 kept_g[size], kept_start[size] = g[i], t[i]
@@ -71,10 +80,24 @@ def open_levels(g, t, height, open_g, open_start, before):
 
 
 @njit(cache=True)
-def earliest_open(start, end, watermark, over, promised):
-    """The smallest start from `promised` on of an event that has begun by the watermark and is not over, or INF."""
-    earliest = INF
+def earliest_open(g, start, end, watermark, over, promised):
+    """By group the earliest start from `promised` on of an event begun by the watermark and not over, or INF."""
+    earliest = np.full(len(watermark), INF, dtype=np.int64)
     for i in range(len(start)):
-        if promised <= start[i] <= watermark and end[i] > over:
-            earliest = min(earliest, start[i])
+        x = g[i] if len(watermark) > 1 else 0
+        if promised[x] <= start[i] <= watermark[x] and end[i] > over[x]:
+            earliest[x] = min(earliest[x], start[i])
     return earliest
+
+
+@njit(cache=True)
+def told(g, start, end, end_by, start_by, promised):
+    """Which events are told, as `endpoints.snapshots` does; and by group the earliest start of one that is not."""
+    tell = np.empty(len(start), dtype=np.bool_)
+    held = np.full(len(end_by), INF, dtype=np.int64)
+    for i in range(len(start)):
+        x = g[i] if len(end_by) > 1 else 0
+        tell[i] = (end[i] <= end_by[x] and start[i] <= start_by[x]) or start[i] < promised[x]
+        if not tell[i]:
+            held[x] = min(held[x], start[i])
+    return tell, held

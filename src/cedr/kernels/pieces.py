@@ -1,4 +1,7 @@
-"""Pieces of lifetimes: where a tuple has a partner, where it has none, and where it is clipped."""
+"""Pieces of lifetimes: where a tuple has a partner, where it has none, and where it is clipped.
+
+Limits of time are arrays by group, or of length 1 if they are the same for all groups.
+"""
 
 import numpy as np
 from numba import njit
@@ -80,9 +83,10 @@ def last_covered(g, vs, ve, before):
     end = np.empty(len(g), dtype=np.int64)
     size = 0
     for i in range(len(g)):
-        if vs[i] >= before:
+        limit = before[g[i]] if len(before) > 1 else before[0]
+        if vs[i] >= limit:
             continue
-        until = min(ve[i], before)
+        until = min(ve[i], limit)
         if size > 0 and out_g[size - 1] == g[i]:
             if vs[i] > end[size - 1]:
                 start[size - 1] = vs[i]

@@ -110,7 +110,7 @@ class Aggregate(SnapshotOperator):
             return pl.DataFrame(columns)
         return self.groups.take(g).hstack(columns)
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: Times) -> None:
         for store in (*self._stores(), *self.extremes.values()):
             store.forget(before)
 

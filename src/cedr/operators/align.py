@@ -18,19 +18,25 @@ a CTI, and so do its adjusts from then on. The output time never goes back; it i
     with clock      the highest start that had been seen `block` ago by the clock
 
 so no element stays longer than `block`, and of late ones less. block=0 holds nothing, block=INF waits for CTIs alone.
+
+Promises about the sets of columns in `by` settle rows too: for a row that one is about, `t` above is the time promised.
+Each part then leaves in an order of its own, for the perfect flavour within rows that agree in such a set of columns.
+The output promises what the input does, held back by what is held; what leaves ahead of the CTI is always covered.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import NEW, TIMES, VS, Chunk, Times
+from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.promises import NONE, Known, Names, Promises, point_promises
 from cedr.kernels.chains import merge, nodes
 from cedr.operators.base import Operator, State
+from cedr.operators.waiting import Waiting
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN, as_time
 
@@ -42,7 +48,7 @@ MANY_PIECES = 64
 
 
 class Align(Operator):
-    """Holds elements back until a CTI settles them or `block` has passed.
+    """Holds elements back until a CTI or a promise about columns in `by` settles them, or `block` has passed.
 
     `clock` returns chronons and never goes back; with it `block` is system time, and `tick` releases what has waited
     long enough when no input comes. Without it `block` is application time.
@@ -54,6 +60,7 @@ class Align(Operator):
         block: int = INF,
         flavour: Flavour = "ordered",
         clock: Callable[[], int] | None = None,
+        by: Iterable[Names] = (),
     ) -> None:
         super().__init__()
         if as_time(block, "block") < 0:
@@ -61,7 +68,14 @@ class Align(Operator):
         if flavour not in ("ordered", "perfect"):
             raise QueryError(f"flavour is {flavour!r}; it is 'ordered' or 'perfect'")
         self.schema, self.block, self.flavour, self.clock = dict(schema), block, flavour, clock
-        self._held = pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema})
+        self.by = {tuple(sorted(names)): f"_until_{number}" for number, names in enumerate(by)}
+        """By set of columns, the column of held rows with the time promised about them."""
+        self._columns = [*TIMES, *self.schema]
+        untils = dict.fromkeys(self.by.values(), pl.Int64())
+        self._held = pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema, **untils})
+        self._settling = {names: Known() for names in self.by}
+        """Of what was promised, what is about columns in `by`."""
+        self._waiting = Waiting()
         self._highest = MIN
         self._output_time = MIN
         self._seen: list[tuple[int, int]] = []
@@ -69,15 +83,17 @@ class Align(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if self.block == 0:
-            return Chunk(chunk.rows.select(self._held.columns), self.cti)
+            return Chunk(chunk.rows.select(self._columns), self.cti, promises=chunk.promises)
         self._note(int(chunk.vs.max()) if len(chunk) else MIN)
+        if len(chunk.promises):
+            self._believe(chunk.promises)
         self._hold(chunk)
-        return self._release()
+        return self._release(chunk.promises, len(chunk))
 
     def tick(self) -> Chunk:
         """What leaves because time has passed."""
         self._note()
-        out = self._release()
+        out = self._release(NONE, 0)
         if out.cti <= self.cti_out:
             out = replace(out, cti=MIN)  # nothing new is promised
         self.cti_out = max(self.cti_out, out.cti)
@@ -110,12 +126,24 @@ class Align(Operator):
 
     # --- holding -------------------------------------------------------------------------------------------------
 
+    def _believe(self, promises: Promises) -> None:
+        """Note how far held rows are settled now."""
+        for names, column in self.by.items():
+            settling = promises_about(promises, names)
+            self._settling[names].add(settling, self.cti)
+            if self._held.height and len(settling):
+                until = np.maximum(self._held[column].to_numpy(), settling.of(self._held))
+                self._held = self._held.with_columns(pl.Series(column, until))
+
     def _hold(self, chunk: Chunk) -> None:
         if not len(chunk):
             return
         first = self._held.height
         is_adjust = chunk.old != chunk.vs
-        rows = chunk.rows.select(self._held.columns)
+        rows = chunk.rows.select(self._columns)
+        if self.by:
+            untils = {column: self._settling[names].of(rows) for names, column in self.by.items()}
+            rows = rows.with_columns(pl.Series(column, until) for column, until in untils.items())
         self._held = pl.concat([self._held, rows]) if first else rows
         if is_adjust.any():
             self._merge(chunk.vs[is_adjust])
@@ -139,26 +167,57 @@ class Align(Operator):
 
     # --- releasing -----------------------------------------------------------------------------------------------
 
-    def _release(self) -> Chunk:
+    def _release(self, promises: Promises, work: int) -> Chunk:
         vs, old, new = (self._held[name].to_numpy() for name in TIMES)
         sync = np.minimum(old, new)
-        leaves = self._settled(vs, new, sync)
+        leaves, one_by_one = self._settled_by_promises(vs, new, sync)
+        leaves |= self._settled(vs, new, sync, leaves)
         if self._output_time != MIN:
             leaves |= vs <= self._output_time
         out = self._held.filter(pl.Series(leaves)) if leaves.any() else self._held.clear()
         if len(out):
             out = in_order(out, sync[leaves])
             self._held = self._held.filter(pl.Series(~leaves))
-        return Chunk(out, self._promise())
+        cti = self._promise()
+        passed = self._waiting.passed(promises, self._sure, cti, work)
+        if len(one_by_one):
+            passed = passed.plus(one_by_one.after(cti).beyond(passed))
+        return Chunk(out.select(self._columns), cti, promises=passed)
 
-    def _settled(self, vs: Times, end: Times, sync: Times) -> Mask:
-        """What no later element can change before the CTI, and nothing later has to precede."""
+    def _settled(self, vs: Times, end: Times, sync: Times, leaves: Mask) -> Mask:
+        """What no later element can change before the CTI, and nothing later has to precede but what leaves now."""
         t = self.cti
         if self.flavour == "ordered" or t in (INF, MIN):
             return sync < t
         ended = end < t
-        still_open = vs[~ended & (vs > self._output_time)]
+        still_open = vs[~ended & ~leaves & (vs > self._output_time)]
         return ended & (vs <= still_open.min(initial=INF))
+
+    def _settled_by_promises(self, vs: Times, end: Times, sync: Times) -> tuple[Mask, Promises]:
+        """What nothing can change before the time promised about it, and what to promise of it one by one."""
+        leaves, one_by_one = np.zeros(len(vs), dtype=np.bool_), NONE
+        if not any(self._settling.values()) or not len(vs):
+            return leaves, one_by_one
+        for names, column in self.by.items():
+            until = self._held[column].to_numpy()
+            if self.flavour == "ordered":
+                leaves |= sync < until
+                continue
+            ended = (end < until) | (until == INF)
+            still_open = pl.Series("_open", np.where(~ended & (vs > self._output_time), vs, INF))
+            first_open = self._held.with_columns(still_open).select(pl.col("_open").min().over(names))["_open"]
+            sure = np.minimum(until, first_open.to_numpy())
+            leaves_now = ended & (vs < sure)
+            if leaves_now.any():
+                part = self._held.select(names).filter(leaves_now)
+                one_by_one = one_by_one.plus(point_promises(part, sure[leaves_now]))
+                leaves |= leaves_now
+        return leaves, one_by_one
+
+    def _sure(self, promises: Promises) -> Promises:
+        """Promises, as far as no row that they are about is held."""
+        sync = np.minimum(self._held[OLD].to_numpy(), self._held[NEW].to_numpy())
+        return promises.held_back(self._held.select(list(self.schema)), sync)
 
     def _promise(self) -> int:
         if self.flavour == "ordered" or not self._held.height:
@@ -168,15 +227,31 @@ class Align(Operator):
     # --- state ---------------------------------------------------------------------------------------------------
 
     def state_size(self) -> tuple[int, int]:
-        return self._held.height, int(self._held.estimated_size())
+        promises = self._waiting.nbytes + sum(known.nbytes for known in self._settling.values())
+        return self._held.height, int(self._held.estimated_size()) + promises
 
     def save(self) -> State:
         times = {"highest": self._highest, "output_time": self._output_time, "seen": list(self._seen)}
-        return {"held": self._held.rechunk(), **times}
+        settling = [known.save() for known in self._settling.values()]
+        promises = {"settling": settling, "waiting": self._waiting.save()}
+        return {"held": self._held.rechunk(), **times, **promises}
 
     def load(self, state: State) -> None:
         self._held = state["held"]
+        for known, saved in zip(self._settling.values(), state["settling"], strict=True):
+            known.load(saved)
+        self._waiting.load(state["waiting"])
         self._highest, self._output_time, self._seen = state["highest"], state["output_time"], list(state["seen"])
+
+
+def promises_about(promises: Promises, names: Names) -> Promises:
+    """Only promises about this very set of attributes."""
+    return Promises(
+        {names: promises.points[names]} if names in promises.points else {},
+        {names[0]: promises.steps[names[0]]} if len(names) == 1 and names[0] in promises.steps else {},
+        tuple(p for p in promises.others if tuple(sorted(p.attributes)) == names),
+        promises.kinds,
+    )
 
 
 def in_order(rows: pl.DataFrame, sync: Times) -> pl.DataFrame:

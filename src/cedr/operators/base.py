@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
+from cedr.columnar.promises import Known
 from cedr.temporal.time import MIN
 
 Latency = Literal["perfect", "ordered", "eager"]
@@ -58,11 +59,14 @@ class Operator(ABC):
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.ctis = [MIN] * self.ports
+        self.promised = [Known() for _ in range(self.ports)]
+        """What each input has promised about parts of it, beside its CTI; with what the chunk at hand promises."""
         self.cti_out = MIN
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
         self.ctis[port] = max(self.ctis[port], chunk.cti)
+        self.promised[port].add(chunk.promises, self.ctis[port])
         out = self.advance(port, chunk)
         if out.cti > self.cti_out:
             self.cti_out = out.cti
@@ -94,10 +98,13 @@ class Operator(ABC):
         return 0, 0
 
     def snapshot(self) -> State:
-        return {"ctis": list(self.ctis), "cti_out": self.cti_out, **self.save()}
+        promised = [known.save() for known in self.promised]
+        return {"ctis": list(self.ctis), "promised": promised, "cti_out": self.cti_out, **self.save()}
 
     def restore(self, state: State) -> None:
         self.ctis, self.cti_out = list(state["ctis"]), state["cti_out"]
+        for known, saved in zip(self.promised, state["promised"], strict=True):
+            known.load(saved)
         self.load(state)
 
     def save(self) -> State:

@@ -1,6 +1,7 @@
 """Chop: every lifetime cut at the points of a grid. Stateless: a row changes only the pieces at its ends."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -33,4 +34,5 @@ class Chop(Operator):
         before = np.clip(old[row], start, cell + self.period)
         after = np.clip(new[row], start, cell + self.period)
         changed = before != after
-        return assemble(start[changed], before[changed], after[changed], chunk.payload[row[changed]], self.cti)
+        out = assemble(start[changed], before[changed], after[changed], chunk.payload[row[changed]], self.cti)
+        return replace(out, promises=chunk.promises)

@@ -1,22 +1,26 @@
 """Clip: a tuple ends early, at the first start of a matching tuple of the other input strictly inside it.
 
 Of the other input only starts matter. A tuple whose clipped end is settled is forgotten, and so are starts before the
-CTI.
+front of their key, and all starts of a key of which no tuple is there and none can come.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import Chunk, assemble
+from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest
 from cedr.kernels.pieces import next_starts, stored
 from cedr.operators.base import Operator, State
-from cedr.operators.join import Keys
+from cedr.operators.front import still_matters
+from cedr.operators.join import NOTHING_HELD, Keys
+from cedr.operators.keyed import by_payload, done, kept
 from cedr.operators.synopsis import Synopsis
+from cedr.temporal.time import MIN
 
 Schema = Mapping[str, pl.DataType]
 
@@ -28,6 +32,7 @@ class Clip(Operator):
         super().__init__()
         self.schema = dict(schema)
         self.keys = Keys((schema, other_schema), (left_on, right_on))
+        self.front = self.keys.front(self, needed=(0,))
         self.payloads = RowIndex(self.schema)
         self.tuples = tu.empty_tuples()
         self.starts = tu.empty_tuples()
@@ -37,6 +42,7 @@ class Clip(Operator):
         if len(chunk):
             take = self._take_tuples if port == 0 else self._take_starts
             take(chunk, self.keys.numbers(port, chunk.rows, missing=port == 0))
+        self.front.advance(port, chunk)
         g, vs, ve, number, copies = self.tuples
         first, _ = longest(self.starts[0], self.starts[1], self.starts[2], len(self.keys.index))
         end = np.minimum(ve, next_starts(g, vs, first, self.starts[1]))
@@ -45,34 +51,38 @@ class Clip(Operator):
         no_words = np.empty((len(order), 0), dtype=np.int64)
         changed, _, at, before, after = self.told.tell(number[order], vs[order], end[order], no_words)
         out = assemble(at, before, after, self.payloads.take(changed), self.cti)
-        self._forget(end)
-        return out
+        settled = self.front.settle(NOTHING_HELD)
+        promises = self.front.passed(self.cti, len(chunk), g)
+        if chunk.cti != MIN or len(chunk.promises):
+            self._forget(end, settled)
+        return replace(out, promises=promises)
 
-    def _take_tuples(self, chunk: Chunk, g: np.ndarray) -> None:
+    def _take_tuples(self, chunk: Chunk, g: Times) -> None:
         vs, number = chunk.vs, self.payloads.ids(chunk.rows)
-        tg, tvs, tve, tnumber, _ = self.tuples
-        # Only adjusts can speak of a start below the CTI. If its tuple is not there, it was clipped for good.
-        first, _ = longest(tg, tvs, tve, len(self.keys.index))
-        use = (vs >= self.cti_out) | stored(g, vs, number, first, tvs, tnumber)
+        inserts = tu.tuple_changes(*(a[chunk.is_insert] for a in (g, vs, chunk.old, chunk.new, number)))
+        # An adjust whose tuple is neither here nor came with this chunk speaks of one that was clipped for good.
+        use = chunk.is_insert.copy()
+        for tg, tvs, tve, tnumber, _ in (self.tuples, inserts):
+            first, _ = longest(tg, tvs, tve, len(self.keys.index))
+            use |= stored(g, vs, number, first, tvs, tnumber)
         changes = tu.tuple_changes(g[use], vs[use], chunk.old[use], chunk.new[use], number[use])
         self.tuples = tu.merge_tuples(*self.tuples, *changes)
 
-    def _take_starts(self, chunk: Chunk, g: np.ndarray) -> None:
+    def _take_starts(self, chunk: Chunk, g: Times) -> None:
         come, gone = chunk.old == chunk.vs, chunk.new == chunk.vs
-        use = (come | gone) & (g >= 0)
+        use = (come | gone) & (g >= 0) & ~done(self.front, 0, self.tuples)[g]
         zeros = np.zeros(int(use.sum()), dtype=np.int64)
         vs, group, copies = chunk.vs[use], g[use], np.where(come[use], 1, -1)
         order = np.lexsort((vs, group))
         changes = (group[order], vs[order], vs[order] + 1, zeros, copies[order])
         self.starts = tu.merge_tuples(*self.starts, *changes)
 
-    def _forget(self, end: np.ndarray) -> None:
-        if self.cti <= self.cti_out:
-            return
-        self.tuples = tuple(a[end >= self.cti] for a in self.tuples)
-        self.starts = tuple(a[self.starts[1] >= self.cti] for a in self.starts)
-        self.told.forget(self.cti)
-        self.tuples, self.starts = self.keys.compact([self.tuples, self.starts])
+    def _forget(self, end: Times, settled: Times) -> None:
+        self.told.forget(by_payload(settled, self.tuples, len(self.payloads)))
+        self.tuples = kept(self.tuples, still_matters(self.tuples[0], end, settled))
+        self.starts = kept(self.starts, still_matters(self.starts[0], self.starts[1], settled))
+        self.starts = kept(self.starts, ~done(self.front, 0, self.tuples)[self.starts[0]])
+        self.tuples, self.starts = self.keys.compact([self.tuples, self.starts], self.front)
         numbers = self.payloads.compact(np.concatenate((self.tuples[3], self.told.g)))
         if numbers is not None:
             self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
@@ -80,14 +90,21 @@ class Clip(Operator):
 
     def state_size(self) -> tuple[int, int]:
         arrays = (*self.tuples, *self.starts, self.told.g, self.told.start, self.told.end)
-        return len(self.tuples[0]) + len(self.starts[0]), sum(a.nbytes for a in arrays)
+        return len(self.tuples[0]) + len(self.starts[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         indexes = (self.keys.index.snapshot(), self.payloads.snapshot())
-        return {"indexes": indexes, "tuples": self.tuples, "starts": self.starts, **self.told.save()}
+        return {
+            "indexes": indexes,
+            "tuples": self.tuples,
+            "starts": self.starts,
+            **self.told.save(),
+            **self.front.save(),
+        }
 
     def load(self, state: State) -> None:
         self.keys.index.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
         self.tuples, self.starts = state["tuples"], state["starts"]
         self.told.load(state)
+        self.front.load(state)

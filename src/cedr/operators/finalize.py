@@ -19,6 +19,9 @@ tuple with its start and payload is there and `x >= t`, a missing `w -> x` may s
 The report drops `12 -> 4` here and loses the end of the tuple. We put out CTI 4 until the chain is whole, or until the
 promise has passed x and the missing link can no longer come. In all other cases the adjust is an *unknown tuple*.
 
+Punctuations pass as the CTI does, each held back by the held adjusts it is about. For a payload that one is about it is
+a later CTI: all of the above is decided by the later of the two.
+
 Adjusts that lead in a circle take back what they say. They can be left over when a tuple went ahead by another way;
 they change nothing, hold nothing back, and are counted in `cancelled`.
 """
@@ -33,11 +36,12 @@ import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
+from cedr.columnar.promises import NONE, Known, Promises
 from cedr.kernels.chains import merge, nodes, on_cycles, reachable
 from cedr.kernels.tuple_store import TupleStore
 from cedr.operators.base import Operator, State
 from cedr.operators.external_ctis import ExternalCtis
-from cedr.operators.late import Late, LateStream, Reason
+from cedr.operators.late import Late, LateStream, Reason, broken_promises
 from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.time import INF, MIN, as_time, show
 
@@ -93,6 +97,10 @@ class Finalize(Operator):
         self._store = TupleStore()
         self._held = Edges.none()
         self._row_bytes = 0
+        self._known = Known()
+        """The punctuations that came before the chunk at hand."""
+        self._kept_back = NONE
+        """Punctuations of which not all could be passed on yet."""
 
     @property
     def late_counts(self) -> Counter[str]:
@@ -113,11 +121,11 @@ class Finalize(Operator):
     # --- the steps -------------------------------------------------------------------------------------------------
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
-        before = self.ctis[port]
+        before, self._known = self.ctis[port], self.promised[port].copy()
         try:
             out = super().process(port, chunk)
         except StreamError:
-            self.ctis[port] = before
+            self.ctis[port], self.promised[port] = before, self._known
             raise
         if MIN != chunk.cti < before:
             self.ignored["backward_cti"] += 1
@@ -152,7 +160,22 @@ class Finalize(Operator):
         self.cancelled += worked.cancelled
         self.ignored += past
         self._row_bytes = int(out.estimated_size() / out.height) if out.height else self._row_bytes
-        return Chunk(out, cti)
+        return Chunk(out, cti, promises=self._passed_on(chunk.promises, cti))
+
+    def _passed_on(self, promises: Promises, cti: int) -> Promises:
+        """What can be promised now of what came with this chunk and of what was kept back."""
+        asked = self._kept_back.plus(promises).after(cti)
+        if not len(asked) or not len(self._held):
+            self._kept_back = NONE
+            return asked
+        passed = asked.held_back(self._payload(self._held.pid), self._held.sync).after(cti)
+        self._kept_back = asked.beyond(passed)
+        return passed
+
+    def standing(self) -> Promises:
+        """All that is promised about parts of the stream, beside the CTI."""
+        promised = self.promised[0].all().after(self.cti_out)
+        return promised.held_back(self._payload(self._held.pid), self._held.sync) if len(self._held) else promised
 
     # --- judging -----------------------------------------------------------------------------------------------------
 
@@ -167,6 +190,11 @@ class Finalize(Operator):
         t = show(max(self._promised, self._unforced))  # as the input promised it, not as far as it was passed on
         broken = f"lies before {t}, but cti {t} promised that nothing before it would come"
         rows.refuse(rows.sync < self._unforced, "below_cti", broken)
+        if self._known and len(rows):
+            before = self._known.of(rows.rows)
+            if (wrong := rows.sync < before).any():
+                promises = broken_promises(self._known.all(), rows.rows.filter(pl.Series(wrong)), before[wrong])
+                rows.refuse(wrong, "below_punctuation", promises)
         if self.external:
             for span, positions in external.excess(rows.sync, rows.positions):
                 promise = f"{span} promised no more than {span.n} elements with a sync time in it, all came before"
@@ -243,25 +271,32 @@ class Finalize(Operator):
         """Which adjusts can go on waiting, and how far the CTI can go meanwhile."""
         if not len(held):
             return Settled(held, promised, [])
-        below = held.sync < promised
-        hopeful = self._can_connect(held, promised) if below.any() else below
-        unforced = min(promised, int(held.sync[below & hopeful].min(initial=INF)))
+        fronts = self._fronts(held.pid, promised)
+        below = held.sync < fronts
+        hopeful = self._can_connect(held, fronts) if below.any() else below
+        unforced = min(promised, int(held.sync[hopeful].min(initial=INF)))
         hopeless, forgotten = below & ~hopeful, held.sync < forced
         late = self._late_adjusts(held[hopeless], "unknown_tuple", "to adjust; it was never inserted, or was removed")
         t = show(forced)
         late += self._late_adjusts(held[forgotten & ~hopeless], "forgotten", f"lies before {t}, where memory ends")
         return Settled(held[~hopeless & ~forgotten], unforced, late)
 
-    def _can_connect(self, held: "Edges", t: int) -> Mask:
-        """Held adjusts for which a later element, none of which lies below t, could still bring a tuple."""
-        later = (held.old >= t) & (t < INF)
+    def _fronts(self, pid: Ids, cti: int) -> Times:
+        """For each payload the time before which nothing about it comes any more."""
+        if not self.promised[0] or not len(pid):
+            return np.full(len(pid), cti)
+        return np.maximum(self.promised[0].of(self._payload(pid)), cti)
+
+    def _can_connect(self, held: "Edges", fronts: Times) -> Mask:
+        """Held adjusts for which a later element, none of which lies below its front, could still bring a tuple."""
+        later = (held.old >= fronts) & (fronts < INF)
         if not later.any():
             return later
-        vs, pid, _, _ = self._store.live(t)
-        alive = pl.DataFrame({"vs": vs, "pid": pid}).unique().with_columns(pl.lit(True).alias("alive"))
+        vs, pid, end, _ = self._store.live(int(fronts.min()))
+        alive = pl.DataFrame({"vs": vs, "pid": pid, "end": end}).group_by("vs", "pid").agg(pl.col("end").max())
         keys = pl.DataFrame({"vs": held.vs, "pid": held.pid})
-        is_alive = keys.join(alive, on=["vs", "pid"], how="left", maintain_order="left")["alive"].fill_null(False)
-        return reachable(*held.graph(), later & is_alive.to_numpy())
+        ends = keys.join(alive, on=["vs", "pid"], how="left", maintain_order="left")["end"].fill_null(MIN)
+        return reachable(*held.graph(), later & (ends.to_numpy() >= fronts))
 
     def _late_adjusts(self, edges: "Edges", reason: Reason, promise: str) -> list[Late]:
         if not len(edges):
@@ -276,12 +311,21 @@ class Finalize(Operator):
         few_payloads = len(self._index) <= 4 * (len(self._store) + len(self._held)) + FEW_PAYLOADS
         if few_payloads and self._store.has_room(rows):
             return
-        vs, pid, end, count = self._store.live(self.cti_out)
+        vs, pid, end, count = self._live(self._known)
         renumbered = self._index.compact(np.concatenate([pid, self._held.pid]))
         if renumbered is not None:
             pid = renumbered[pid]
             self._held = self._held.with_ids(renumbered)
         self._store.refill((vs, pid, end, count), rows)
+
+    def _live(self, known: Known) -> tuple[Times, Ids, Times, Times]:
+        """The tuples that an adjust can still reach: those that end no earlier than what is promised for them."""
+        vs, pid, end, count = self._store.live(self.cti_out)
+        if not known or not len(pid):
+            return vs, pid, end, count
+        fronts = known.of(self._payload(pid))
+        kept = (end >= fronts) & (fronts < INF)
+        return vs[kept], pid[kept], end[kept], count[kept]
 
     def state_size(self) -> tuple[int, int]:
         payloads = len(self._index) * self._row_bytes
@@ -296,8 +340,9 @@ class Finalize(Operator):
             "late": self._late.save(),
             "external": self._external.save(),
             "payloads": self._index.snapshot(),
-            "tuples": self._store.live(self.cti_out),
+            "tuples": self._live(self.promised[0]),
             "held": self._held.columns(),
+            "kept_back": self._kept_back,
         }
 
     def load(self, state: State) -> None:
@@ -310,6 +355,7 @@ class Finalize(Operator):
         vs, pid, end, count = state["tuples"]
         self._store.refill((vs, numbers[pid], end, count), 0)
         self._held = Edges(*state["held"]).with_ids(numbers)
+        self._kept_back = state["kept_back"]
 
 
 class Sieve:
@@ -337,7 +383,7 @@ class Sieve:
             return np.zeros(0, dtype=np.bool_)
         return self.rows.select(pl.any_horizontal(pl.col(TIMES).is_null()).alias("missing"))["missing"].to_numpy()
 
-    def refuse(self, wrong: Mask, reason: Reason, promise: str) -> None:
+    def refuse(self, wrong: Mask, reason: Reason, promise: str | pl.Series) -> None:
         if not wrong.any():
             return
         self.late.append(Late(self.rows.filter(pl.Series(wrong)), self.positions[wrong], reason, promise))

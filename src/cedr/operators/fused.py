@@ -6,12 +6,14 @@ one lifetime would not change under the next either, so such rows are dropped at
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
-from cedr.operators.base import Operator
+from cedr.columnar.promises import Promises
+from cedr.operators.base import Operator, State
 from cedr.operators.stateless import AlterLifetime, Project, Select
 
 
@@ -25,8 +27,13 @@ class Fused(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         rows = self._payload(chunk.rows) if self.payload else chunk.rows
-        changed = chunk.with_rows(rows)
+        changed = replace(chunk, rows=rows, promises=self._promise(chunk.promises))
         return self._lifetimes(changed) if self.lifetimes else changed
+
+    def _promise(self, promises: Promises) -> Promises:
+        for step in (*self.payload, *self.lifetimes):
+            promises = step.promise(promises)
+        return promises
 
     def _payload(self, rows: pl.DataFrame) -> pl.DataFrame:
         query = rows.lazy()
@@ -44,7 +51,14 @@ class Fused(Operator):
             vs, old, new = moved(step, vs, old, new)
             step.ctis = [cti]
             cti = step._cti()
-        return Chunk(chunk.with_times(vs, old, new).rows, cti)
+        return Chunk(chunk.with_times(vs, old, new).rows, cti, promises=chunk.promises)
+
+    def save(self) -> State:
+        return {"steps": [step.save() for step in self.payload]}
+
+    def load(self, state: State) -> None:
+        for step, saved in zip(self.payload, state["steps"], strict=True):
+            step.load(saved)
 
 
 def moved(step: AlterLifetime, vs: Times, old: Times, new: Times) -> tuple[Times, Times, Times]:

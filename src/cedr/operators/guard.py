@@ -1,18 +1,22 @@
-"""The cheapest check of a stream: a row that comes below a CTI breaks a promise and is put aside.
+"""The cheapest check of a stream: a row that comes below a CTI, or is about what a punctuation has settled, breaks a
+promise and is put aside.
 
 It keeps no rows, so it stands only where nothing is adjusted and nothing above keeps state.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
+from cedr.columnar.promises import Known, Promises
 from cedr.operators.base import Operator, State
-from cedr.operators.late import Late, LateStream
+from cedr.operators.late import Late, LateStream, Reason, broken_promises
 from cedr.temporal.time import show
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Guard(Operator):
@@ -21,21 +25,51 @@ class Guard(Operator):
         self.schema, self.late = dict(schema), late
         self._late = LateStream(schema)
         self._arrived = 0
+        self._known = Known()
+        """What was promised before the chunk at hand."""
+
+    def process(self, port: int, chunk: Chunk) -> Chunk:
+        """Rows are judged by what was promised before their chunk, whose own progress is about what comes after it."""
+        self._known = self.promised[port].copy()
+        return super().process(port, chunk)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        """The promise is the one made before this chunk: its own CTI speaks about what comes after it."""
-        broken = chunk.sync < self.cti_out
         first, self._arrived = self._arrived, self._arrived + len(chunk)
-        if not broken.any():
+        late = self._late_rows(chunk, first)
+        if not late:
             return chunk
-        cti = show(self.cti_out)
-        promise = f"lies before {cti}, but cti {cti} promised that nothing before it would come"
-        rows = chunk.rows.filter(pl.Series(broken))
-        late = Late(rows.select(*self._late.schema), first + np.flatnonzero(broken), "below_cti", promise)
         if self.late == "raise":
-            raise self._late.error([late])
-        self._late.add(late)
+            raise self._late.error(late)
+        for found in late:
+            self._late.add(found)
+        broken = np.zeros(len(chunk), dtype=np.bool_)
+        for found in late:
+            broken[found.positions - first] = True
         return chunk.with_rows(chunk.rows.filter(pl.Series(~broken)))
+
+    def _late_rows(self, chunk: Chunk, first: int) -> list[Late]:
+        sync = chunk.sync
+        below = sync < self.cti_out
+        late = []
+        if below.any():
+            cti = show(self.cti_out)
+            promise = f"lies before {cti}, but cti {cti} promised that nothing before it would come"
+            late.append(self._of(chunk, below, first, "below_cti", promise))
+        if self._known and len(chunk):
+            before = self._known.of(chunk.rows)
+            broken = (sync < before) & ~below
+            if broken.any():
+                promises = broken_promises(self._known.all(), chunk.rows.filter(pl.Series(broken)), before[broken])
+                late.append(self._of(chunk, broken, first, "below_punctuation", promises))
+        return late
+
+    def _of(self, chunk: Chunk, which: Mask, first: int, reason: Reason, promise: str | pl.Series) -> Late:
+        rows = chunk.rows.filter(pl.Series(which)).select(*self._late.schema)
+        return Late(rows, first + np.flatnonzero(which), reason, promise)
+
+    def standing(self) -> Promises:
+        """All that is promised about parts of the stream, beside the CTI."""
+        return self.promised[0].all().after(self.cti_out)
 
     @property
     def late_counts(self) -> dict[str, int]:

@@ -2,11 +2,16 @@
 
 Symmetric: a chunk of one side meets the stored tuples of the other, then is stored itself. Because a row says how an
 end changes, the change of each overlap follows from the row and the other tuple alone; inserts, retractions and growing
-ends take the same path. A tuple is forgotten once the other side's CTI has reached its end. A missing key matches
-nothing.
+ends take the same path. A tuple is forgotten once the other side's front for its key has reached its end. A missing key
+matches nothing.
+
+What both sides promise about key columns the output promises, too; of keys without tuples what one side promises is
+enough. Promises about other columns of a side do not pass: the other side may still bring partners for the tuples that
+are there.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,10 +21,13 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.operators.base import Operator, State
+from cedr.operators.front import Front, by_group
+from cedr.operators.keyed import Tuples
+from cedr.temporal.time import INF
 
 Schema = Mapping[str, pl.DataType]
-Tuples = tuple[Times, ...]
-"""Key number, start, end, payload number and copies, sorted."""
+NOTHING_HELD = np.array([INF])
+"""Every result is told at once."""
 
 
 class Side:
@@ -29,20 +37,21 @@ class Side:
         self.payloads = RowIndex(dict(schema))
         self.tuples = tu.empty_tuples()
 
-    def store(self, chunk: Chunk, g: Times, bound: int) -> None:
-        """Work a chunk in; tuples that end by `bound` are of no use and were dropped before."""
+    def store(self, chunk: Chunk, g: Times, bounds: Times) -> None:
+        """Work a chunk in; tuples that end by the bound of their key are of no use and were dropped before."""
         matchable = g >= 0
         old, new = chunk.old, chunk.new
-        kept = matchable & (np.maximum(old, new) > bound)
+        kept = matchable & (np.maximum(old, new) > by_group(bounds, g))
         rows = chunk.rows if kept.all() else chunk.rows.filter(pl.Series(kept))
         numbers = self.payloads.ids(rows)
         vs, old, new, g = chunk.vs[kept], old[kept], new[kept], g[kept]
+        bound = by_group(bounds, g)
         # What ends by the bound is not stored, so it is neither taken away nor brought.
         old, new = np.where(old > bound, old, vs), np.where(new > bound, new, vs)
         self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers))
 
-    def forget(self, bound: int) -> None:
-        keep = self.tuples[2] > bound
+    def forget(self, bounds: Times) -> None:
+        keep = self.tuples[2] > by_group(bounds, self.tuples[0])
         if not keep.all():
             self.tuples = tuple(a[keep] for a in self.tuples)
             numbers = self.payloads.compact(self.tuples[3])
@@ -77,10 +86,27 @@ class Keys:
             g = np.where(keys.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy(), -1, g)
         return g
 
-    def compact(self, stored: list[Tuples]) -> list[Tuples]:
+    def front(self, operator: Operator, needed: Sequence[int]) -> Front:
+        """How far each key has come; the output shows the keys by their names on port 0.
+
+        `needed`: the ports without whose tuples a key has no results.
+        """
+        names = [dict(zip(self.index.schema, columns, strict=True)) for columns in self.names]
+        out = {key: (name,) for key, name in names[0].items()}
+        return Front(operator, self.index, [each_once(n) for n in names], out, needed)
+
+    def compact(self, stored: list[Tuples], front: Front) -> list[Tuples]:
         """Forget keys that no stored tuple has; returns the tuples with the new key numbers."""
         numbers = self.index.compact(np.concatenate([t[0] for t in stored])) if self.index.may_compact() else None
-        return stored if numbers is None else [(numbers[t[0]], *t[1:]) for t in stored]
+        if numbers is None:
+            return stored
+        front.renumber(numbers)
+        return [(numbers[t[0]], *t[1:]) for t in stored]
+
+
+def each_once(names: Mapping[str, str]) -> dict[str, str]:
+    """Key columns by the payload column behind them, without a second one that is the same column."""
+    return {key: name for i, (key, name) in enumerate(names.items()) if name not in list(names.values())[:i]}
 
 
 class Join(Operator):
@@ -101,6 +127,7 @@ class Join(Operator):
         self.renamed = right_names(left_schema, right_schema, right_on, suffix)
         self.schema = {**left_schema, **{new: right_schema[old] for old, new in self.renamed.items()}}
         self.residual = residual
+        self.front = self.keys.front(self, needed=(0, 1))
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         g = self.keys.numbers(port, chunk.rows)
@@ -112,11 +139,15 @@ class Join(Operator):
         out = assemble(start, before, after, payload, self.cti)
         if self.residual is not None:
             out = out.with_rows(out.rows.filter(self.residual))
-        self.sides[port].store(chunk, g, self.ctis[1 - port])
-        other.forget(self.ctis[port])
-        for side, tuples in zip(self.sides, self.keys.compact([side.tuples for side in self.sides]), strict=True):
+        self.front.advance(port, chunk)
+        self.sides[port].store(chunk, g, self.front.of(1 - port))
+        other.forget(self.front.of(port))
+        self.front.settle(NOTHING_HELD)
+        promises = self.front.passed(self.cti, len(chunk), g[row])
+        stored = self.keys.compact([side.tuples for side in self.sides], self.front)
+        for side, tuples in zip(self.sides, stored, strict=True):
             side.tuples = tuples
-        return out
+        return replace(out, promises=promises)
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
@@ -125,15 +156,18 @@ class Join(Operator):
     def state_size(self) -> tuple[int, int]:
         rows = sum(len(side.tuples[0]) for side in self.sides)
         arrays = sum(a.nbytes for side in self.sides for a in side.tuples)
-        return rows, arrays + int(sum(side.payloads.rows.estimated_size() for side in self.sides))
+        payloads = int(sum(side.payloads.rows.estimated_size() for side in self.sides))
+        return rows, arrays + payloads + self.front.nbytes
 
     def save(self) -> State:
-        return {"keys": self.keys.index.snapshot(), "sides": [side.save() for side in self.sides]}
+        sides = [side.save() for side in self.sides]
+        return {"keys": self.keys.index.snapshot(), "sides": sides, **self.front.save()}
 
     def load(self, state: State) -> None:
         self.keys.index.restore(state["keys"])
         for side, saved in zip(self.sides, state["sides"], strict=True):
             side.load(saved)
+        self.front.load(state)
 
 
 def right_names(left: Schema, right: Schema, right_on: Sequence[str], suffix: str) -> dict[str, str]:

@@ -14,20 +14,33 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
+from cedr.columnar.promises import Promises
 from cedr.operators.base import State
 from cedr.temporal.element import ExternalCti
 from cedr.temporal.errors import StreamError
 from cedr.temporal.time import INF, MIN
 
-Reason = Literal["no_lifetime", "below_cti", "forgotten", "count_exceeded", "unknown_tuple", "overlap", "unreadable"]
+Reason = Literal[
+    "no_lifetime",
+    "below_cti",
+    "below_punctuation",
+    "forgotten",
+    "count_exceeded",
+    "unknown_tuple",
+    "overlap",
+    "from_the_future",
+    "unreadable",
+]
 """
-no_lifetime      the times of the row make no lifetime
-below_cti        its sync time lies below a CTI that the stream's own promises led to
-forgotten        its sync time lies below a CTI that was forced to bound the memory
-count_exceeded   an external CTI promised fewer elements
-unknown_tuple    an adjust whose tuple is not there and can no longer come
-overlap          an external CTI whose span shares an instant with another one's
-unreadable       a line of a file, or a whole file, that could not be read
+no_lifetime         the times of the row make no lifetime
+below_cti           its sync time lies below a CTI that the stream's own promises led to
+below_punctuation   a punctuation, or the progress of its own key, said that nothing like it would come any more
+forgotten           its sync time lies below a CTI that was forced to bound the memory
+count_exceeded      an external CTI promised fewer elements
+unknown_tuple       an adjust whose tuple is not there and can no longer come
+overlap             an external CTI whose span shares an instant with another one's
+from_the_future     it starts further ahead of the clock than its source allows
+unreadable          a line of a file, or a whole file, that could not be read
 """
 
 POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reason"
@@ -35,7 +48,7 @@ POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reas
 
 @dataclass(frozen=True)
 class Late:
-    """Rows that break one promise, with their places in arrival order.
+    """Rows that break a promise, the same or one each, with their places in arrival order.
 
     `promise` goes on from "its sync time 3 …" for what came below a CTI and from "there is no tuple …" for an adjust.
     """
@@ -43,7 +56,7 @@ class Late:
     rows: pl.DataFrame
     positions: Times
     reason: Reason
-    promise: str
+    promise: str | pl.Series
     element: ExternalCti | None = None
 
     @staticmethod
@@ -59,7 +72,7 @@ class Late:
         return self.rows.with_columns(
             pl.Series(POSITION, self.positions, dtype=pl.Int64),
             pl.lit(self.reason).alias(REASON),
-            pl.lit(self.promise).alias(PROMISE),
+            self.promise.alias(PROMISE) if isinstance(self.promise, pl.Series) else pl.lit(self.promise).alias(PROMISE),
             pl.lit(str(self.element) if self.element else None, pl.String).alias(ELEMENT),
         )
 
@@ -126,6 +139,27 @@ class LateStream:
 
     def load(self, state: State) -> None:
         self.counts, self._pieces = Counter(state["counts"]), [state["rows"]]
+
+
+def broken_promises(known: Promises, rows: pl.DataFrame, before: Times) -> pl.Series:
+    """For each row a text that names the punctuation that forbids it, which reaches to the time in `before`.
+
+    A list or a range is named by the one value of it that matters.
+    """
+    texts = pl.Series([""] * rows.height, dtype=pl.String)
+    for names in sorted(known.schemes, key=len, reverse=True):  # the one that says most is named
+        found = pl.Series(known.about(names).of(rows) == before)
+        if found.any():
+            said = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), until(before))
+            texts = texts.zip_with(~found, rows.select(said.alias("text"))["text"])
+    return texts
+
+
+def until(before: Times) -> pl.Series:
+    """As a `Punctuation` prints its time."""
+    times = pl.DataFrame({"before": before})
+    said = pl.when(pl.col("before") == INF).then(pl.lit("")).otherwise(pl.format(" before {}", "before"))
+    return times.select(said.alias("until"))["until"]
 
 
 def element_text(rows: pl.DataFrame) -> pl.Expr:

@@ -10,63 +10,87 @@ An `ordered` operator tells a result that has begun with the end known at that t
 it is changed when time has reached the earlier of both, which is the sync time of that change.
 
 A CTI that had to wait for an open result may come after rows with a later sync time; only rows are put in order.
+
+A group may be further than the rest, see `front`. What lies before its front is told by it alone, in the group's own
+order. A row that a promise about its payload covers when it arrives says nothing about how far other groups are, so it
+does not move the watermark.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.kernels.levels import earliest_open
+from cedr.columnar.promises import Known
+from cedr.kernels import levels as lv
 from cedr.operators.base import Latency, State
 from cedr.temporal.time import INF, MIN
 
+Mask = np.ndarray
+
 
 class Teller:
-    """`growing`: a result that ends at a time may go on if a tuple starts right there, so then it is not over yet."""
+    """`growing`: a result that ends at a time may go on if a tuple starts right there, so then it is not over yet.
+
+    Times come and go as arrays by group, or of length 1 as long as all groups are equally far.
+    """
 
     def __init__(self, latency: Latency, growing: bool = False) -> None:
         self.latency, self.growing = latency, growing
         self.watermark = MIN
         self.released = MIN
 
-    def see(self, chunk: Chunk, cti: int) -> None:
+    def see(self, chunk: Chunk, cti: int, promised: Known | None = None) -> None:
+        """`promised`: what the input has promised about parts of it, the chunk's promises included."""
         self.watermark = max(self.watermark, cti)
-        if len(chunk):
-            told = chunk.vs[chunk.is_insert] if self.latency == "perfect" else chunk.sync
-            self.watermark = max(self.watermark, int(told.max(initial=MIN)))
+        if not len(chunk):
+            return
+        counts = chunk.is_insert if self.latency == "perfect" else np.ones(len(chunk), dtype=np.bool_)
+        sync = chunk.sync
+        if promised:
+            counts &= sync > self.watermark
+            counts[counts] = promised.of(chunk.rows.filter(counts)) <= sync[counts]
+        self.watermark = max(self.watermark, int(sync[counts].max(initial=MIN)))
 
-    def settle(self, still_open: int, cti: int) -> int:
-        """How much of the input's promise the output can give, when `still_open` is the earliest result not told."""
-        if self.latency != "perfect":
-            return cti
-        self.released = max(self.released, min(still_open, self.watermark))
-        return min(cti, still_open)
+    def limits(self, front: Times, still_open: Callable[[Times], Times]) -> tuple[Times, Times]:
+        """By when a result must end, and by when it must start, to be told.
 
-    def settle_events(self, start: Times, end: Times, cti: int, promised: int) -> int:
-        return self.settle(earliest_open(start, end, self.watermark, self.over(), promised), cti)
-
-    def over(self) -> int:
-        """The latest end of results that are over."""
-        return self.watermark - 1 if self.growing and MIN < self.watermark < INF else self.watermark
-
-    def reached(self) -> int:
-        """Up to where the ends of what was told are brought up to date; a change further on would be ahead of time."""
-        return self.watermark if self.latency == "ordered" else INF
-
-    def limits(self) -> tuple[int, int]:
-        """By when a result must end, and by when it must start, to be told."""
+        `still_open` gives the earliest results that have begun by a time and are not over.
+        """
         match self.latency:
             case "perfect":
-                return self.over(), self.released
+                until = np.maximum(front, self.watermark)
+                earliest = still_open(until)
+                self.released = max(self.released, min(int(earliest.min(initial=INF)), self.watermark))
+                return self.over(until), np.maximum(before(np.minimum(earliest, front)), self.released)
             case "ordered":
-                return INF, self.watermark
-        return INF, INF
+                return np.full_like(front, INF), self.reached(front)
+        return np.full_like(front, INF), np.full_like(front, INF)
 
-    def may_tell(self, start: Times, end: Times, promised: int) -> np.ndarray:
-        end_by, start_by = self.limits()
-        return (end <= end_by) & (start <= start_by) | (start < promised)
+    def over(self, until: Times) -> Times:
+        """The latest end of results that are over."""
+        return np.where(until < INF, before(until), until) if self.growing else until
+
+    def reached(self, front: Times) -> Times:
+        """Up to where the ends of what was told are brought up to date; a change further on would be ahead of time."""
+        return np.maximum(before(front), self.watermark) if self.latency == "ordered" else np.full_like(front, INF)
+
+    def tell(self, g: Times, start: Times, end: Times, front: Times, promised: Times) -> tuple[Mask, Times]:
+        """Which of these events are told, and by group the earliest start of one that is not, or INF."""
+
+        def still_open(until: Times) -> Times:
+            return lv.earliest_open(g, start, end, until, self.over(until), promised)
+
+        tell: tuple[Mask, Times] = lv.told(g, start, end, *self.limits(front, still_open), promised)
+        return tell
 
     def save(self) -> State:
         return {"watermark": self.watermark, "released": self.released}
 
     def load(self, state: State) -> None:
         self.watermark, self.released = state["watermark"], state["released"]
+
+
+def before(times: Times) -> Times:
+    """The chronon before each; MIN has none."""
+    return np.maximum(times, MIN + 1) - 1

@@ -3,10 +3,14 @@
 Their result is a height per payload and instant, told as levels: the k-th copy lives where the height is at least k.
 The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
 remembered are kept beside it.
+
+Each payload is a group of its own, so every promise speaks about groups. Where the result is nothing without an input,
+as in a difference without its first, a payload that this input will not bring any more and that has run out in it is
+decided: its state goes, and rows about it from the other input are not kept.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -16,8 +20,10 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.operators.base import Latency, Operator, State
+from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
+from cedr.temporal.time import INF, MIN
 
 Counts = np.ndarray
 
@@ -25,11 +31,15 @@ Counts = np.ndarray
 class LevelOperator(Operator):
     """Subclasses say the height that the numbers of live copies on each port give."""
 
+    needed: tuple[int, ...] = ()
+    """Ports without whose copies the height is 0."""
+
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
         super().__init__()
         self.schema = dict(schema)
         self.teller = Teller(latency, growing=True)
         self.payloads = RowIndex(self.schema)
+        self.front = Front(self, self.payloads, needed=self.needed)
         self.endpoints = ep.empty_endpoints(self.ports, 0)
         nothing = np.empty(0, dtype=np.int64)
         self.open = (nothing, nothing)
@@ -41,35 +51,58 @@ class LevelOperator(Operator):
         """The height from the number of copies on each port (columns)."""
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        self.order.watch(chunk)
+        self.order.watch(chunk, self.promised[port])
+        self.front.advance(port, chunk)
         if len(chunk):
             self._merge(port, chunk)
-        self.teller.see(chunk, self.cti)
+        self.teller.see(chunk, self.cti, self.promised[port])
+        front, promised = self._front(), self.front.promised()
         g, t, _, counts, *_ = self.endpoints
         height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
-        settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
-        tell = self.teller.may_tell(start, end, self.cti_out)
+        tell, held = self.teller.tell(lg, start, end, front, promised)
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
         changed, _, at, before, after = self.told.tell(
-            lg[tell], start[tell], end[tell], no_words, self.teller.reached()
+            lg[tell], start[tell], end[tell], no_words, self.teller.reached(front)
         )
-        out = self.order.chunk(at, before, after, self.payloads.take(changed), settled)
-        if settled > self.cti_out:
+        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
+        promises = self.front.passed(cti, len(chunk), changed)
+        out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
+        if (settled > promised).any():
             self.open = lv.open_levels(g, t, height, *self.open, settled)
             self._forget(settled)
         return out
 
+    def _front(self) -> Times:
+        """The fronts; INF for a payload that is decided."""
+        front = self.front.all()
+        return np.where(self._decided(self.needed, front), INF, front) if self.front.keyed else front
+
+    def _decided(self, ports: Sequence[int], since: Times) -> Mask:
+        """By payload: has it run out since that time in one of these inputs, which brings no more of it?"""
+        g, t, _, counts, *_ = self.endpoints
+        decided = np.zeros(len(self.payloads), dtype=np.bool_)
+        for port in ports:
+            done = np.broadcast_to(self.front.of(port) == INF, decided.shape).copy()
+            if done.any():
+                done[g[(counts[:, port] != 0) & (t > by_group(since, g))]] = False
+                decided |= done
+        return decided
+
     def _merge(self, port: int, chunk: Chunk) -> None:
-        weights = np.zeros((len(chunk), self.ports), dtype=np.int64)
+        g, vs, old, new = self.payloads.ids(chunk.rows), chunk.vs, chunk.old, chunk.new
+        others = [other for other in self.needed if other != port]
+        if self.front.keyed and others:
+            use = ~self._decided(others, np.array([MIN]))[g]
+            g, vs, old, new = g[use], vs[use], old[use], new[use]
+        weights = np.zeros((len(g), self.ports), dtype=np.int64)
         weights[:, port] = 1
-        ids = self.payloads.ids(chunk.rows)
-        no_floats = np.empty((len(chunk), 0))
-        once = np.ones(len(chunk), dtype=np.int64)
-        changes = ep.changes_of(ids, chunk.vs, chunk.old, chunk.new, once, weights, no_floats, no_floats)
+        no_floats = np.empty((len(g), 0))
+        once = np.ones(len(g), dtype=np.int64)
+        changes = ep.changes_of(g, vs, old, new, once, weights, no_floats, no_floats)
         self.endpoints = ep.merge(*self.endpoints, *changes)
 
-    def _forget(self, settled: int) -> None:
+    def _forget(self, settled: Times) -> None:
         self.endpoints = ep.fold(*self.endpoints, settled)
         self.told.forget(settled)
         numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.told.g, self.open[0])))
@@ -77,10 +110,11 @@ class LevelOperator(Operator):
             self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
             self.told.g = numbers[self.told.g]
             self.open = (numbers[self.open[0]], self.open[1])
+            self.front.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
         arrays = [*self.endpoints, *self.open, self.told.g, self.told.start, self.told.end]
-        return len(self.endpoints[0]), sum(a.nbytes for a in arrays)
+        return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         return {
@@ -90,6 +124,7 @@ class LevelOperator(Operator):
             "order": (self.order.kept, self.order.highest),
             **self.teller.save(),
             **self.told.save(),
+            **self.front.save(),
         }
 
     def load(self, state: State) -> None:
@@ -98,6 +133,7 @@ class LevelOperator(Operator):
         self.teller.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
+        self.front.load(state)
 
 
 class Distinct(LevelOperator):
@@ -118,6 +154,7 @@ class Difference(LevelOperator):
     """What the first input has more often than the second (bag monus)."""
 
     ports = 2
+    needed = (0,)
 
     def height(self, copies: Counts) -> Times:
         return np.maximum(copies[:, 0] - copies[:, 1], 0)
@@ -127,6 +164,7 @@ class Intersect(LevelOperator):
     """What both inputs have, each payload once."""
 
     ports = 2
+    needed = (0, 1)
 
     def height(self, copies: Counts) -> Times:
         return np.minimum(np.minimum(copies[:, 0], copies[:, 1]), 1)

@@ -11,6 +11,7 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.operators import aggregates as agg
 from cedr.operators.base import State
+from cedr.operators.front import still_matters
 from cedr.operators.values import fits_one_word, from_sortable, sortable
 
 
@@ -25,13 +26,17 @@ class LiveTuples:
         numbers = self.index.ids(rows.select(list(self.index.schema)))
         self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers))
 
-    def forget(self, before: int) -> None:
-        keep = self.tuples[2] >= before
-        if not keep.all():
-            self.tuples = tuple(a[keep] for a in self.tuples)
+    def forget(self, before: Times) -> None:
+        """Drop tuples that ended before a settled time, by group or for all."""
+        self._drop(before)
         numbers = self.index.compact(self.tuples[3])
         if numbers is not None:
             self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+
+    def _drop(self, before: Times) -> None:
+        keep = still_matters(self.tuples[0], self.tuples[2], before)
+        if not keep.all():
+            self.tuples = tuple(a[keep] for a in self.tuples)
 
     def renumber(self, numbers: Times) -> None:
         self.tuples = (numbers[self.tuples[0]], *self.tuples[1:])
@@ -87,11 +92,11 @@ class LiveColumn(LiveTuples):
         place[np.lexsort((rank, self.tuples[1]))] = np.arange(len(rank))
         return place if isinstance(aggregate, agg.Last) else -place
 
-    def forget(self, before: int) -> None:
-        if not self.one_word:
+    def forget(self, before: Times) -> None:
+        if self.one_word:
+            self._drop(before)
+        else:
             super().forget(before)
-        elif not (keep := self.tuples[2] >= before).all():
-            self.tuples = tuple(a[keep] for a in self.tuples)
 
 
 class LiveExtreme(LiveColumn):

@@ -7,25 +7,34 @@
 
 The pieces of a left tuple are computed anew from all its partners. Partners that ended before a settled time are
 replaced by one stretch per key, the last that was covered; with a residual predicate every pair is different, and an
-ended partner is kept while a left tuple of its key that began before its end is.
+ended partner is kept while a left tuple of its key that began before its end is. A key is settled by its own front;
+once no left tuple of a key is there and none can come, partners are of no use to it.
+
+What both sides promise about key columns the output promises, once the pieces of these keys are told; of keys without
+tuples what the left promises is enough.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import TIMES, Chunk, Times, concat
+from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.promises import Known, Promises
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Latency, Operator, State
+from cedr.operators.common import Common
+from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import Join, Keys, right_names
+from cedr.operators.keyed import by_payload, done, kept
 from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
 How = Literal["left", "full", "semi", "anti"]
@@ -59,28 +68,33 @@ class Partnered(Operator):
         self.renamed, self.flipped = dict(renamed or {}), flipped
         self.teller = Teller(latency, growing=partnered)
         self.keys = Keys((left_schema, right_schema), (left_on, right_on))
+        self.front = self.keys.front(self, needed=(0, 1) if partnered else (0,))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
         self.tuples = [tu.empty_tuples(), tu.empty_tuples()]
         self.told = Synopsis(0)
         self.order = Order()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        self.order.watch(chunk)
+        self.order.watch(chunk, self.promised[port])
         if len(chunk):
             self._take(port, chunk)
-        self.teller.see(chunk, self.cti)
+        self.front.advance(port, chunk)
+        self.teller.see(chunk, self.cti, self.promised[port])
+        front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
-        settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
-        tell = self.teller.may_tell(start, end, self.cti_out) & (end >= self.cti_out)  # earlier pieces are final
-        number, copies = self.tuples[0][3][owner], self.tuples[0][4][owner]
+        g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))
+        tell, held = self.teller.tell(g, start, end, front, promised)
+        tell &= end >= by_group(promised, g)  # earlier pieces are final
         order = np.lexsort((end, start, number))
         order = order[tell[order]]
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
         told = (number[order], start[order], end[order], no_words)
-        changed, _, at, before, after = self.told.tell(*told, self.teller.reached())
-        out = self.order.chunk(at, before, after, self.payloads[0].take(changed), settled)
-        if settled > self.cti_out:
+        changed, _, at, before, after = self.told.tell(*told, self._by_payload(self.teller.reached(front)))
+        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
+        promises = self.front.passed(cti, len(chunk), g[order])
+        out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
+        if (settled > promised).any() or chunk.cti != MIN or len(chunk.promises):
             self._forget(settled)
         return out
 
@@ -89,9 +103,12 @@ class Partnered(Operator):
         vs, old, new = chunk.vs, chunk.old, chunk.new
         number = self.payloads[port].ids(chunk.rows)
         if port == 1:  # a right tuple without key is nobody's partner
-            use = g >= 0
+            use = (g >= 0) & ~done(self.front, 0, self.tuples[0])[g]
             g, vs, old, new, number = g[use], vs[use], old[use], new[use], number[use]
         self.tuples[port] = tu.merge_tuples(*self.tuples[port], *tu.tuple_changes(g, vs, old, new, number))
+
+    def _by_payload(self, times: Times) -> Times:
+        return by_payload(times, self.tuples[0], len(self.payloads[0]))
 
     def _pieces(self) -> tuple[Times, Times, Times]:
         g, vs, ve, number, _ = self.tuples[0]
@@ -110,12 +127,11 @@ class Partnered(Operator):
         first = np.searchsorted(row[order], np.arange(len(g) + 1))
         return pieces(vs, ve, first, start[order], end[order], self.partnered)
 
-    def _forget(self, settled: int) -> None:
-        keep = self.tuples[0][2] >= settled
-        self.tuples[0] = tuple(a[keep] for a in self.tuples[0])
+    def _forget(self, settled: Times) -> None:
+        self.told.forget(self._by_payload(settled))
+        self.tuples[0] = kept(self.tuples[0], still_matters(self.tuples[0][0], self.tuples[0][2], settled))
         self._forget_partners(settled)
-        self.told.forget(settled)
-        self.tuples = self.keys.compact(self.tuples)
+        self.tuples = self.keys.compact(self.tuples, self.front)
         for port, extra in ((0, self.told.g), (1, np.empty(0, dtype=np.int64))):
             stored = self.tuples[port][3]
             numbers = self.payloads[port].compact(np.concatenate((stored[stored != NOBODY], extra)))
@@ -125,24 +141,24 @@ class Partnered(Operator):
                 if port == 0:
                     self.told.g = numbers[self.told.g]
 
-    def _forget_partners(self, settled: int) -> None:
+    def _forget_partners(self, settled: Times) -> None:
+        self.tuples[1] = kept(self.tuples[1], ~done(self.front, 0, self.tuples[0])[self.tuples[1][0]])
         g, vs, ve, *_ = self.tuples[1]
         earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
         np.minimum.at(earliest, self.tuples[0][0], self.tuples[0][1])
+        alive = still_matters(g, ve, settled)
         if self.residual is not None:
-            keep = (ve >= settled) | (earliest[g] < ve)
-            self.tuples[1] = tuple(a[keep] for a in self.tuples[1])
+            self.tuples[1] = kept(self.tuples[1], alive | (earliest[g] < ve))
             return
         covered_g, start, end = last_covered(g, vs, ve, settled)
         needed = earliest[covered_g] < end
         covered_g, start, end = covered_g[needed], start[needed], end[needed]
         nobody, once = np.full(len(start), NOBODY), np.ones(len(start), dtype=np.int64)
-        alive = tuple(a[ve >= settled] for a in self.tuples[1])
-        self.tuples[1] = tu.merge_tuples(*alive, covered_g, start, end, nobody, once)
+        self.tuples[1] = tu.merge_tuples(*kept(self.tuples[1], alive), covered_g, start, end, nobody, once)
 
     def state_size(self) -> tuple[int, int]:
         arrays = [*self.tuples[0], *self.tuples[1], self.told.g, self.told.start, self.told.end]
-        return len(self.tuples[0][0]) + len(self.tuples[1][0]), sum(a.nbytes for a in arrays)
+        return len(self.tuples[0][0]) + len(self.tuples[1][0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         return {
@@ -152,6 +168,7 @@ class Partnered(Operator):
             "order": (self.order.kept, self.order.highest),
             **self.teller.save(),
             **self.told.save(),
+            **self.front.save(),
         }
 
     def load(self, state: State) -> None:
@@ -162,10 +179,14 @@ class Partnered(Operator):
         self.teller.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
+        self.front.load(state)
 
 
 class OuterJoin(Operator):
-    """The inner join beside the anti joins of one side or both."""
+    """The inner join beside the anti joins of one side or both.
+
+    The inner join is never behind an anti join, which gets the same promises, so what these promise counts alone.
+    """
 
     ports = 2
 
@@ -186,6 +207,9 @@ class OuterJoin(Operator):
         self.how = how
         self.flipped: list[bool] = []
         self.parts: list[Operator] = []
+        self.known = [Known() for _ in range(2 if how == "full" else 1)]
+        self.common = Common(self.known)
+        """What the anti joins have promised."""
         if how in ("semi", "anti"):
             self.parts = [Partnered(*sides, how == "semi", residual, renamed, latency)]
             self.flipped = [False]
@@ -201,14 +225,28 @@ class OuterJoin(Operator):
             self.flipped.append(True)
         self.from_right = {name: pl.col(old) for old, name in renamed.items()}
         self.right_keys = dict(zip(left_on, right_on, strict=True))
+        self.left_keys = {right: [n for n, r in self.right_keys.items() if r == right] for right in right_on}
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        outs = []
-        for part, flipped in zip(self.parts, self.flipped, strict=True):
-            out = part.process(1 - port if flipped else port, chunk)
-            outs.append(out if self.how in ("semi", "anti") else Chunk(self._fit(out.rows, flipped), out.cti))
-        joined = concat(outs) if len(outs) > 1 else outs[0]
-        return Chunk(joined.rows, min(part.cti_out for part in self.parts))
+        outs = [
+            part.process(1 - port if flipped else port, chunk)
+            for part, flipped in zip(self.parts, self.flipped, strict=True)
+        ]
+        promises = self._promises(outs[-len(self.known) :], len(chunk))
+        if self.how in ("semi", "anti"):
+            return replace(outs[0], promises=promises)
+        rows = [self._fit(out.rows, flipped) for out, flipped in zip(outs, self.flipped, strict=True)]
+        return Chunk(pl.concat(rows), min(part.cti_out for part in self.parts), promises=promises)
+
+    def _promises(self, outs: list[Chunk], work: int) -> Promises:
+        """What the anti joins promise in common, about keys by their names in the output."""
+        if len(outs) == 1:
+            return outs[0].promises
+        ctis = [part.cti_out for part in self.parts[-len(outs) :]]
+        new = [outs[0].promises, outs[1].promises.renamed(self.left_keys)]
+        for known, promises, cti in zip(self.known, new, ctis, strict=True):
+            known.add(promises, cti)
+        return self.common.passed(new, ctis, work)
 
     def _fit(self, rows: pl.DataFrame, flipped: bool) -> pl.DataFrame:
         """The columns of the output, missing where the partner is."""
@@ -229,8 +267,12 @@ class OuterJoin(Operator):
         return sum(rows for rows, _ in sizes), sum(size for _, size in sizes)
 
     def save(self) -> State:
-        return {"parts": [part.snapshot() for part in self.parts]}
+        promised = [known.save() for known in self.known]
+        return {"parts": [part.snapshot() for part in self.parts], "known": promised, **self.common.save()}
 
     def load(self, state: State) -> None:
         for part, saved in zip(self.parts, state["parts"], strict=True):
             part.restore(saved)
+        for known, promises in zip(self.known, state["known"], strict=True):
+            known.load(promises)
+        self.common.load(state)

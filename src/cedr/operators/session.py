@@ -1,19 +1,22 @@
 """Session windows: tuples of a group whose starts follow each other by less than a timeout live together.
 
 Only starts matter. As long as a session can get a member whose lifetime begins at the session's first start, the output
-cannot promise more than that start; a session that no start can reach any more is forgotten.
+cannot promise more about its group than that start; a session that no start can reach any more is forgotten.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import Chunk, assemble
+from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
 from cedr.kernels.sessions import sessions
 from cedr.operators.base import Operator, State
+from cedr.operators.front import Front, by_group, earliest
+from cedr.operators.keyed import Mask, by_payload, first_of_each, kept
 from cedr.operators.stateless import plus
 from cedr.operators.synopsis import Synopsis
 from cedr.temporal.time import INF, as_duration
@@ -24,12 +27,14 @@ class Session(Operator):
         super().__init__()
         self.schema, self.timeout = dict(schema), as_duration(timeout, "session timeout")
         self.groups = RowIndex({name: schema[name] for name in by})
+        self.front = Front(self, self.groups)
         self.payloads = RowIndex(self.schema)
         self.members = tu.empty_tuples()
         self.told = Synopsis(0)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self._merge(chunk)
+        self.front.advance(port, chunk)
         g, vs, _, number, copies = self.members
         first, last = sessions(g, vs, self.timeout)
         end = plus(last, self.timeout)
@@ -37,10 +42,14 @@ class Session(Operator):
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
         changed, _, at, before, after = self.told.tell(number[order], first[order], end[order], no_words)
-        can_change = end > self.cti
-        settled = min(self.cti, int(first[can_change].min(initial=INF)))
-        out = assemble(at, before, after, self.payloads.take(changed), settled)
-        self._forget(can_change)
+        front = self.front.all()
+        can_change = end > by_group(front, g)
+        held = first_of_each(g[can_change], first[can_change], front)
+        cti = min(self.cti, earliest(held))
+        self.front.settle(held, front)
+        out = assemble(at, before, after, self.payloads.take(changed), cti)
+        out = replace(out, promises=self.front.passed(cti, len(chunk), g))
+        self._forget(can_change, front)
         return out
 
     def _merge(self, chunk: Chunk) -> None:
@@ -53,9 +62,10 @@ class Session(Operator):
         changes = (g[order], vs[order], np.zeros(len(order), dtype=np.int64), number[order], copies[order])
         self.members = tu.merge_tuples(*self.members, *changes)
 
-    def _forget(self, can_change: np.ndarray) -> None:
-        self.members = tuple(a[can_change] for a in self.members)
-        self.told.forget(self.cti + 1 if self.cti != INF else INF)
+    def _forget(self, can_change: Mask, front: Times) -> None:
+        after = np.where(front < INF, np.minimum(front, INF - 1) + 1, INF)
+        self.told.forget(by_payload(after, self.members, len(self.payloads)))
+        self.members = kept(self.members, can_change)
         numbers = self.payloads.compact(np.concatenate((self.members[3], self.told.g)))
         if numbers is not None:
             self.members = (*self.members[:3], numbers[self.members[3]], self.members[4])
@@ -63,16 +73,19 @@ class Session(Operator):
         numbers = self.groups.compact(self.members[0])
         if numbers is not None:
             self.members = (numbers[self.members[0]], *self.members[1:])
+            self.front.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
-        return len(self.members[0]), sum(a.nbytes for a in (*self.members, self.told.g, self.told.start, self.told.end))
+        arrays = (*self.members, self.told.g, self.told.start, self.told.end)
+        return len(self.members[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         indexes = (self.groups.snapshot(), self.payloads.snapshot())
-        return {"indexes": indexes, "members": self.members, **self.told.save()}
+        return {"indexes": indexes, "members": self.members, **self.told.save(), **self.front.save()}
 
     def load(self, state: State) -> None:
         self.groups.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
         self.members = state["members"]
         self.told.load(state)
+        self.front.load(state)

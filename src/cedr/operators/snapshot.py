@@ -2,8 +2,8 @@
 
 The state is a list of end points sorted by group and time. A chunk is merged into it in one pass; the snapshots that
 may be told at the operator's latency are read off; their net change against what was told before is put out; and what
-lies before the CTI is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the end points past
-the watermark.)
+lies before the front of its group is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the end
+points past the watermark.)
 """
 
 from abc import abstractmethod
@@ -16,6 +16,7 @@ from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.operators.base import Latency, Operator, State
+from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
@@ -32,6 +33,7 @@ class SnapshotOperator(Operator):
         super().__init__()
         self.teller = Teller(latency)
         self.groups = RowIndex(dict(group_schema))
+        self.front = Front(self, self.groups)
         self.endpoints = ep.empty_endpoints(ints, floats)
         self.told = Synopsis(width)
         self.order = Order()
@@ -53,8 +55,8 @@ class SnapshotOperator(Operator):
     def payload(self, g: Times, words: Words) -> pl.DataFrame:
         """The output columns."""
 
-    def forget(self, before: int) -> None:
-        """Drop the subclass's own state that only matters before a settled time."""
+    def forget(self, before: Times) -> None:
+        """Drop the subclass's own state that only matters before a settled time, by group or for all."""
 
     def renumber(self, numbers: Times) -> None:
         """The groups have new numbers."""
@@ -62,28 +64,42 @@ class SnapshotOperator(Operator):
     # --- the algorithm --------------------------------------------------------------------------------------------
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        self.order.watch(chunk)
+        self.order.watch(chunk, self.promised[port])
+        self.front.advance(port, chunk)
         if len(chunk):
             g = self.groups.ids(chunk.rows)
             g, vs, old, new, ints, *floats = self.take(chunk, g)
             changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints, *floats)
             self.endpoints = ep.merge(*self.endpoints, *changes)
-        self.teller.see(chunk, self.cti)
-        g, t, _, *weights = self.endpoints
-        still_open = ep.earliest_open(g, t, weights[0], self.teller.watermark, self.cti_out)
-        settled = self.teller.settle(still_open, self.cti)
-        entries, g, start, end, *sums = ep.snapshots(g, t, *weights, *self.teller.limits(), self.cti_out)
+        self.teller.see(chunk, self.cti, self.promised[port])
+        front, promised = self.front.all(), self.front.promised()
+        entries, g, start, end, *sums, held = self._told(front, promised)
         which, words = self.answer(entries, tuple(sums))
         if which is not None:
             g, start, end = g[which], start[which], end[which]
-        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.teller.reached())
-        out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), settled)
-        self._forget(settled)
+        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.teller.reached(front))
+        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
+        promises = self.front.passed(cti, len(chunk), changed_g)
+        out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
+        if (settled > promised).any():
+            self._forget(settled)
         return out
 
-    def _forget(self, settled: int) -> None:
+    def _told(self, front: Times, promised: Times) -> tuple[Times, ...]:
+        """The snapshots that may be told, with their sums, and by group the start of the first that may not."""
+        g, t, _, *weights = self.endpoints
+
+        def still_open(until: Times) -> Times:
+            found: Times = ep.earliest_open(g, t, weights[0], until, promised)
+            return found
+
+        told: tuple[Times, ...] = ep.snapshots(g, t, *weights, *self.teller.limits(front, still_open), promised)
+        return told
+
+    def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""
-        if settled <= self.cti_out or 4 * np.count_nonzero(self.endpoints[1] < settled) < len(self.endpoints[1]):
+        g, t, *_ = self.endpoints
+        if 4 * np.count_nonzero(t < by_group(settled, g)) < len(t):
             return
         self.endpoints = ep.fold(*self.endpoints, settled)
         self.told.forget(settled)
@@ -93,11 +109,12 @@ class SnapshotOperator(Operator):
             if numbers is not None:
                 self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
                 self.told.g = numbers[self.told.g]
+                self.front.renumber(numbers)
                 self.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
         arrays = [*self.endpoints, self.told.g, self.told.start, self.told.end, self.told.words]
-        return len(self.endpoints[0]), sum(a.nbytes for a in arrays)
+        return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         return {
@@ -106,6 +123,7 @@ class SnapshotOperator(Operator):
             "order": (self.order.kept, self.order.highest),
             **self.teller.save(),
             **self.told.save(),
+            **self.front.save(),
         }
 
     def load(self, state: State) -> None:
@@ -114,3 +132,4 @@ class SnapshotOperator(Operator):
         self.teller.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
+        self.front.load(state)

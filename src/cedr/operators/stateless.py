@@ -1,52 +1,99 @@
 """Operators that look at one row at a time: select, project, union, and lifetimes.
 
-They need no state, because an adjust carries the whole payload and both ends.
+They need no state, because an adjust carries the whole payload and both ends. What the input promises about parts of
+it, `promise` turns into what the output promises.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
-from cedr.operators.base import Operator
+from cedr.columnar.promises import NONE, Promises
+from cedr.operators.base import Operator, State
+from cedr.operators.common import Common
 from cedr.temporal.errors import TimeError
 from cedr.temporal.time import INF, MIN
 
 
 class Select(Operator):
-    """Rows whose payload satisfies a predicate; a missing truth value counts as false."""
+    """Rows whose payload satisfies a predicate; a missing truth value counts as false.
 
-    def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr) -> None:
+    `excluded` is what the predicate never lets through. It is promised once, with the first output.
+    """
+
+    def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
         super().__init__()
-        self.schema, self.predicate = dict(schema), predicate
+        self.schema, self.predicate, self.excluded = dict(schema), predicate, excluded
+        self.said = not len(excluded)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        return chunk.with_rows(chunk.rows.filter(self.predicate))
+        return replace(chunk, rows=chunk.rows.filter(self.predicate), promises=self.promise(chunk.promises))
+
+    def promise(self, promises: Promises) -> Promises:
+        if self.said:
+            return promises
+        self.said = True
+        return self.excluded.plus(promises)
+
+    def save(self) -> State:
+        return {"said": self.said}
+
+    def load(self, state: State) -> None:
+        self.said = state["said"]
 
 
 class Project(Operator):
-    """Payloads replaced by expressions of them."""
+    """Payloads replaced by expressions of them. Promises about columns that are passed on stay, under the new names."""
 
     def __init__(self, schema: Mapping[str, pl.DataType], expressions: list[pl.Expr]) -> None:
         super().__init__()
         self.expressions = expressions
         self.schema = dict(pl.DataFrame(schema=dict(schema)).select(expressions).schema)
+        self.names = new_names(expressions, schema)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        return chunk.with_rows(chunk.rows.select(*TIMES, *self.expressions))
+        rows = chunk.rows.select(*TIMES, *self.expressions)
+        return replace(chunk, rows=rows, promises=self.promise(chunk.promises))
+
+    def promise(self, promises: Promises) -> Promises:
+        return promises.renamed(self.names) if len(promises) else promises
+
+
+def new_names(expressions: list[pl.Expr], schema: Mapping[str, pl.DataType]) -> dict[str, list[str]]:
+    """For each column that is passed on as it is, the names it gets."""
+    names: dict[str, list[str]] = {}
+    for expression in expressions:
+        plain = expression.meta.undo_aliases()
+        if plain.meta.is_column():
+            names.setdefault(plain.meta.output_name(), []).append(expression.meta.output_name())
+        elif expression.meta.is_column_selection():
+            for name in pl.DataFrame(schema=dict(schema)).select(expression).columns:
+                names.setdefault(name, []).append(name)
+    return names
 
 
 class Union(Operator):
-    """All rows of all inputs; the slowest one's progress."""
+    """All rows of all inputs; the slowest one's progress, also about each part."""
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2) -> None:
         self.ports = ports
         super().__init__()
         self.schema = dict(schema)
+        self.common = Common(self.promised)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        return Chunk(chunk.rows.select(*TIMES, *self.schema), self.cti)
+        new = [chunk.promises if p == port else NONE for p in range(self.ports)]
+        promises = self.common.passed(new, self.ctis, len(chunk))
+        return Chunk(chunk.rows.select(*TIMES, *self.schema), self.cti, promises=promises)
+
+    def save(self) -> State:
+        return self.common.save()
+
+    def load(self, state: State) -> None:
+        self.common.load(state)
 
 
 class AlterLifetime(Operator):
@@ -72,7 +119,11 @@ class AlterLifetime(Operator):
         start = self.start(vs)
         image_old = np.where(old == vs, start, self.end(vs, old))
         image_new = np.where(new == vs, start, self.end(vs, new))
-        return Chunk(chunk.with_times(start, image_old, image_new).rows, self._cti())
+        moved = chunk.with_times(start, image_old, image_new)
+        return Chunk(moved.rows, self._cti(), promises=self.promise(chunk.promises))
+
+    def promise(self, promises: Promises) -> Promises:
+        return promises.moved(self.progress) if len(promises) else promises
 
     def _cti(self) -> int:
         if self.cti in (INF, MIN):

@@ -4,10 +4,13 @@ Operators that answer per snapshot compute their answer anew from their state, l
 them say yet, and hand it over; what comes back is the net change against what was told before.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.promises import NONE, Known, Promises
 from cedr.kernels.difference import ending_from, net_change
 from cedr.operators.base import State
 from cedr.operators.values import Words
@@ -26,19 +29,21 @@ class Synopsis:
         return len(self.g)
 
     def tell(
-        self, g: Times, start: Times, end: Times, words: Words, reached: int = INF
+        self, g: Times, start: Times, end: Times, words: Words, reached: Times | int = INF
     ) -> tuple[Times, Words, Times, Times, Times]:
         """Replace the answer; returns group, words, start, end before and end after of each change.
 
-        An end told stays as it was told until time has `reached` it or the end it should have.
+        An end told stays as it was told until time has `reached` it, by group or for all, or the end it should have.
         """
-        change = net_change(self.g, self.start, self.end, self.words, g, start, end, words, reached)
+        limits = np.atleast_1d(reached)
+        change = net_change(self.g, self.start, self.end, self.words, g, start, end, words, limits)
         self.g, self.start, self.end, self.words = g, start, end, words
         return change
 
-    def forget(self, before: int) -> None:
-        """Drop what can no longer change: events that end before a settled time."""
-        self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, before)
+    def forget(self, before: Times | int) -> None:
+        """Drop what can no longer change: events that end before a settled time, by group or for all."""
+        limits = np.atleast_1d(before)
+        self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, limits)
 
     def save(self) -> State:
         return {"told": (self.g, self.start, self.end, self.words)}
@@ -48,23 +53,28 @@ class Synopsis:
 
 
 class Order:
-    """Has the input been ordered so far? Then the output must be, too, which costs a sort; else it is not needed."""
+    """Has the input been ordered so far? Then the output must be, too, which costs a sort; else it is not needed.
+
+    Once there are promises about parts of the input, each part has an order of its own, and so has the output.
+    """
 
     def __init__(self) -> None:
         self.highest = MIN
         self.kept = True
 
-    def watch(self, chunk: Chunk) -> None:
-        if self.kept and len(chunk):
+    def watch(self, chunk: Chunk, promised: Known | None = None) -> None:
+        if self.kept and len(chunk) and not promised:
             sync = chunk.sync
             self.kept = int(sync[0]) >= self.highest and bool((sync[1:] >= sync[:-1]).all())
             self.highest = int(sync[-1])
         if self.kept:
             self.highest = max(self.highest, chunk.cti)
 
-    def chunk(self, vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int) -> Chunk:
+    def chunk(
+        self, vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int, promises: Promises = NONE
+    ) -> Chunk:
         """The output rows as a chunk, in sync order if the input was ordered."""
         if self.kept and len(vs) > 1:
             order = np.argsort(np.minimum(old, new), kind="stable")
-            return assemble(vs[order], old[order], new[order], payload[order], cti)
-        return assemble(vs, old, new, payload, cti)
+            vs, old, new, payload = vs[order], old[order], new[order], payload[order]
+        return replace(assemble(vs, old, new, payload, cti), promises=promises)

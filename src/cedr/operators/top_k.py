@@ -8,6 +8,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels import tuples as tu
 from cedr.operators.base import Latency, State
+from cedr.operators.front import still_matters
 from cedr.operators.live import LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import Words
@@ -63,9 +64,9 @@ class TopK(SnapshotOperator):
         rows = self.live.index.take(words[:, 0])
         return rows.with_columns(pl.Series(self.rank, words[:, 1])) if self.rank else rows
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: Times) -> None:
         used = self.told.words[:, 0]
-        keep = self.live.tuples[2] >= before
+        keep = still_matters(self.live.tuples[0], self.live.tuples[2], before)
         self.live.tuples = tuple(a[keep] for a in self.live.tuples)
         numbers = self.live.index.compact(np.concatenate((self.live.tuples[3], used)))
         if numbers is not None:

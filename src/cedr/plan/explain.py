@@ -1,4 +1,5 @@
-"""`explain`: the plan as written, the rules that fired, the plan that runs, its operators and stages, as plain text.
+"""`explain`: the plan as written, the rules that fired, the plan that runs, its operators and what they wait for, and
+its stages, as plain text.
 
 A tree is printed from the result down, inputs indented below their user. A node with several users is printed once and
 numbered, `#1`; the others point to it.
@@ -10,6 +11,7 @@ from functools import singledispatch
 from itertools import groupby
 from typing import Any
 
+from cedr.plan.analysis.findings import Finding, analyse
 from cedr.plan.explain_pattern import pattern_lines
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
@@ -35,6 +37,7 @@ from cedr.plan.nodes import (
     Shift,
     Slice,
     Sliding,
+    Sort,
     Source,
     TopK,
 )
@@ -57,9 +60,18 @@ def explain(query: Level, rules: tuple[Rule, ...] = RULES) -> str:
         "Rules that changed it": [f"  {name}" for name in counted(fired)] or ["  none"],
         "Plan that runs": tree(plan, lambda node: f"  -- {known[id(node)]}"),
         "Operators": operators(plan, known),
+        "Progress and state": finding_lines(analyse(plan)),
         "On Spark": stages(query, rules),
     }
     return "\n\n".join("\n".join([title, *lines]) for title, lines in sections.items())
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """What each operator waits for, then once what is missing."""
+    found = list(findings)
+    missing = dict.fromkeys(text for finding in found for text in finding.missing)
+    lines = [f"  {line(finding.node)}: {finding}" for finding in found]
+    return lines + [f"  missing: {text}" for text in missing] or ["  nothing waits and nothing is kept"]
 
 
 def counted(names: Iterable[str]) -> list[str]:
@@ -153,7 +165,8 @@ def line(node: Node) -> str:
 def _(node: Source) -> str:
     said = {"vs": node.vs, "ve": node.ve, "ve_new": node.ve_new, "cti": node.cti}
     times = "".join(f", {name}={column}" for name, column in said.items() if column)
-    return f"Source {node.name} ({show_schema(node.schema)}){times}"
+    per = f", per {', '.join(node.per)}" if node.per else ""
+    return f"Source {node.name} ({show_schema(node.schema)}){times}{per}{promises(node.promises)}"
 
 
 @line.register
@@ -218,9 +231,14 @@ def _(node: Aggregate) -> str:
 
 @line.register
 def _(node: TopK) -> str:
-    order = ", ".join(f"{c} {'desc' if d else 'asc'}" for c, d in zip(node.order, node.descending, strict=True))
     rank = f", rank as {node.rank}" if node.rank else ""
+    order = in_order(node.order, node.descending)
     return f"{type(node).__name__} {node.k}{by(node.by)} in order of {order}{rank}{latency(node.latency)}"
+
+
+@line.register
+def _(node: Sort) -> str:
+    return f"Sort by {in_order(node.by, node.descending)}"
 
 
 @line.register
@@ -261,12 +279,16 @@ def _(node: Finalize) -> str:
 @line.register
 def _(node: Align) -> str:
     clock = ", by the clock" if node.clock else ""
-    return f"Align {node.flavour}, block {show_duration(node.block)}{clock}"
+    return f"Align {node.flavour}, block {show_duration(node.block)}{clock}{promises(node.by)}"
 
 
 @line.register
 def _(node: Fused) -> str:
     return f"Fused [{' | '.join(map(line, node.steps))}]"
+
+
+def promises(schemes: tuple[tuple[str, ...], ...]) -> str:
+    return f", promises about {' and about '.join(', '.join(columns) for columns in schemes)}" if schemes else ""
 
 
 def by(columns: tuple[str, ...]) -> str:
@@ -277,6 +299,10 @@ def on(node: Join | Clip) -> str:
     pairs = zip(node.left_on, node.right_on, strict=True)
     shown = ", ".join(one if one == two else f"{one} = {two}" for one, two in pairs)
     return f" on {shown}" if shown else ""
+
+
+def in_order(columns: tuple[str, ...], descending: tuple[bool, ...]) -> str:
+    return ", ".join(f"{c} {'desc' if d else 'asc'}" for c, d in zip(columns, descending, strict=True))
 
 
 def latency(value: str | None) -> str:
@@ -324,6 +350,11 @@ def _(node: Session, known: list[Properties]) -> str:
 
 
 @state.register
+def _(node: Sort, known: list[Properties]) -> str:
+    return f"rows until promises without end cover all values of {node.by[0]} that come before theirs"
+
+
+@state.register
 def _(node: Finalize, known: list[Properties]) -> str:
     forgets = "" if node.remember == MIDDLE.remember else f", at most {show_duration(node.remember)} back"
     if known[0].insert_only:
@@ -334,7 +365,7 @@ def _(node: Finalize, known: list[Properties]) -> str:
 @state.register
 def _(node: Align, known: list[Properties]) -> str:
     waits = "until a CTI" if node.block == MIDDLE.remember else f"for at most {show_duration(node.block)}"
-    return f"rows held back {waits}"
+    return f"rows held back {waits}{' or a promise' if node.by else ''}"
 
 
 def bounded(text: str, known: list[Properties]) -> str:

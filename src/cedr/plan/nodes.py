@@ -10,9 +10,10 @@ from cedr.plan.payloads import Project, Select
 from cedr.plan.sessions import Session
 from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union
 from cedr.plan.snapshots import Aggregate, TopK
+from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Session, TopK)
+STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Session, Sort, TopK)
 """Nodes whose operators remember rows."""
 
 SPECULATIVE = (Aggregate, Coalesce, Difference, Distinct, Intersect, Join, Match, TopK)
@@ -48,6 +49,7 @@ __all__ = [
     "Shift",
     "Slice",
     "Sliding",
+    "Sort",
     "Source",
     "TopK",
     "Unary",

@@ -139,6 +139,12 @@ class Match(Node):
         columns = {name: e.meta.output_name() for name, e in plain.items() if e.meta.is_column()}
         return {name: by_variable[column] for name, column in columns.items() if column in by_variable}
 
+    @property
+    def outputs_of_key(self) -> dict[str, list[str]]:
+        """The outputs that show each column of the key, which operators call `key0` and so on."""
+        shown = self.shown_keys.items()
+        return {f"key{i}": [output for output, n in shown if n == name] for i, name in enumerate(self.by)}
+
     def columns(self, variables: Iterable[str]) -> Schema:
         """What expressions about these variables can read."""
         parts = {p.var: p for p in self.pattern.walk() if p.var}

@@ -13,6 +13,7 @@ import numpy as np
 
 from cedr.operators.base import Operator
 from cedr.plan.consistency import Level
+from cedr.plan.excluded import excluded
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -39,6 +40,7 @@ from cedr.plan.nodes import (
     Shift,
     Slice,
     Sliding,
+    Sort,
     Source,
     TopK,
     Union,
@@ -141,7 +143,7 @@ def operator_of(node: Node, known: list[Properties]) -> Operator:
 def _(node: Select, known: list[Properties]) -> Operator:
     from cedr.operators.stateless import Select as Op
 
-    return Op(node.schema, node.predicate)
+    return Op(node.schema, node.predicate, excluded(node.predicates, node.schema))
 
 
 @operator_of.register
@@ -299,6 +301,13 @@ def _(node: Session, known: list[Properties]) -> Operator:
 
 
 @operator_of.register
+def _(node: Sort, known: list[Properties]) -> Operator:
+    from cedr.operators.sort import Sort as Op
+
+    return Op(node.schema, node.by, node.descending)
+
+
+@operator_of.register
 def _(node: Match, known: list[Properties]) -> Operator:
     from cedr.operators.patterns.bitemporal import BitemporalMatcher
     from cedr.operators.patterns.matcher import Matcher
@@ -307,15 +316,15 @@ def _(node: Match, known: list[Properties]) -> Operator:
     schemas = [m.schema for m in node.members]
     if ends_with_event(node.pattern) and not node.bitemporal:
         return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
-    kind = BitemporalMatcher if node.bitemporal else Matcher
-    return kind(schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect")
+    asked = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
+    return BitemporalMatcher(*asked) if node.bitemporal else Matcher(*asked, node.outputs_of_key)
 
 
 @operator_of.register
 def _(node: Align, known: list[Properties]) -> Operator:
     from cedr.operators.align import Align as Op
 
-    return Op(node.schema, node.block, node.flavour, node.clock)
+    return Op(node.schema, node.block, node.flavour, node.clock, node.by)
 
 
 @operator_of.register

@@ -40,6 +40,7 @@ from cedr.plan.nodes import (
     Shift,
     Slice,
     Sliding,
+    Sort,
     Source,
     TopK,
     Union,
@@ -93,7 +94,9 @@ def derive(node: Node, *inputs: Properties) -> Properties:
 
 @derive.register
 def _(node: Source) -> Properties:
-    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=node.vs is not None and not node.ve)
+    """Without a column of ends or lengths, in which one may be missing, all have the same length."""
+    finite = node.vs is not None and node.ve is None and isinstance(node.duration, int) and node.duration != INF
+    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=finite)
 
 
 @derive.register(Select)
@@ -226,6 +229,12 @@ def _(node: Session, p: Properties) -> Properties:
 
 
 @derive.register
+def _(node: Sort, p: Properties) -> Properties:
+    """By value, not by time; and every end is final."""
+    return replace(p, ordered=False, insert_only=True)
+
+
+@derive.register
 def _(node: Match, *inputs: Properties) -> Properties:
     order = in_order(node, inputs[0]) if len(inputs) == 1 else {}
     endless = any(getattr(p, "w", 1) == INF for p in node.pattern.walk())
@@ -236,7 +245,9 @@ def _(node: Match, *inputs: Properties) -> Properties:
 
 @derive.register
 def _(node: Align, p: Properties) -> Properties:
-    return replace(p, ordered=p.ordered or (node.block == INF and node.clock is None))
+    """Promises about some columns release rows of different values out of turn."""
+    waits = node.block == INF and node.clock is None
+    return replace(p, ordered=not node.by and (p.ordered or waits))
 
 
 @derive.register

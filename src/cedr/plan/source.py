@@ -22,6 +22,12 @@ class Source(Node):
     counts                the column that makes a row an external CTI: so many elements have their sync time in [vs, ve)
     partition             the column that names the partition of the source a row comes from; each progresses by itself
     idle                  a partition that was silent for so long, in microseconds, holds the others back no more
+    per                   columns: `delay` holds for the rows of each of their values by itself, so each has its own
+                          progress, told as promises about it
+    punctuation           the column that is true in rows that are punctuations: no more rows like this one, where a
+                          missing value means any, before `vs` or, if that is missing, ever
+    promises              the sets of columns that punctuations of this source will speak about
+    future                a row that starts so much later than the clock, in microseconds, is quarantined
     late                  what to do with a row that breaks a promise: collect it, or raise
     """
 
@@ -41,6 +47,10 @@ class Source(Node):
     counts: str | None = field(default=None, kw_only=True)
     partition: str | None = field(default=None, kw_only=True)
     idle: int | None = field(default=None, kw_only=True)
+    per: tuple[str, ...] = field(default=(), kw_only=True)
+    punctuation: str | None = field(default=None, kw_only=True)
+    promises: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)
+    future: int | None = field(default=None, kw_only=True)
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
 
     @cached_property

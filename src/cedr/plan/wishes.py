@@ -32,6 +32,7 @@ from cedr.plan.nodes import (
     Project,
     Select,
     Session,
+    Sort,
     Source,
     TopK,
     Union,
@@ -73,6 +74,11 @@ def _(node: Node) -> None:
 @wish.register(Session)
 def _(node: Aggregate | TopK | Session) -> Wish:
     return [(name,) for name in keys_among(node.by, node.input)]
+
+
+@wish.register
+def _(node: Sort) -> Wish:
+    return []
 
 
 @wish.register(Distinct)

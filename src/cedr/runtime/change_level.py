@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
 from cedr.operators.base import Operator
+from cedr.operators.finalize import Finalize
+from cedr.operators.guard import Guard
 from cedr.plan.physical import Fragment, Input
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
@@ -117,8 +119,9 @@ class Mover:
     def check(self, old: int, new: int, rows: Chunk) -> Chunk:
         if new not in self.entered:
             hand_over(self.old_operators[old], self.new_operators[new])
-        checked = self.enter(new, rows)
-        return Chunk(checked.rows, max(checked.cti, self.new_operators[new].cti_out))
+        checked, operator = self.enter(new, rows), self.new_operators[new]
+        assert isinstance(operator, Finalize | Guard)
+        return Chunk(checked.rows, max(checked.cti, operator.cti_out), promises=operator.standing())
 
     def schema(self, here: Place) -> dict[str, object]:
         step, port = here
@@ -129,8 +132,9 @@ class Mover:
         """All rows an old Align holds, in order, with the progress it had been told."""
         if number not in self.flushed:
             operator = self.old_operators[number]
-            told = operator.cti
-            self.flushed[number] = Chunk(operator.process(0, empty(operator.schema, INF)).rows, told)
+            told, promised = operator.cti, operator.promised[0].all()
+            rows = operator.process(0, empty(operator.schema, INF)).rows
+            self.flushed[number] = Chunk(rows, told, promises=promised)
         return self.flushed[number]
 
     def enter(self, number: int, rows: Chunk) -> Chunk:

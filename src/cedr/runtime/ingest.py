@@ -2,10 +2,11 @@
 
 A table's rows are taken in their order, which is the order of arrival. Its time columns may be whole numbers,
 timestamps or dates; times without a value mean: no end (`ve`), an insert (`ve_new`), no word about progress (`cti`).
-A row whose times make no lifetime never enters a chunk; it goes to the late stream.
+A row whose times make no lifetime, or that is ahead of the clock further than its source allows, never enters a chunk;
+it goes to the late stream. A row that is a punctuation leaves a promise.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import time_ns
 from typing import Any
@@ -15,21 +16,29 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
-from cedr.operators.late import Late, LateStream
+from cedr.columnar.promises import NONE, Promises
+from cedr.operators.late import Late, LateStream, Reason
 from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
+from cedr.runtime.keys import highest_of_keys
 from cedr.runtime.progress import Partition, Progress, Told, highest_by
+from cedr.runtime.punctuation_rows import Alike, about_everything, alike, marked
+from cedr.runtime.timed import Externals, Timed
+from cedr.runtime.user_times import TimeType, as_chronons, time_type
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
-from cedr.temporal.errors import PayloadError, QueryError, StreamError, TimeError
+from cedr.temporal.errors import PayloadError, QueryError, StreamError
+from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.row import Row
-from cedr.temporal.time import INF, MIN
+from cedr.temporal.time import INF, MIN, show
 
-TimeType = pl.DataType
-"""How the user's times look: `pl.Int64`, or a `pl.Datetime` with its zone."""
+ELEMENTS = (Insert, Adjust, Cti, Punctuation, ExternalCti)
 
-Externals = tuple[ExternalCti, ...]
+Clock = Callable[[], int]
+"""The time of day, in microseconds since 1970."""
 
-ELEMENTS = (Insert, Adjust, Cti, ExternalCti)
+
+def wall_clock() -> int:
+    return time_ns() // 1000
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,8 @@ class Piece:
 class Ingest:
     """The chunks of one source. Keeps what the source has promised so far and what could not be used."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, clock: Clock = wall_clock) -> None:
+        self.source, self.clock = source, clock
         self.late = LateStream(source.schema)
         self.time_type: TimeType | None = None
         self.progress = Progress(source)
@@ -55,7 +64,8 @@ class Ingest:
         for piece in self.pieces(data, chunk_size):
             if self.source.ordered and piece.rows.height:
                 check_order(self.source, Chunk(piece.rows), self.progress)
-            yield Chunk(piece.rows, self.progress.hear([piece.told]), piece.told.external)
+            cti = self.progress.hear([piece.told])
+            yield Chunk(piece.rows, cti, piece.told.external, self.progress.take_promises())
 
     def pieces(self, data: Any, chunk_size: int) -> Iterator[Piece]:
         """The data in pieces, each with what the source itself says about progress."""
@@ -72,12 +82,42 @@ class Ingest:
         return piece
 
     def told(
-        self, rows: pl.DataFrame, partitions: pl.Series | None, ctis: dict[Partition, int], external: Externals = ()
+        self,
+        rows: pl.DataFrame,
+        partitions: pl.Series | None,
+        ctis: dict[Partition, int],
+        external: Externals = (),
+        promises: Promises = NONE,
     ) -> Told:
-        """What these rows say about progress, beside the CTIs told."""
-        chunk = Chunk(rows)
+        """What these rows say about progress, beside the CTIs and punctuations told."""
+        chunk, per = Chunk(rows), list(self.source.per)
+        syncs = chunk.sync if self.source.external else None
+        if per:
+            keys = highest_of_keys(rows.select(per), chunk.vs) if len(chunk) else None
+            return Told({}, ctis, external, syncs, self.clock(), keys, promises)
         highest = highest_by(chunk.sync if self.source.ordered else chunk.vs, partitions)
-        return Told(highest, ctis, external, chunk.sync if self.source.external else None, time_ns() // 1000)
+        return Told(highest, ctis, external, syncs, self.clock(), promises=promises)
+
+    def too_early(self, vs: pl.Series) -> pl.Series | None:
+        """Which starts are ahead of the clock further than the source allows; None when there is none."""
+        if self.source.future is None:
+            return None
+        found = (vs > self.clock() + self.source.future).fill_null(False)
+        return found if found.any() else None
+
+    def reject(self, rows: pl.DataFrame, positions: Times, reason: Reason, promise: str) -> None:
+        late = Late(rows, positions, reason, promise)
+        if self.source.late == "raise":
+            raise self.late.error([late])
+        self.late.add(late)
+
+    def reject_early(self, rows: pl.DataFrame, positions: Times) -> None:
+        self.reject(
+            rows,
+            positions,
+            "from_the_future",
+            f"it starts more than {show(self.source.future or 0)} after {show(self.clock())}, the time when it came",
+        )
 
 
 def is_elements(data: Any) -> bool:
@@ -102,29 +142,45 @@ def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
 
 def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int) -> Iterator[Piece]:
     for start in range(0, len(elements), chunk_size):
-        for piece in until_broken(elements[start : start + chunk_size]):
-            for e in piece:
-                check_payload(e, ingest.source)
+        slice_ = elements[start : start + chunk_size]
+        for e in slice_:
+            check_payload(e, ingest.source)
+        for piece in until_broken(slice_):
             chunk = chunk_of(piece, ingest.source.schema)
+            rows = in_time(ingest, chunk.rows)
             ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
-            yield Piece(chunk.rows, ingest.told(chunk.rows, None, ctis, chunk.external))
+            yield Piece(rows, ingest.told(rows, None, ctis, chunk.external, chunk.promises))
+
+
+def in_time(ingest: Ingest, rows: pl.DataFrame) -> pl.DataFrame:
+    first, ingest._arrived = ingest._arrived, ingest._arrived + rows.height
+    early = ingest.too_early(rows[VS])
+    if early is None:
+        return rows
+    ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
+    return rows.filter(~early)
 
 
 def until_broken(elements: Sequence[Element]) -> Iterator[list[Element]]:
-    """Cut before an element that breaks a CTI of the same piece, so that the promise is known when it comes."""
+    """Cut before an element that breaks a promise of the same piece, so that the promise is known when it comes."""
     piece: list[Element] = []
+    told: list[Punctuation] = []
     cti = MIN
     for e in elements:
         if isinstance(e, Cti):
             cti = max(cti, e.t)
-        elif isinstance(e, Insert | Adjust) and e.sync < cti:
+        elif isinstance(e, Punctuation):
+            told.append(e)
+        elif isinstance(e, Insert | Adjust) and (e.sync < cti or any(p.forbids(e.payload, e.sync) for p in told)):
             yield piece
-            piece, cti = [], MIN
+            piece, told, cti = [], [], MIN
         piece.append(e)
     yield piece
 
 
 def check_payload(element: Element, source: Source) -> None:
+    if isinstance(element, Punctuation):
+        check_columns(element.attributes, source.schema, f"{element}: source {source.name!r}")
     if not isinstance(element, Insert | Adjust):
         return
     if not isinstance(element.payload, Row):
@@ -153,19 +209,6 @@ def as_frame(data: Any, source: Source) -> pl.DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class Timed:
-    """The rows of a table that say something, and the progress told between them.
-
-    `told[i]` is the progress told before row i, the last one that told before the end.
-    """
-
-    rows: pl.DataFrame
-    told: Times
-    partitions: pl.Series | None
-    external: Externals
-
-
 def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
     source, frame = ingest.source, as_frame(data, ingest.source)
     if not frame.height:
@@ -176,16 +219,15 @@ def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
     ctis_by_partition, timed = timed_rows(ingest, frame)
-    for start in range(0, max(timed.rows.height, 1), chunk_size):
-        end = min(start + chunk_size, timed.rows.height)
+    for start, end, promises in timed.cuts(chunk_size, ingest.progress.cti):
+        rows = timed.rows[start:end]
         if timed.partitions is None:
-            chunks = until_broken_promise(timed.rows[start:end], timed.told[start : end + 1], ingest.progress.cti)
-            for chunk in chunks:
-                ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
-                yield Piece(chunk.rows, ingest.told(chunk.rows, None, ctis))
+            cti = int(timed.told[end])
+            ctis: dict[Partition, int] = {None: cti} if cti != MIN else {}
+            yield Piece(rows, ingest.told(rows, None, ctis, promises=promises))
         else:
-            rows, last = timed.rows[start:end], end == timed.rows.height
-            yield Piece(rows, ingest.told(rows, timed.partitions[start:end], ctis_by_partition if last else {}))
+            ctis = ctis_by_partition if end == timed.rows.height else {}
+            yield Piece(rows, ingest.told(rows, timed.partitions[start:end], ctis, promises=promises))
     if timed.external:
         yield Piece(timed.rows[:0], ingest.told(timed.rows[:0], None, {}, timed.external))
 
@@ -197,8 +239,8 @@ def time_columns(source: Source) -> list[str]:
 
 
 def needed_columns(source: Source) -> list[str]:
-    """All columns of a table that are read: payload, times, partition and counts, each once."""
-    others = [c for c in (source.partition, source.counts) if c]
+    """All columns of a table that are read: payload, times, partition, counts and punctuation, each once."""
+    others = [c for c in (source.partition, source.counts, source.punctuation) if c]
     return list(dict.fromkeys([*source.schema, *time_columns(source), *others]))
 
 
@@ -218,11 +260,15 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int
     else:
         is_adjust, old, new = pl.repeat(False, frame.height, eager=True), vs, end
     ctis = times[source.cti].fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
-    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payload(frame, source).get_columns())
+    said, is_said = payload(frame, source), marked(source, frame)
+    if is_said is not None:
+        everything = is_said & about_everything(source, said)
+        ctis = pl.Series(np.where(everything, np.maximum(ctis, vs.fill_null(INF)), ctis))
+    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(said.get_columns())
     partitions = frame[source.partition] if source.partition else None
-    by_partition = highest_by(ctis.to_numpy(), partitions) if partitions is not None and source.cti else {}
-    told = {partition: cti for partition, cti in by_partition.items() if cti != MIN}
-    return told, set_aside(ingest, rows, ctis, is_adjust, partitions, external)
+    told, timed = set_aside(ingest, rows, ctis, is_adjust, is_said, partitions, external)
+    by_partition = highest_by(told.to_numpy(), partitions) if partitions is not None else {}
+    return {partition: cti for partition, cti in by_partition.items() if cti != MIN}, timed
 
 
 def external_rows(source: Source, frame: pl.DataFrame) -> tuple[Externals, pl.DataFrame]:
@@ -264,75 +310,45 @@ def set_aside(
     rows: pl.DataFrame,
     ctis: pl.Series,
     is_adjust: pl.Series,
+    is_said: pl.Series | None,
     partitions: pl.Series | None,
     external: Externals,
-) -> Timed:
-    """Rows whose times make no lifetime go to the late stream; rows that only tell progress leave their word behind."""
+) -> tuple[pl.Series, Timed]:
+    """Rows that cannot be events go to the late stream; those that only tell progress leave their word behind.
+
+    Returns the CTIs that count, too: of a row from the future nothing does.
+    """
     vs, old, new = (rows[name] for name in TIMES)
     only_progress = vs.is_null() & (ctis > MIN)
     good_insert = ~is_adjust & (new > vs)
     good_adjust = is_adjust & (old > vs) & (new >= vs) & (new != old)
     good = (good_insert | good_adjust).fill_null(False)
+    if is_said is not None:
+        only_progress, good = only_progress | is_said, good & ~is_said
     first, ingest._arrived = ingest._arrived, ingest._arrived + rows.height
     if (bad := ~good & ~only_progress).any():
-        reject(ingest, rows.filter(bad), first + np.flatnonzero(bad.to_numpy()))
+        positions = first + np.flatnonzero(bad.to_numpy())
+        ingest.reject(rows.filter(bad), positions, "no_lifetime", NO_LIFETIME)
+    early = ingest.too_early(vs)
+    if early is not None and (early := early & good).any():
+        ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
+        good, ctis = good & ~early, ctis.set(early, MIN)
     told = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
     kept = np.flatnonzero(good.to_numpy())
     if len(kept) == rows.height:
-        return Timed(rows, told, partitions, external)
+        return ctis, Timed(rows, told, partitions, external, [])
     told = told[np.append(kept, rows.height)]
-    return Timed(rows[kept], told, None if partitions is None else partitions[kept], external)
+    kept_partitions = None if partitions is None else partitions[kept]
+    return ctis, Timed(rows[kept], told, kept_partitions, external, said_between(ingest.source, rows, is_said, kept))
 
 
-def reject(ingest: Ingest, rows: pl.DataFrame, positions: Times) -> None:
-    promise = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
-    late = Late(rows, positions, "no_lifetime", promise)
-    if ingest.source.late == "raise":
-        raise ingest.late.error([late])
-    ingest.late.add(late)
+NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
 
-def until_broken_promise(rows: pl.DataFrame, told: Times, known: int) -> Iterator[Chunk]:
-    """Cut before a row that breaks a CTI told inside the piece, so that the promise is known when it comes.
-
-    `told[i]` is the progress told before row i, the last one that told before the end; `known` what was known before.
-    """
-    sync, start = Chunk(rows).sync, 0
-    while len(broken := np.flatnonzero((sync[start:] < told[start:-1]) & (told[start:-1] > known))):
-        cut = start + int(broken[0])
-        known = int(told[cut])
-        yield Chunk(rows[start:cut], known)
-        start = cut
-    yield Chunk(rows[start:], int(told[-1]))
-
-
-# --- times ---------------------------------------------------------------------------------------------------------
-
-
-def time_type(kind: pl.DataType) -> TimeType:
-    if isinstance(kind, pl.Datetime):
-        return pl.Datetime("us", kind.time_zone)
-    return pl.Datetime("us") if kind == pl.Date else pl.Int64()
-
-
-def as_chronons(times: pl.Series, source: Source) -> pl.Series:
-    """Whole numbers as they are; timestamps, dates and durations as microseconds."""
-    kind = times.dtype
-    if kind == pl.Date:
-        return times.cast(pl.Datetime("us")).cast(pl.Int64)
-    if isinstance(kind, pl.Datetime):
-        return times.dt.cast_time_unit("us").cast(pl.Int64)
-    if isinstance(kind, pl.Duration):
-        return times.dt.cast_time_unit("us").cast(pl.Int64)
-    if kind.is_integer():
-        return times.cast(pl.Int64)
-    if kind == pl.Null:
-        return times.cast(pl.Int64)
-    hint = "parse it first: pl.col(...).str.to_datetime()" if kind == pl.String else "cast it to Int64 or a timestamp"
-    raise TimeError(f"source {source.name!r}: time column {times.name!r} is of type {kind}; {hint}")
-
-
-def as_user_times(frame: pl.DataFrame, columns: Iterable[str], kind: TimeType) -> pl.DataFrame:
-    """Chronons back in the user's type; no end is a missing value."""
-    finite = [pl.when((pl.col(c) != INF) & (pl.col(c) != MIN)).then(pl.col(c)).cast(kind).alias(c) for c in columns]
-    return frame.with_columns(finite)
+def said_between(source: Source, rows: pl.DataFrame, is_said: pl.Series | None, kept: Times) -> list[Alike]:
+    """The punctuations between the rows that are kept."""
+    if is_said is None:
+        return []
+    said = rows.filter(is_said)
+    places = np.searchsorted(kept, np.flatnonzero(is_said.to_numpy()))
+    return alike(source, said.drop(TIMES), said[VS].fill_null(INF).to_numpy(), places)

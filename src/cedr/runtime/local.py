@@ -6,11 +6,15 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, empty
+from cedr.plan.analysis import analyse
+from cedr.plan.optimizer import optimize
 from cedr.plan.physical import Fragment
 from cedr.runtime.engine import Engine
-from cedr.runtime.ingest import Ingest
+from cedr.runtime.ingest import Clock, Ingest, wall_clock
 from cedr.runtime.result import Result
+from cedr.runtime.standing import standing
 from cedr.runtime.tally import MANY_ROWS, Tally
+from cedr.runtime.why_waiting import WhyWaiting, held_rows, why_waiting
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 
@@ -20,20 +24,28 @@ CHUNK_SIZE = 50_000
 class LocalRun:
     """One run of a fragment: feeds the engine and collects what it says."""
 
-    def __init__(self, fragment: Fragment, chunk_size: int = CHUNK_SIZE, patience: int = MANY_ROWS) -> None:
+    def __init__(
+        self,
+        fragment: Fragment,
+        chunk_size: int = CHUNK_SIZE,
+        patience: int = MANY_ROWS,
+        clock: Clock = wall_clock,
+    ) -> None:
         if chunk_size < 1:
             raise QueryError(f"chunk_size is {chunk_size}; a chunk has at least one row")
         self.engine = Engine(fragment)
         self.chunk_size = chunk_size
-        self.ingests = {name: Ingest(source) for name, source in fragment.sources.items()}
+        self.ingests = {name: Ingest(source, clock) for name, source in fragment.sources.items()}
         self.tally = Tally(fragment.schema, patience)
         self.late: list[pl.DataFrame] = []
+        self.closed = False
 
     def steps(self, data: Any, close: bool) -> Iterator[Chunk]:
         """The output after each chunk of input, in turn over the sources."""
         for name, chunk in self._arrivals(data):
             yield self.push(name, chunk)
         if close:
+            self.closed = True
             for name, ingest in self.ingests.items():
                 yield self.push(name, empty(ingest.source.schema, INF))
 
@@ -73,7 +85,29 @@ class LocalRun:
     def result(self, chunks: list[Chunk]) -> Result:
         """The answer so far, and these chunks as what was said."""
         late = pl.concat(self.late, how="diagonal_relaxed") if self.late else pl.DataFrame()
-        return Result(self.engine.schema, chunks, self.tally.copy(), self._time_type(), late, self.engine.metrics())
+        return Result(
+            self.engine.schema,
+            chunks,
+            self.tally.copy(),
+            self._time_type(),
+            late,
+            self.engine.metrics(),
+            self.why_waiting,
+        )
+
+    def why_waiting(self) -> WhyWaiting:
+        """Who or what holds the query back now."""
+        fragment = self.engine.fragment
+        standings = [standing(ingest.progress) for ingest in self.ingests.values()]
+        missing = analyse(optimize(fragment.query, fragment.rules).plan) if fragment.query else ()
+        return why_waiting(
+            fragment.sources,
+            [] if self.closed else standings,
+            held_rows(fragment.steps, self.engine.metrics()),
+            sum(ingest.late.counts["from_the_future"] for ingest in self.ingests.values()),
+            [text for finding in missing for text in finding.missing],
+            self._time_type(),
+        )
 
     def _time_type(self) -> pl.DataType:
         """Times are shown as the sources have them; sources that disagree cannot be compared."""

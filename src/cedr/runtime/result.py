@@ -4,7 +4,7 @@ elements, changelog   what was said, in order: for the last step of `updates` on
 history, table        what holds after all that was said so far
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.operators.late import Late, LateStream
-from cedr.runtime.ingest import TimeType, as_user_times
 from cedr.runtime.tally import VE, Tally
+from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.runtime.why_waiting import WhyWaiting
 from cedr.temporal.element import Element
+from cedr.temporal.errors import QueryError
 from cedr.temporal.history import Event, History
 from cedr.temporal.row import Row
 
@@ -32,16 +34,18 @@ class Result:
         time_type: TimeType,
         late: pl.DataFrame = EMPTY,
         metrics: pl.DataFrame = EMPTY,
+        waiting: Callable[[], WhyWaiting] | None = None,
     ) -> None:
         self.schema = schema
         self.chunks = list(chunks)
         self._tally, self._time_type, self._late, self._metrics = tally, time_type, late, metrics
+        self._waiting = waiting
 
     def __repr__(self) -> str:
         return repr(self.table())
 
     def elements(self) -> list[Element]:
-        """The physical stream: inserts, adjusts and CTIs in the order in which they were put out."""
+        """The physical stream: inserts, adjusts, punctuations and CTIs in the order in which they were put out."""
         return [e for chunk in self.chunks for e in chunk.elements()]
 
     def history(self) -> History:
@@ -61,7 +65,7 @@ class Result:
         return self.table().to_pandas()
 
     def changelog(self) -> pl.DataFrame:
-        """Every change in order: `change` (insert, adjust, remove), the times, the payload.
+        """Every change in order: `change` (insert, adjust, remove), the times, the payload. Progress is in `elements`.
 
         `ve` is the end the tuple had, for an insert the one it gets; `ve_new` is missing for inserts.
         """
@@ -79,6 +83,12 @@ class Result:
     def metrics(self) -> pl.DataFrame:
         """One row per operator: what it did and what it holds."""
         return self._metrics
+
+    def why_waiting(self) -> WhyWaiting:
+        """Who or what holds the query back, as the run stands now: the last result of `updates` knows most."""
+        if self._waiting is None:
+            raise QueryError("this result is a part of what a query on Spark has answered; ask the query itself")
+        return self._waiting()
 
     def _no_rows(self) -> pl.DataFrame:
         return pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64), **self.schema})

@@ -1,6 +1,5 @@
 """Shards through crashes: whatever is lost, repeated or split differently, each micro-batch has one answer."""
 
-from collections import defaultdict
 from tempfile import TemporaryDirectory
 
 import polars as pl
@@ -8,20 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.catalogue import QUERIES, SCHEMA, few, payloads
+from runtime.spark.cluster import Cluster, history
 from runtime.spark.tables import COLUMNS, parts, table_of
 
 import cedr
-from cedr.plan.consistency import Level
-from cedr.plan.partitioning import staged
 from cedr.runtime.spark import answers, state
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.job import Job
-from cedr.runtime.spark.packer import Packer
-from cedr.runtime.spark.packet import Packet, from_blob
-from cedr.runtime.spark.shard import Shard
-from cedr.runtime.spark.state import Parking
-from cedr.runtime.tally import net_changes
-from cedr.temporal import Event, History, Row, canonical
+from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
 
 very_few = settings(max_examples=settings.default.max_examples // 10)
@@ -34,61 +26,6 @@ def some_are_parked():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "MANY_BYTES", 100)
         yield
-
-
-class Cluster:
-    """The tasks of micro-batches, run one after the other in this process."""
-
-    def __init__(self, query, folder: str, shards: int) -> None:
-        plan = staged(Level(query.plan))
-        self.job = Job(plan, shards, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
-        self.shards: dict[tuple[int, int], Shard] = {}
-
-    def packets(self, batch: int, parts_by_source) -> list[Packet]:
-        made = []
-        for source, parts_ in parts_by_source.items():
-            for origin, part in enumerate(parts_):
-                made += Packer(self.job, source, origin, Parking(self.job.folder, batch)).packets([part])
-        return made
-
-    def closing(self) -> list[Packet]:
-        stages = {path.exchange.stage for path in self.job.plan.paths}
-        return [Packet(stage, shard, "close") for stage in stages for shard in range(self.job.shards)]
-
-    def run(self, batch: int, packets: list[Packet], crashes=frozenset()) -> pl.DataFrame:
-        """The net change a micro-batch makes; shards in `crashes` lose their memory before they answer."""
-        waiting = defaultdict(list)
-        for packet in packets:
-            waiting[packet.stage, packet.shard].append(packet)
-        changes = []
-        for stage in range(1, self.job.last + 1):
-            for shard in range(self.job.shards):
-                if (stage, shard) in crashes:
-                    self.shards.pop((stage, shard), None)
-                answer = self._shard(stage, shard).process(batch, waiting[stage, shard])
-                self._shard(stage, shard).tidy()
-                for packet in answer.packets:
-                    waiting[packet.stage, packet.shard].append(packet)
-                if stage == self.job.last:
-                    changes.append(from_blob(answer.blob))
-        return net_changes(pl.concat(changes), self.job.plan.schema)
-
-    def _shard(self, stage: int, shard: int) -> Shard:
-        if (stage, shard) not in self.shards:
-            self.shards[stage, shard] = Shard(self.job, stage, shard)
-        return self.shards[stage, shard]
-
-
-def history(counted: list[pl.DataFrame], schema) -> History:
-    """The tuples that are left after net changes."""
-    names = list(schema)
-    sums = pl.concat(counted).group_by("_vs", "_ve", *names).agg(pl.col("_n").sum())
-    assert (sums["_n"] >= 0).all()
-    return History(
-        Event(vs, ve, Row(dict(zip(names, values, strict=True))))
-        for vs, ve, n, *values in sums.select("_vs", "_ve", "_n", *names).iter_rows()
-        for _ in range(n)
-    )
 
 
 @st.composite
@@ -112,7 +49,7 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
     stream = source.group_by("m").agg(n=cedr.count(), top=cedr.max("v")).with_consistency(**knobs)
     told = data.draw(streams(payloads, max_size=8, adjusts=False))
     tables = [table_of(piece, SCHEMA) for piece in data.draw(slicings(told))]
-    local = list(stream.updates(iter(t for t in tables if t.height)))
+    local = list(stream.updates(iter([t for t in tables if t.height])))
     with TemporaryDirectory() as folder:
         cluster = Cluster(stream, folder, shards)
         batches_ = [cluster.packets(i, {"a": [t]}) for i, t in enumerate(t for t in tables if t.height)]

@@ -22,6 +22,7 @@ from cedr.kernels.hashing import SEED
 from cedr.kernels.instances import expanded
 from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.base import Latency, Operator, State
+from cedr.operators.front import still_matters
 from cedr.operators.latency import Teller
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
@@ -77,18 +78,19 @@ class BitemporalMatcher(Operator):
         """Numbers and starts of results that held right before `since`."""
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        self.order.watch(chunk)
+        self.order.watch(chunk, self.promised[port])
         if len(chunk):
             numbers = self.payloads[port].ids(chunk.rows)
             one_group = np.zeros(len(chunk), dtype=np.int64)
             changes = tu.tuple_changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
             self.tuples[port] = tu.merge_tuples(*self.tuples[port], *changes)
-        self.teller.see(chunk, self.cti)
+        self.teller.see(chunk, self.cti, self.promised[port])
         number, start, end = self._answer()
-        settled = self.teller.settle_events(start, end, self.cti, self.cti_out)
-        tell = self.teller.may_tell(start, end, self.cti_out)
+        front = np.array([self.cti])
+        tell, held = self.teller.tell(number, start, end, front, np.array([self.cti_out]))
+        settled = min(self.cti, int(held[0]))
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
-        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.teller.reached())
+        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.teller.reached(front))
         changed, _, at, before, after = told
         out = self.order.chunk(at, before, after, self.results.take(changed), settled)
         if settled > self.cti_out:
@@ -157,11 +159,12 @@ class BitemporalMatcher(Operator):
     # --- state ---------------------------------------------------------------------------------------------------
 
     def _forget(self, settled: int, number: Times, start: Times, end: Times) -> None:
-        on = (start < settled) & (end >= settled)
+        limit = np.array([settled])
+        on = (start < settled) & still_matters(number, end, limit)
         self.since, self.going_on = settled, (number[on], start[on])
         self.told.forget(settled)
         for port, (payloads, tuples) in enumerate(zip(self.payloads, self.tuples, strict=True)):
-            kept = tuple(a[tuples[2] >= settled] for a in tuples)
+            kept = tuple(a[still_matters(tuples[0], tuples[2], limit)] for a in tuples)
             numbers = payloads.compact(kept[3])
             self.tuples[port] = kept if numbers is None else (*kept[:3], numbers[kept[3]], kept[4])
         numbers = self.results.compact(np.concatenate((self.told.g, self.going_on[0])))

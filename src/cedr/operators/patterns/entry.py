@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk, Times
-from cedr.operators.join import Keys
+from cedr.operators.join import Keys, each_once
 from cedr.operators.patterns.events import EventList, Events, content_of, in_order
 from cedr.operators.patterns.keys import Key
 from cedr.operators.patterns.parts import Part
@@ -39,6 +39,17 @@ class Entry:
         """The event types that accept other events than those before them."""
         self.accepts = {leaf: acceptance(leaves[leaf], fixed) for leaf in self.asked}
         self.aliases = {leaf: aliases(leaves[leaf], start) for leaf in self.asked}
+
+    def key_names(self, ports: int) -> list[dict[str, str]]:
+        """Of each port the columns behind the key, by their names in the index; none if its event types differ."""
+        found: list[dict[str, str]] = []
+        for port in range(ports):
+            variants = np.flatnonzero(self.ports == port)
+            one = len(variants) == 1
+            found.append(
+                each_once(dict(zip(self.keys.index.schema, self.keys.names[variants[0]], strict=True))) if one else {}
+            )
+        return found
 
     def take(self, port: int, chunk: Chunk, events: EventList) -> tuple[Times, Times]:
         """Work a chunk into the list of events; returns group and start of all that came or went."""

@@ -5,7 +5,7 @@ without a key; each of them is a group of its own when patterns are evaluated. P
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from cedr.operators.base import State
 from cedr.temporal.errors import StreamError
 
 NO_KEY = -1
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Events(NamedTuple):
@@ -147,9 +148,8 @@ class EventList:
         keep[places] = False
         self.events = Events(*(a[keep] for a in self.events))
 
-    def forget(self, before: int, ports: Times) -> None:
-        """Drop events that start before a time; `ports` says to which port each variant belongs."""
-        keep = self.events.vs >= before
+    def keep(self, keep: Mask, ports: Times) -> None:
+        """Drop all other events; `ports` says to which port each variant belongs."""
         if not keep.all():
             self.events = Events(*(a[keep] for a in self.events))
         for port, payloads in enumerate(self.payloads):

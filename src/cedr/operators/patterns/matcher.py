@@ -4,20 +4,26 @@ Matches depend on the starts and payloads of events, never on their ends. A chan
 its key near c, so for each key that changed, matches of that stretch are computed from the events before and after the
 chunk, and the difference is told. Nothing that was told is kept: it is what the events before give, as far as the
 operator's latency let it be told. Only of what is still to be told the starts and ends are noted.
+
+Each key has its own front: by it matches become sure, events are forgotten, and promises about the key pass where the
+output shows it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.promises import Promises
 from cedr.kernels.event_list import stretches, widen
 from cedr.kernels.ids import event_ids
 from cedr.kernels.instances import partners
 from cedr.operators.base import Latency, Operator, State
+from cedr.operators.front import Front, by_group
+from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers, earlier, later
@@ -76,7 +82,9 @@ class Matcher(Operator):
         outputs: Outputs,
         schema: Mapping[str, pl.DataType],
         latency: Latency = "perfect",
+        shown: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        """`shown`: the output columns that are a column of the key, `key0` and so on, as it is."""
         self.ports = len(schemas)
         super().__init__()
         self.schema = dict(schema)
@@ -84,6 +92,9 @@ class Matcher(Operator):
         self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
         self.shows_end = "Ve" in self.rendering.reads
         self.telling = Telling(self.root, latency, self.shows_end)
+        index = self.entry.keys.index
+        out = {name: tuple((shown or {}).get(name, ())) for name in index.schema}
+        self.front = Front(self, index, self.entry.key_names(self.ports), out)
         self.events = EventList(schemas, self.prepared.needs_ids)
         self.consumed: dict[int, Consumed] = {}
         self.consumers = [p for p in self.prepared.parts if p.consumes]
@@ -94,27 +105,32 @@ class Matcher(Operator):
     # --- one chunk -----------------------------------------------------------------------------------------------
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        self.order.watch(chunk)
-        before, limits = self.events.events, self.telling.limits._replace(promised=self.cti_out)
+        self.order.watch(chunk, self.promised[port])
+        before = self.events.events
         changed = self.entry.take(port, chunk, self.events)
-        self.telling.see(chunk, self.cti, self.cti_out)
+        limits = self.telling.limits._replace(promised=self.cti_out, settled=self.front.promised())
+        self.front.advance(port, chunk)
+        front = self.front.all()
+        self.telling.limits = limits.by_key(self.front.keyed, front, self.front.promised())
+        self.telling.see(chunk, self.cti, self.promised[port])
         region = self._region(*changed)
         old = self._matches(before, region)
         new = self._matches(self.events.events, region) if len(changed[0]) else old
         for part in self.consumers:
             self.consumed[part.number] = new.evaluation.selection.consumed(part)
         self._wait(new, region)
-        told_before = self.telling.told(old.found.vs, old.ve, limits)
-        told_now = self.telling.told(new.found.vs, new.ve, self.telling.limits)
+        told_before = self.telling.told(old.g, old.found.vs, old.ve, limits)
+        told_now = self.telling.told(new.g, new.found.vs, new.ve, self.telling.limits)
         self._note(new, ~told_now)
-        out = self._difference(old, new, told_before, told_now)
-        self._forget()
+        cti, promises = self._promise(front, len(chunk), new.g[told_now])
+        out = replace(self._difference(old, new, told_before, told_now, cti), promises=promises)
+        self._forget(front)
         return out
 
     def _region(self, g: Times, vs: Times) -> Region:
         """Where matches may change or become sure: `g, vs` are the events that came or went."""
         waiting = self.waiting
-        due = self.telling.sure(waiting.vs, waiting.ve, self.telling.limits)
+        due = self.telling.sure(*waiting, self.telling.limits)
         groups = np.concatenate((g, waiting.g[due]))
         low = np.concatenate((earlier(vs, self.root.ahead), waiting.vs[due]))
         high = np.concatenate((later(vs, self.root.back), waiting.vs[due]))
@@ -152,15 +168,26 @@ class Matcher(Operator):
         """Release what is sure, now that the matches of a region are these."""
         elsewhere = ~region.holds(self.waiting.g, self.waiting.vs)
         self.waiting = Waiting(*(a[elsewhere] for a in self.waiting))
-        limits = self.telling.limits
-        still_open = [vs[~self.telling.sure(vs, ve, limits)] for vs, ve in ((new.found.vs, new.ve), self.waiting[1:])]
-        self.telling.release(int(np.concatenate(still_open).min(initial=INF)))
+        here = (new.g, new.found.vs, new.ve)
+        g, vs, ve = (np.concatenate(both) for both in zip(here, self.waiting, strict=True))
+        still_open = ~self.telling.sure(g, vs, ve, self.telling.limits)
+        self.telling.release(g[still_open], vs[still_open])
 
     def _note(self, new: Matches, untold: Mask) -> None:
         more = (new.g[untold], new.found.vs[untold], new.ve[untold])
         self.waiting = Waiting(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
 
-    def _difference(self, old: Matches, new: Matches, told_before: Mask, told_now: Mask) -> Chunk:
+    def _promise(self, front: Times, work: int, told: Times) -> tuple[int, Promises]:
+        """The output's CTI and what it promises of keys: up to what is still to be told."""
+        cti = int(self.telling.possible(np.array([self.cti]))[0])
+        if self.cti != INF:
+            cti = min(cti, int(self.waiting.vs.min(initial=INF)))
+        keyed = self.waiting.g != NO_KEY
+        held = first_of_each(self.waiting.g[keyed], self.waiting.vs[keyed], front)
+        self.front.settle(np.where(front == INF, INF, held), self.telling.possible(front))
+        return cti, self.front.passed(cti, work, told[told != NO_KEY])
+
+    def _difference(self, old: Matches, new: Matches, told_before: Mask, told_now: Mask, cti: int) -> Chunk:
         was, now = np.flatnonzero(told_before), np.flatnonzero(told_now)
         same = partners(self._words(old, was), self._words(new, now))
         stays = same >= 0
@@ -178,8 +205,7 @@ class Matcher(Operator):
         payload = pl.concat(
             [old.payload(self.rendering, gone), new.payload(self.rendering, np.concatenate((adjusted, come)))]
         )
-        settled = self.telling.promise(self.cti, self.waiting.vs)
-        return self.order.chunk(vs, before, after, payload, settled)
+        return self.order.chunk(vs, before, after, payload, cti)
 
     def _words(self, matches: Matches, places: Times) -> Times:
         """By what matches are known again."""
@@ -188,19 +214,22 @@ class Matcher(Operator):
 
     # --- state ---------------------------------------------------------------------------------------------------
 
-    def _forget(self) -> None:
+    def _forget(self, front: Times) -> None:
         """Drop what no match that can change, or is still to be told, may need."""
-        if self.cti == MIN:
+        if front.max(initial=MIN) == MIN:
             return
-        changing = earlier(np.array([self.cti]), self.root.ahead)
-        first = int(earlier(np.minimum(changing, self.waiting.vs.min(initial=INF)), self.root.back)[0])
-        if self.cti == INF and not len(self.waiting.vs):
-            first = INF
-        vs = self.events.events.vs
-        if 4 * np.count_nonzero(vs < first) < len(vs):
+        alone = self.waiting.g == NO_KEY
+        by_key = self._first_needed(front, self.waiting.g[~alone], self.waiting.vs[~alone])
+        without = self._first_needed(np.array([self.cti]), self.waiting.g[alone], self.waiting.vs[alone])
+
+        def needed(g: Times, vs: Times) -> Mask:
+            return vs >= np.where(g == NO_KEY, without, by_group(by_key, g))
+
+        keep = needed(self.events.events.g, self.events.events.vs)
+        if 4 * np.count_nonzero(~keep) < len(keep):
             return
-        self.events.forget(first, self.entry.ports)
-        self.consumed = {part: c.take(c.vs >= first) for part, c in self.consumed.items()}
+        self.events.keep(keep, self.entry.ports)
+        self.consumed = {part: c.take(needed(c.g, c.vs)) for part, c in self.consumed.items()}
         index = self.entry.keys.index
         if not index.may_compact():
             return
@@ -210,9 +239,18 @@ class Matcher(Operator):
             self.events.events = self.events.events._replace(g=renumbered(self.events.events.g, numbers))
             self.waiting = self.waiting._replace(g=renumbered(self.waiting.g, numbers))
             self.consumed = {part: c._replace(g=renumbered(c.g, numbers)) for part, c in self.consumed.items()}
+            self.telling.limits = self.telling.limits.renumbered(numbers)
+            self.front.renumber(numbers)
+
+    def _first_needed(self, front: Times, g: Times, vs: Times) -> Times:
+        """From where on events are needed by matches that can change from a front on, or wait to be told."""
+        changing = earlier(front, self.root.ahead)
+        waiting = first_of_each(g, vs, front)
+        first = earlier(np.minimum(changing, waiting), self.root.back)
+        return np.where((front == INF) & (waiting == INF), INF, first)
 
     def state_size(self) -> tuple[int, int]:
-        return len(self.events), self.events.size() + sum(a.nbytes for a in self.waiting)
+        return len(self.events), self.events.size() + sum(a.nbytes for a in self.waiting) + self.front.nbytes
 
     def save(self) -> State:
         return {
@@ -222,6 +260,7 @@ class Matcher(Operator):
             "limits": tuple(self.telling.limits),
             "order": (self.order.kept, self.order.highest),
             **self.events.save(),
+            **self.front.save(),
         }
 
     def load(self, state: State) -> None:
@@ -232,6 +271,7 @@ class Matcher(Operator):
         self.telling.clock.watermark = self.telling.limits.watermark
         self.order.kept, self.order.highest = state["order"]
         self.events.load(state)
+        self.front.load(state)
 
 
 def renumbered(g: Times, numbers: Times) -> Times:

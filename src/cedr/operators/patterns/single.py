@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, VS, Chunk
+from cedr.columnar.promises import NONE
 from cedr.operators.base import Operator
 from cedr.operators.patterns.entry import acceptance
 from cedr.operators.patterns.parts import Part, parts_of
@@ -38,13 +39,27 @@ class Single(Operator):
         self.accepts = pl.all_horizontal(acceptance(chain[-1], fixed), *(e.fill_null(False) for e in asked))
         self.outputs = [e.alias(name) for name, e in outputs]
         read = [*asked, *(p.expression for p in chain[-1].at_entry), *(e for _, e in outputs)]
+        self.shown = shown(outputs)
         self.aliases = [column(name) for name in dict.fromkeys(name for e in read for name in names_in(e))]
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
+        promises = chunk.promises.renamed(self.shown) if port == self.port and len(chunk.promises) else NONE
         if port != self.port or not len(chunk):
-            return Chunk(pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema}), self.cti)
+            nothing = pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema})
+            return Chunk(nothing, self.cti, promises=promises)
         rows = chunk.rows.with_columns(self.aliases).filter(self.accepts)
-        return Chunk(rows.with_columns(self.outputs).select(*TIMES, *self.schema), self.cti)
+        return Chunk(rows.with_columns(self.outputs).select(*TIMES, *self.schema), self.cti, promises=promises)
+
+
+def shown(outputs: Outputs) -> dict[str, list[str]]:
+    """The attributes of the event that the output shows as they are, with the names they have there."""
+    found: dict[str, list[str]] = {}
+    for name, expression in outputs:
+        plain = expression.meta.undo_aliases()
+        attribute = plain.meta.output_name().partition(".")[2] if plain.meta.is_column() else ""
+        if attribute and attribute not in ("Vs", "Rt"):
+            found.setdefault(attribute, []).append(name)
+    return found
 
 
 def parts_to_event(part: Part) -> list[Part]:

@@ -4,6 +4,9 @@ A match at v is sure once no event before `v + settled` can come: the watermark,
 CTI, has reached that. `eager` does not wait. The end of what ATMOST finds moves until time has passed it, so its
 results wait for their ends, too, and in the order of their starts: as long as one that began earlier is still open,
 later ones wait. What starts before a promised CTI was told and stays told, even if its end moves.
+
+A key may be further than the rest, see `cedr.operators.front`: its matches are sure by its own front as well. Times by
+key are arrays by its number, of length 1 as long as all keys are equally far. Events without a key have none of these.
 """
 
 from typing import NamedTuple
@@ -11,21 +14,53 @@ from typing import NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.promises import Known
 from cedr.operators.base import Latency
+from cedr.operators.keyed import first_of_each
 from cedr.operators.latency import Teller
-from cedr.operators.patterns.headers import later
+from cedr.operators.patterns.events import NO_KEY
+from cedr.operators.patterns.headers import earlier, later
 from cedr.operators.patterns.instances import Mask
 from cedr.operators.patterns.parts import FAR, Part
 from cedr.operators.patterns.tree import AtMost, CancelWhen
 from cedr.temporal.time import INF, MIN
 
+NO_TIME = np.array([MIN])
+
 
 class Limits(NamedTuple):
-    """How far time has come, and how far the starts of what was told may reach."""
+    """How far time has come, and how far the starts of what was told may reach; for all, and by key once `keyed`."""
 
     watermark: int = MIN
     released: int = MIN
     promised: int = MIN
+    keyed: bool = False
+    front: Times = NO_TIME
+    own_released: Times = NO_TIME
+    settled: Times = NO_TIME
+
+    def of(self, times: Times, g: Times) -> Times:
+        """Of times by key those of some keys; MIN of keys that came later, and of events without."""
+        if not self.keyed:
+            return times
+        known = (g != NO_KEY) & (g < len(times))
+        found = np.full(len(g), MIN, dtype=np.int64)
+        found[known] = times[g[known]]
+        return found
+
+    def by_key(self, keyed: bool, front: Times, settled: Times) -> "Limits":
+        """With what is known of keys now."""
+        own = self.own_released
+        if keyed and not self.keyed:
+            own = np.full(len(front), own[0], dtype=np.int64)
+        return self._replace(keyed=keyed, front=front, own_released=own, settled=settled)
+
+    def renumbered(self, numbers: Times) -> "Limits":
+        """The keys have new numbers, -1 where they are gone."""
+        if not self.keyed:
+            return self
+        times = (self.front, self.own_released, self.settled)
+        return Limits(*self[:4], *(t[numbers[: len(t)] >= 0] for t in times))
 
 
 class Telling:
@@ -46,33 +81,37 @@ class Telling:
         self.clock = Teller(latency)
         self.limits = Limits()
 
-    def see(self, chunk: Chunk, cti: int, promised: int) -> None:
-        self.clock.see(chunk, cti)
-        self.limits = Limits(self.clock.watermark, self.limits.released, promised)
+    def see(self, chunk: Chunk, cti: int, known: Known) -> None:
+        """`known`: what the input has promised about parts of it."""
+        self.clock.see(chunk, cti, known)
+        self.limits = self.limits._replace(watermark=self.clock.watermark)
 
-    def sure(self, vs: Times, ve: Times, limits: Limits) -> Mask:
+    def sure(self, g: Times, vs: Times, ve: Times, limits: Limits) -> Mask:
         """Whether results are known for good, if the input is in order."""
         if self.eager:
             return np.ones(len(vs), dtype=np.bool_)
-        sure = later(vs, self.settled) <= limits.watermark
-        return sure & (later(ve, self.end_settled) <= limits.watermark) if self.moving_ends else sure
+        reached = np.maximum(limits.of(limits.front, g), limits.watermark)
+        sure = later(vs, self.settled) <= reached
+        return sure & (later(ve, self.end_settled) <= reached) if self.moving_ends else sure
 
-    def release(self, still_open: int) -> None:
-        """`still_open`: the earliest start of a result that is not sure."""
-        reached = min(still_open, self.limits.watermark)
-        self.limits = self.limits._replace(released=max(self.limits.released, reached))
+    def release(self, g: Times, vs: Times) -> None:
+        """`g, vs`: the results that are not sure."""
+        limits = self.limits
+        reached = min(int(vs.min(initial=INF)), limits.watermark)
+        keyed = g != NO_KEY
+        own = np.minimum(first_of_each(g[keyed], vs[keyed], limits.front), limits.front)
+        own = np.maximum(own, limits.of(limits.own_released, np.arange(len(own))))
+        self.limits = limits._replace(released=max(limits.released, reached), own_released=own)
 
-    def told(self, vs: Times, ve: Times, limits: Limits) -> Mask:
-        sure = self.sure(vs, ve, limits)
+    def told(self, g: Times, vs: Times, ve: Times, limits: Limits) -> Mask:
+        sure = self.sure(g, vs, ve, limits)
         if self.moving_ends and not self.eager:
-            sure &= vs <= limits.released
-        return sure | (vs < limits.promised)
+            sure &= vs <= np.maximum(limits.of(limits.own_released, g), limits.released)
+        return sure | (vs < np.maximum(limits.of(limits.settled, g), limits.promised))
 
-    def promise(self, cti: int, waiting: Times) -> int:
-        """The output's CTI, when results with these starts are still to be told."""
-        if cti in (MIN, INF):
-            return cti
-        return min(max(cti - self.behind, MIN), int(waiting.min(initial=INF)))
+    def possible(self, front: Times) -> Times:
+        """What the output can promise when its inputs have come so far, but for results still to be told."""
+        return np.where(front == INF, INF, earlier(front, self.behind))
 
 
 def counting_at_top(part: Part) -> Part | None:

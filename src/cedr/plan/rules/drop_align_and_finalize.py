@@ -32,12 +32,17 @@ def drop_align(node: Align, shared: Shared) -> Node | None:
     if node.block == 0 or (known.ordered and (node.flavour == "ordered" or known.insert_only)):
         return node.input
     below = node.input
-    if isinstance(below, Align) and below.flavour == node.flavour and below.clock is node.clock is None:
+    if isinstance(below, Align) and alike(node, below):
         if node.block <= below.block:
             return below
         if not shared(below):
             return node.with_inputs(below.input)
     return None
+
+
+def alike(one: Align, two: Align) -> bool:
+    """Whether they wait for the same things, if not as long."""
+    return (one.flavour, one.by) == (two.flavour, two.by) and one.clock is two.clock is None
 
 
 def drop_finalize(node: Finalize) -> Node | None:

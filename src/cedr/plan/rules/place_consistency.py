@@ -7,7 +7,12 @@ never have to be held. Only counts of external CTIs must be checked before any r
 them is finalised at once. A path without any state is treated at its top. Where levels are nested the outermost counts.
 
 Operators with several inputs speak when one of them has progressed, and sessions begin in the past; so a query that
-blocks for ever has another Align at its top, where the answer is not in order anyway.
+blocks for ever has another Align at its top, where the answer is not in order anyway. A sort waits by itself, and an
+Align above it would put its rows in the order of time.
+
+Rows held by an Align are also released by promises about some of their columns. `by` names them: of the promises that
+come so far, those that reach the end of the query through all operators above. Others would set rows free about which
+nothing can be told for good before the CTI comes.
 """
 
 from dataclasses import replace
@@ -16,8 +21,10 @@ from typing import Literal, NamedTuple
 from cedr.operators.base import Latency
 from cedr.plan.consistency import Flavour
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import SPECULATIVE, STATEFUL, Align, Finalize, Level, Source
+from cedr.plan.nodes import SPECULATIVE, STATEFUL, Align, Finalize, Level, Project, Select, Sort, Source
 from cedr.plan.properties import properties
+from cedr.plan.rewrite import rebuilt
+from cedr.plan.schemes import CTI, all_schemes, reaching
 from cedr.temporal.consistency import MIDDLE, Consistency
 from cedr.temporal.time import INF
 
@@ -38,10 +45,38 @@ def place_consistency(plan: Node) -> Node:
     """Applies once: a query's plan starts with a `Level`, and none is left."""
     if not isinstance(plan, Level):
         return plan
-    placed = Placement(plan).place(plan, Asked())
+    placed = released_by_promises(Placement(plan).place(plan, Asked()))
     asked = asked_at_top(plan)
     waits = asked.consistency is not None and asked.consistency.block == INF
-    return Align(placed, INF, asked.flavour or "ordered") if waits and not properties(placed).ordered else placed
+    if not waits or properties(placed).ordered or sorted_by_value(placed):
+        return placed
+    return released_by_promises(Align(placed, INF, asked.flavour or "ordered"))
+
+
+def released_by_promises(plan: Node) -> Node:
+    """The plan with every Align knowing the promises it may release rows by."""
+    arriving, reached = all_schemes(plan), reaching(plan)
+    done: dict[int, Node] = {}
+    for node in topological(plan):
+        new = rebuilt(node, done)
+        if isinstance(node, Align) and isinstance(new, Align):
+            schemes = arriving[id(node.input)].keys() & reached[id(node)] - {CTI}
+            new = replace(new, by=tuple(sorted(schemes))) if schemes != set(new.by) else new
+        done[id(node)] = new
+    return done[id(plan)]
+
+
+def sorted_by_value(plan: Node) -> bool:
+    """Whether the answer leaves in the order of a sort."""
+    while isinstance(plan, Select | Project):
+        plan = plan.input
+    return isinstance(plan, Sort)
+
+
+def is_sorted(plan: Node) -> bool:
+    while isinstance(plan, Select | Project):
+        plan = plan.input
+    return isinstance(plan, Sort)
 
 
 def asked_at_top(plan: Node) -> Asked:

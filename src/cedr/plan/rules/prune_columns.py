@@ -23,6 +23,7 @@ from cedr.plan.nodes import (
     Project,
     Select,
     Session,
+    Sort,
     TopK,
 )
 from cedr.plan.payloads import keep
@@ -77,6 +78,11 @@ def _(node: Aggregate, needed: Columns) -> list[Columns]:
 
 @reads.register(Session)
 def _(node: Session, needed: Columns) -> list[Columns]:
+    return [needed | set(node.by)]
+
+
+@reads.register(Sort)
+def _(node: Sort, needed: Columns) -> list[Columns]:
     return [needed | set(node.by)]
 
 

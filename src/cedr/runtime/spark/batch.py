@@ -23,6 +23,7 @@ from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
 from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
+from cedr.runtime.ingest import wall_clock
 from cedr.runtime.result import readable, table_of, unknown_tuples
 from cedr.runtime.spark.answers import as_batches, spark_schema
 from cedr.runtime.spark.folder import Folder
@@ -45,7 +46,14 @@ def batch(
     plan = staged(query)
     inputs = Inputs(spark, plan, data, streaming=False)
     job = Job(
-        plan, shards or spark.sparkContext.defaultParallelism, uuid.uuid4().hex, "", "", late or "", inputs.time_type
+        plan,
+        shards or spark.sparkContext.defaultParallelism,
+        uuid.uuid4().hex,
+        "",
+        "",
+        late or "",
+        inputs.time_type,
+        at=wall_clock(),
     )
     if late:
         Folder(late).make()

@@ -13,7 +13,8 @@ from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType
 from cedr.plan.partitioning import StagedPlan
 from cedr.plan.schema import check_columns
 from cedr.plan.source import Source
-from cedr.runtime.ingest import TimeType, needed_columns, time_columns
+from cedr.runtime.ingest import needed_columns, time_columns
+from cedr.runtime.spark.batch_time import clock_of
 from cedr.runtime.spark.files import Files
 from cedr.runtime.spark.files.reading import Piece
 from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
@@ -24,6 +25,7 @@ from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, to_batches
 from cedr.runtime.spark.state import Parking
 from cedr.runtime.spark.worker import in_worker
+from cedr.runtime.user_times import TimeType
 from cedr.temporal.errors import QueryError, TimeError
 
 Input = DataFrame | Files
@@ -77,7 +79,7 @@ class Inputs:
 
 def packing_files(job: PackedJob, source: str) -> Pack:
     def pack(pieces: Iterator[Piece], origin: int) -> Iterator[pa.RecordBatch]:
-        packer = Packer(job.open(), source, origin, parking(job))
+        packer = packer_of(job, source, origin)
         bad: list[Unreadable] = []
 
         def frames() -> Iterator[pl.DataFrame]:
@@ -151,10 +153,15 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        packer = Packer(job.open(), source, context.partitionId(), parking(job))
+        packer = packer_of(job, source, context.partitionId())
         yield from to_batches(packer.packets(gathered(batches)))
 
     return lambda batches: in_worker(run(batches))
+
+
+def packer_of(job: PackedJob, source: str, origin: int) -> Packer:
+    opened = job.open()
+    return Packer(opened, source, origin, parking(job), clock_of(opened, opened.plan.sources[source]))
 
 
 def parking(job: PackedJob) -> Parking | None:

@@ -18,7 +18,8 @@ from cedr.runtime.spark.sinks.base import TableSink
 class Job:
     """`run` names this run of the query, `application` the Spark application it is part of.
 
-    `folder` is where its state lives, `late` where rows go that cannot be used.
+    `folder` is where its state lives, `late` where rows go that cannot be used. `at` is when it was started, in
+    microseconds since 1970: the time of day for a static query, so that a task that runs again comes to the same.
     """
 
     plan: StagedPlan
@@ -30,6 +31,7 @@ class Job:
     time_type: pl.DataType
     answer: Literal["table", "changelog"] = "table"
     sink: TableSink | None = None
+    at: int = 0
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]
@@ -83,7 +85,9 @@ def description(plan: StagedPlan, shards: int) -> list[str]:
 
 def describe(source: Source) -> str:
     said = {name: getattr(source, name) for name in Source.__dataclass_fields__}
-    return " ".join(f"{name}={value}" for name, value in said.items() if value is not None and value is not False)
+    return " ".join(
+        f"{name}={value}" for name, value in said.items() if value is not None and value is not False and value != ()
+    )
 
 
 def fingerprint(lines: list[str]) -> str:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
+from cedr.columnar.promises import NONE
 from cedr.columnar.sharding import shards_of, split
 from cedr.plan.partitioning import Exchange
 from cedr.runtime.engine import Engine
-from cedr.runtime.ingest import Ingest
+from cedr.runtime.ingest import Clock, Ingest, wall_clock
+from cedr.runtime.keys import most
 from cedr.runtime.progress import Told
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, to_blob, to_header
@@ -27,9 +29,11 @@ ROWS_AT_ONCE = 500_000
 class Packer:
     """The packets of one part of a source; `origin` numbers the part within its micro-batch."""
 
-    def __init__(self, job: Job, source: str, origin: int, parking: Parking | None = None) -> None:
+    def __init__(
+        self, job: Job, source: str, origin: int, parking: Parking | None = None, clock: Clock = wall_clock
+    ) -> None:
         self.job, self.source, self.origin, self.parking = job, job.plan.sources[source], origin, parking
-        self.ingest = Ingest(self.source)
+        self.ingest = Ingest(self.source, clock)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
         self.told: dict[int, list[Told]] = {}
         self.highest: dict[tuple[int, int], Highest] = {}
@@ -38,8 +42,9 @@ class Packer:
     def packets(self, frames: Iterable[pl.DataFrame]) -> Iterator[Packet]:
         """All packets of this part: rows as they come, then what was said about progress."""
         pieces = (piece for frame in frames for piece in self.ingest.pieces(frame, ROWS_AT_ONCE))
+        parted = self.source.cti or self.source.punctuation  # only a promise among the rows parts them into rounds
         for number, piece in enumerate(pieces):
-            seq = number if self.source.cti else 0  # only a CTI told among the rows parts them into rounds
+            seq = number if parted else 0
             self.told.setdefault(seq, []).append(piece.told)
             yield from self._rows(Chunk(piece.rows), seq)
         yield from self.late(self.ingest.late.take())
@@ -119,4 +124,9 @@ def merged(told: list[Told]) -> list[Told]:
         for whole, part in ((highest, said.highest), (ctis, said.ctis)):
             for partition, time in part.items():
                 whole[partition] = max(time, whole.get(partition, time))
-    return [Told(highest, ctis, at=max(said.at for said in told))]
+    keys = [said.keys for said in told if said.keys is not None]
+    promises = NONE
+    for said in told:
+        promises = promises.plus(said.promises)
+    at = max(said.at for said in told)
+    return [Told(highest, ctis, at=at, keys=most(pl.concat(keys)) if keys else None, promises=promises)]

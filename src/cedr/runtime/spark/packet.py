@@ -2,7 +2,7 @@
 
 rows       chunk rows for a shard, as Arrow IPC, on their way through an exchange
 told       what a part of a source says about progress; goes to every shard of each stage the source leads to
-cti        how far a shard of an earlier stage has come with an exchange; goes to every shard
+cti        how far a shard of an earlier stage has come with an exchange, and its new promises; goes to every shard
 highest    the highest times among the rows that some task sent through an exchange, to any shard; goes to every shard
 late       rows of a source that could not be used
 close      nothing more will come

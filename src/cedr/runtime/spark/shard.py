@@ -8,13 +8,15 @@ So a task that runs twice, on two machines or after a crash, changes nothing.
 import io
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.columnar.promises import Promises
 from cedr.operators.align import Align
 from cedr.operators.finalize import Finalize
 from cedr.operators.late import Late, LateStream
@@ -28,6 +30,8 @@ from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.state import LostStateError, Parking, StateStore, state_folder
+from cedr.runtime.spark.upstream import Upstream
+from cedr.runtime.standing import standing
 from cedr.temporal.time import INF, MIN
 
 
@@ -60,8 +64,9 @@ class Shard:
         folder = Folder(job.folder)
         self.store = StateStore(state_folder(job.folder, stage, shard))
         self.late_folder, self.metrics_folder = Folder(job.late), folder.sub("metrics")
-        self.late_folder.make()
-        self.metrics_folder.make()
+        self.standing_folder = folder.sub("standing")
+        for written in (self.late_folder, self.metrics_folder, self.standing_folder):
+            written.make()
         self.core: Core | None = None
         self.version: int | None = None
         self.answer: Answer | None = None
@@ -123,6 +128,7 @@ class Shard:
         rows = sum(p.rows for p in packets)
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
+        self._write_standing(core)
         metrics = Metrics(
             self.number,
             self.shard,
@@ -156,6 +162,12 @@ class Shard:
         frame = operators.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
         self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame))
 
+    def _write_standing(self, core: "Core") -> None:
+        """Every shard hears how far sources have come, so one may tell it."""
+        if self.shard == 0 and core.progress:
+            found = [standing(progress) for progress in core.progress.values()]
+            self.standing_folder.write(str(self.number), to_header(found))
+
 
 class Worked(NamedTuple):
     outputs: dict[Input, Chunk]
@@ -173,7 +185,7 @@ class Core:
         names = {path.source for path, _ in self.paths}
         sources = job.plan.sources
         self.progress = {name: Progress(sources[name], counts=sources[name].external) for name in sorted(names)}
-        self.upstream: dict[str, dict[int, int]] = defaultdict(dict)
+        self.upstream: dict[str, Upstream] = {}
         self.ctis_in: dict[str, int] = defaultdict(lambda: MIN)
         self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
 
@@ -198,7 +210,7 @@ class Core:
         """What goes on to a later stage: the rows by shard, and to every shard how far we have come."""
         yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, parking)
         yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
-        header = to_header(self.ctis_out[number])
+        header = to_header((self.ctis_out[number], worked.outputs[number].promises))
         for shard in range(self.job.shards):
             yield Packet(exchange.stage, shard, "cti", exchange.number, self.shard, 0, header)
 
@@ -214,14 +226,16 @@ class Core:
                     source, words = from_header(packet.header)
                     told[source] += words
                 case "cti":
-                    self.upstream[f"#{packet.exchange}"][packet.origin] = from_header(packet.header)
+                    upstream = self.upstream.setdefault(f"#{packet.exchange}", Upstream(self.job.shards))
+                    upstream.hear(packet.origin, *from_header(packet.header))
                 case "highest":
                     self._saw(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
                     self._close()
         for source, words in told.items():
             self.progress[source].hear(words)
-        return {name: self._chunk(name, rows[name]) for name in self.stage.fragment.sources}
+        promised = {source: progress.take_promises() for source, progress in self.progress.items()}
+        return {name: self._chunk(name, rows[name], promised) for name in self.stage.fragment.sources}
 
     def _saw(self, name: str, highest: Highest) -> None:
         """Finalize and Align measure from the highest time in the whole stream; most of it goes to other shards."""
@@ -236,20 +250,19 @@ class Core:
         for progress in self.progress.values():
             progress.cti = INF
 
-    def _chunk(self, name: str, frames: list[pl.DataFrame]) -> Chunk:
+    def _chunk(self, name: str, frames: list[pl.DataFrame], promised: Mapping[str, Promises]) -> Chunk:
+        """`promised` is what is new about parts of each source."""
         schema = self.stage.fragment.sources[name].schema
         rows = pl.concat(frames) if frames else empty(schema).rows
-        return Chunk(rows, self._cti(name))
-
-    def _cti(self, name: str) -> int:
         for path, engine in self.paths:
             if path.exchange.name == name:
                 source = self.job.plan.sources[path.source]
-                promised = engine.push(path.source, empty(source.schema, self.progress[path.source].cti))
-                self.ctis_in[name] = max(self.ctis_in[name], promised.cti)
-                return self.ctis_in[name]
-        reached = self.upstream[name]
-        return min(reached.values()) if len(reached) == self.job.shards else MIN
+                word = empty(source.schema, self.progress[path.source].cti)
+                said = engine.push(path.source, replace(word, promises=promised[path.source]))
+                self.ctis_in[name] = max(self.ctis_in[name], said.cti)
+                return Chunk(rows, self.ctis_in[name], promises=said.promises)
+        upstream = self.upstream.get(name)
+        return Chunk(rows, upstream.cti, promises=upstream.take_promises()) if upstream else Chunk(rows)
 
     def _broken(self) -> Iterator[pl.DataFrame]:
         """External CTIs that cannot be right."""
@@ -268,7 +281,7 @@ class Core:
             "engine": self.engine.snapshot(),
             "paths": [engine.snapshot() for _, engine in self.paths],
             "progress": {name: progress.save() for name, progress in self.progress.items()},
-            "upstream": dict(self.upstream),
+            "upstream": {name: upstream.save() for name, upstream in self.upstream.items()},
             "ctis_in": dict(self.ctis_in),
             "ctis_out": dict(self.ctis_out),
         }
@@ -281,6 +294,8 @@ class Core:
             engine.restore(saved)
         for name, saved in state["progress"].items():
             self.progress[name].load(saved)
-        self.upstream.update(state["upstream"])
+        for name, saved in state["upstream"].items():
+            self.upstream[name] = Upstream(self.job.shards)
+            self.upstream[name].load(saved)
         self.ctis_in.update(state["ctis_in"])
         self.ctis_out.update(state["ctis_out"])

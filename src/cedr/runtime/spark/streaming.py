@@ -10,7 +10,6 @@ to a batch before it runs and runs it again after a crash; shards and sinks reco
 import json
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,11 +22,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cedr.plan.analysis import analyse
+from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.consistency import Level
-from cedr.plan.partitioning import StagedPlan, staged
-from cedr.runtime.progress import Progress
+from cedr.plan.optimizer import optimize
+from cedr.plan.partitioning import staged
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
+from cedr.runtime.spark.batch_time import spark_checkpoint
 from cedr.runtime.spark.client import ask, forget
 from cedr.runtime.spark.errors import original
 from cedr.runtime.spark.folder import Folder
@@ -37,7 +39,9 @@ from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
+from cedr.runtime.spark.waiting import waiting
 from cedr.runtime.spark.worker import in_worker
+from cedr.runtime.why_waiting import WhyWaiting
 from cedr.temporal.errors import QueryError
 
 Trigger = Mapping[str, Any]
@@ -80,7 +84,8 @@ def start(
             now.write(folder)
         else:
             before.check(now, folder)
-        warn_of_silence(plan)
+        if not close:
+            warn_of_findings(query, stacklevel=3)
         table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
         sink.open(table)
         if isinstance(sink, TableSink):
@@ -96,7 +101,7 @@ def start(
             "table" if isinstance(sink, TableSink) else "changelog",
             sink if isinstance(sink, TableSink) else None,
         )
-        running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock)
+        running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
         running.begin()
         return running
 
@@ -151,22 +156,6 @@ def last_committed(folder: Folder) -> int | None:
     """The newest micro-batch that Spark has noted as done."""
     names = Folder(f"{spark_checkpoint(folder)}/commits").names()
     return max((int(name) for name in names if name.isdecimal()), default=None)
-
-
-def spark_checkpoint(folder: Folder) -> str:
-    """Spark's own part of a checkpoint, beside ours."""
-    return folder.place.removesuffix("/cedr") + "/spark"
-
-
-def warn_of_silence(plan: StagedPlan) -> None:
-    """A source that never says how far it has come keeps a stream from ever finishing or forgetting anything."""
-    for source in plan.sources.values():
-        if not Progress(source).promises:
-            warnings.warn(
-                f"source {source.name!r} makes no promise about progress, so results that wait for one never come and "
-                'state only grows; declare it with delay="10s", or with cti="column" if its rows tell progress',
-                stacklevel=4,
-            )
 
 
 # --- the tasks ----------------------------------------------------------------------------------------------------
@@ -241,10 +230,11 @@ class RunningQuery:
         close: bool,
         name: str | None,
         lock: Lock,
+        query: Level,
     ) -> None:
         self.spark, self.job, self.inputs, self.sink = spark, job, inputs, sink
         self.folder, self.trigger, self.close, self.name, self.lock = folder, trigger, close, name, lock
-        self.control = folder.sub("control")
+        self.control, self.query = folder.sub("control"), query
         self._earlier: list[Any] = []
 
     def begin(self) -> None:
@@ -322,6 +312,11 @@ class RunningQuery:
     def metrics(self) -> pl.DataFrame:
         """One row per stage, shard and operator: what it has done and what it holds."""
         return answers.read_metrics(self.folder.sub("metrics"))
+
+    def why_waiting(self) -> WhyWaiting:
+        """Who or what holds the query back after the last micro-batch: a source, partition or key, or a promise."""
+        missing = [text for finding in analyse(optimize(self.query).plan) for text in finding.missing]
+        return waiting(self.job, missing)
 
     def late(self) -> pl.DataFrame:
         """All rows that could not be used so far, with the reason."""

@@ -13,7 +13,7 @@ import re
 import polars as pl
 
 from cedr.plan.source import Source
-from cedr.runtime.ingest import time_type
+from cedr.runtime.user_times import time_type
 
 OFFSET = re.compile(r".*\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)", re.IGNORECASE)
 

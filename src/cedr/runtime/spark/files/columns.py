@@ -24,7 +24,8 @@ def expected_types(source: Source, written: str | None) -> Expected:
     time = clock.as_type(written or "number")
     times: Expected = {name: None if name == source.duration else time for name in time_columns(source)}
     counts: Expected = {} if source.counts is None else {source.counts: pl.Int64()}
-    return {name: source.schema.get(name) or {**counts, **times}.get(name) for name in needed_columns(source)}
+    marks: Expected = {} if source.punctuation is None else {source.punctuation: pl.Boolean()}
+    return {name: source.schema.get(name) or {**counts, **marks, **times}.get(name) for name in needed_columns(source)}
 
 
 def check_source(source: Source, settings: Files) -> None:

@@ -18,9 +18,9 @@ import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk
 from cedr.plan.schema import show_schema
-from cedr.runtime.ingest import as_user_times
 from cedr.runtime.result import renamed
 from cedr.runtime.tally import COUNT, VE, in_order, net_changes
+from cedr.runtime.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
 

@@ -1,0 +1,147 @@
+"""Sort: rows leave in the order of some columns, each with its final end, and what has left never changes.
+
+A row may leave when nothing more can come that belongs before it or changes it: promises without end about the first
+column cover its value and every value before it. A CTI says nothing about values, so only the one of infinity lets rows
+go. Rows with equal values leave together, ordered by the other columns, then by start, end and payload. Missing values
+come last, either way.
+
+What is held is settled no further than its start, in the output's CTI as in its promises.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
+from cedr.columnar.index import RowIndex
+from cedr.columnar.promises import BEFORE, NO_STEPS, Promises
+from cedr.columnar.promises.values import is_whole, whole
+from cedr.kernels import tuples as tu
+from cedr.operators.base import Operator, State
+from cedr.operators.waiting import Waiting
+from cedr.temporal.punctuation import Range
+from cedr.temporal.time import INF, MIN
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Sort(Operator):
+    def __init__(self, schema: Mapping[str, pl.DataType], by: Sequence[str], descending: Sequence[bool]) -> None:
+        super().__init__()
+        self.schema, self.by = dict(schema), list(by)
+        self.first, self.descending = by[0], descending[0]
+        ties = [VS, NEW, *sorted(schema)]
+        self.order = [*by, *ties]
+        self.directions = [*descending, *(False for _ in ties)]
+        self.nulls_last = [*(True for _ in by), *(False for _ in ties)]
+        self.payloads = RowIndex(self.schema)
+        self.tuples = tu.empty_tuples()
+        """Held rows: start, end and payload number, with copies."""
+        self.waiting = Waiting()
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if len(chunk):
+            same = np.zeros(len(chunk), dtype=np.int64)
+            changes = tu.tuple_changes(same, chunk.vs, chunk.old, chunk.new, self.payloads.ids(chunk.rows))
+            self.tuples = tu.merge_tuples(*self.tuples, *changes)
+        rows = self._release() if len(chunk.promises) or self.cti == INF else self._rows(self._nothing())
+        settled = min(self.cti, int(self.tuples[1].min(initial=INF)))
+        return Chunk(rows, settled, promises=self.waiting.passed(chunk.promises, self._sure, settled, len(chunk)))
+
+    def _nothing(self) -> Mask:
+        return np.zeros(len(self.tuples[0]), dtype=np.bool_)
+
+    # --- leaving ---------------------------------------------------------------------------------------------------
+
+    def _release(self) -> pl.DataFrame:
+        leaves = ~self._nothing()
+        if self.cti != INF:
+            held = self.payloads.take(self.tuples[3])[self.first]
+            leaves = complete(held, self.promised[0].all(), self.descending)
+        rows = self._rows(leaves)
+        if rows.height:
+            self.tuples = tuple(a[~leaves] for a in self.tuples)
+            self._compact()
+        return rows.sort(self.order, descending=self.directions, nulls_last=self.nulls_last)
+
+    def _rows(self, leaves: Mask) -> pl.DataFrame:
+        vs, ve, number = (np.repeat(a[leaves], self.tuples[4][leaves]) for a in self.tuples[1:4])
+        times = pl.DataFrame({VS: vs, OLD: vs, NEW: ve}, schema=dict.fromkeys(TIMES, pl.Int64))
+        return times.hstack(self.payloads.take(number))
+
+    def _compact(self) -> None:
+        numbers = self.payloads.compact(self.tuples[3])
+        if numbers is not None:
+            self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+
+    def _sure(self, promises: Promises) -> Promises:
+        return promises.held_back(self.payloads.take(self.tuples[3]), self.tuples[1])
+
+    # --- state -----------------------------------------------------------------------------------------------------
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = sum(a.nbytes for a in self.tuples)
+        return int(self.tuples[4].sum()), arrays + int(self.payloads.rows.estimated_size())
+
+    def save(self) -> State:
+        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples, "waiting": self.waiting.save()}
+
+    def load(self, state: State) -> None:
+        self.payloads.restore(state["payloads"])
+        self.tuples = state["tuples"]
+        self.waiting.load(state["waiting"])
+
+
+# --- which values are complete ---------------------------------------------------------------------------------------
+
+
+def complete(column: pl.Series, promises: Promises, descending: bool) -> Mask:
+    """Of which values neither they nor any that belong before them can come any more."""
+    known = column.is_not_null().to_numpy()
+    run = whole_run if is_whole(column.dtype) else other_run
+    inside, everything = run(column, promises, descending)
+    return known & inside | ~known & (everything and missing_is_complete(promises, column.name))
+
+
+def whole_run(column: pl.Series, promises: Promises, descending: bool) -> tuple[Mask, bool]:
+    """The values in the step that is complete and lies where the order begins; and whether it is all there is."""
+    steps = promises.steps.get(column.name, NO_STEPS)
+    first, last = bounds(column.dtype)
+    begins = steps.last >= last if descending else steps.low <= first
+    run = np.flatnonzero(begins & (steps.before == INF))
+    if not len(run):
+        return np.zeros(len(column), dtype=np.bool_), False
+    low, high = int(steps.low[run[0]]), int(steps.last[run[0]])
+    values, _ = whole(column, column.dtype)
+    return (low <= values) & (values <= high), low <= first and last <= high
+
+
+def bounds(kind: pl.DataType) -> tuple[int, int]:
+    """The least and the greatest number of a type."""
+    if not kind.is_integer():
+        return MIN, INF
+    bits = 8 * pl.Series([0], dtype=kind).to_numpy().itemsize
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if kind.is_signed_integer() else (0, 2**bits - 1)
+
+
+def other_run(column: pl.Series, promises: Promises, descending: bool) -> tuple[Mask, bool]:
+    """The same of texts and other values that are not whole: ranges count that are open where the order begins."""
+    inside, everything = np.zeros(len(column), dtype=np.bool_), False
+    for p in promises.others:
+        found = p[column.name]
+        if p.attributes != (column.name,) or p.before != INF or not isinstance(found, Range):
+            continue
+        begin, end = (found.high, found.low) if descending else (found.low, found.high)
+        if begin is not None:
+            continue
+        everything |= end is None
+        within = column.is_not_null() if end is None else column >= end if descending else column <= end
+        inside |= within.fill_null(False).to_numpy()
+    return inside, everything
+
+
+def missing_is_complete(promises: Promises, name: str) -> bool:
+    table = promises.points.get((name,))
+    return table is not None and bool(table.filter(pl.col(name).is_null() & (pl.col(BEFORE) == INF)).height)

@@ -1,0 +1,52 @@
+"""What would help an operator that waits or grows for ever, in words that name what the user declared."""
+
+from collections.abc import Collection, Iterator
+
+from cedr.plan.analysis.needs import Need
+from cedr.plan.node import Node
+from cedr.plan.nodes import Align, Source
+from cedr.plan.schemes import by_port, passing, tells_ctis
+
+
+def advice(node: Node, need: Need, useful: Collection[str]) -> str:
+    """What would fulfil a need of a node. `useful`: of what it passes on, what later operators have a use for."""
+    met = [useful] if isinstance(node, Align) else by_port(node)
+    sources: dict[str, tuple[Source, tuple[str, ...]]] = {}
+    for port in need.ports:
+        for source, columns in origins(node.inputs[port], met[port]):
+            sources.setdefault(source.name, (source, columns))
+    if need.for_ever:
+        said = [f"punctuations of source {name!r}{about(columns)}" for name, (_, columns) in sources.items() if columns]
+        told = " and ".join(said)
+        promised = f"{told} that say {need.done}" if told else ""
+        return "; or ".join(text for text in (promised, need.instead) if text)
+    silent = [(source, columns) for source, columns in sources.values() if not tells_ctis(source)]
+    return "; ".join(progress(source, columns) for source, columns in silent)
+
+
+def progress(source: Source, columns: tuple[str, ...]) -> str:
+    """How a source could say how far it has come."""
+    punctuations = f", or with punctuations{about(columns)}" if columns else ""
+    if source.per:
+        per = ", ".join(source.per)
+        said = f"source {source.name!r} says how far each {per} has come, but not how far all have"
+        return f"{said}; declare it with idle, after which a silent {per} is given up{punctuations}"
+    said = f"source {source.name!r} makes no promise about progress"
+    return f'{said}; declare it with delay="10s", or with cti="column" if its rows tell progress{punctuations}'
+
+
+def about(columns: tuple[str, ...]) -> str:
+    if len(columns) == 1:
+        return f" about {columns[0]}"
+    return f" about one or more of {', '.join(columns)}" if columns else ""
+
+
+def origins(node: Node, columns: Collection[str]) -> Iterator[tuple[Source, tuple[str, ...]]]:
+    """The sources below a node, each with the columns it has there; promises about these come through as they are."""
+    if isinstance(node, Source):
+        yield node, tuple(name for name in node.schema if name in columns)
+        return
+    below = passing(node)
+    wanted = {below[name] for name in columns if name in below}
+    for input, names in zip(node.inputs, by_port(node), strict=True):
+        yield from origins(input, {name for name, first in names.items() if first in wanted})

@@ -1,0 +1,97 @@
+"""What promises can come, held against what each operator needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cedr.plan.analysis.advice import advice
+from cedr.plan.analysis.needs import AT_ONCE, Need, Seen, needs
+from cedr.plan.node import Node, topological
+from cedr.plan.nodes import Align, Source
+from cedr.plan.properties import all_properties
+from cedr.plan.schemes import CTI, Names, all_schemes, front, settling
+from cedr.temporal.time import INF
+
+
+@dataclass(frozen=True)
+class Finding:
+    """About one operator that keeps rows.
+
+    unblocked   whether what it takes in is ever told; `unblocked_by` what lets it speak
+    bounded     whether its state stays small however long the stream; `bounded_by` what lets it forget
+    missing     what would help where one of them is False
+    whose       which results `unblocked` is about, when the others are told at once
+    """
+
+    node: Node
+    unblocked: bool
+    unblocked_by: tuple[str, ...]
+    bounded: bool
+    bounded_by: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    whose: str = ""
+
+    def __str__(self) -> str:
+        told = " or ".join(text if text == AT_ONCE else f"by {text}" for text in self.unblocked_by)
+        kept = " or ".join(self.bounded_by)
+        speaks = f"speaks {told}" if self.unblocked else "silent until the end"
+        of = f" about {self.whose}" if self.whose and not self.unblocked else ""
+        return f"{speaks}{of}; state {f'bounded by {kept}' if self.bounded else 'without bound'}"
+
+
+def analyse(plan: Node) -> tuple[Finding, ...]:
+    """A finding for each operator with state of a plan that runs, inputs before users."""
+    analysis = Analysis(plan)
+    found = [analysis.finding(node) for node in topological(plan)]
+    return tuple(finding for finding in found if finding is not None)
+
+
+class Analysis:
+    def __init__(self, plan: Node) -> None:
+        self.known, self.schemes, self.useful = all_properties(plan), all_schemes(plan), settling(plan)
+        self.waited = rows_that_waited(plan)
+
+    def finding(self, node: Node) -> Finding | None:
+        waited = all(self.waited[id(i)] for i in node.inputs)
+        asked = needs(node, Seen([self.known[id(i)] for i in node.inputs], self.known[id(node)], waited))
+        if asked is None:
+            return None
+        speaks, forgets = self.answers(node, asked.telling), [self.answers(node, need) for need in asked.keeping]
+        unmet = [n for n in (asked.telling, *asked.keeping) if isinstance(n, Need) and not self.answers(node, n)]
+        return Finding(
+            node,
+            bool(speaks),
+            tuple(speaks),
+            all(forgets),
+            tuple(dict.fromkeys(text for texts in forgets for text in texts)) if all(forgets) else (),
+            distinct([advice(node, need, self.useful[id(node)]) for need in unmet]),
+            asked.whose,
+        )
+
+    def answers(self, node: Node, need: Need | str) -> list[str]:
+        """All that fulfils a need, in words."""
+        if isinstance(need, str):
+            return [need]
+        found = front(node, [self.schemes[id(i)] for i in node.inputs], need.ports)
+        helpful = sorted(names for names, ends in found.items() if ends or not need.for_ever)
+        if isinstance(node, Align):
+            helpful = [names for names in helpful if names == CTI or names in node.by]
+        return [with_span(names, need) for names in helpful]
+
+
+def rows_that_waited(plan: Node) -> dict[int, bool]:
+    """Of each node whether all its rows went through an Align that waits for promises."""
+    known: dict[int, bool] = {}
+    for node in topological(plan):
+        waits = isinstance(node, Align) and node.block == INF and node.clock is None
+        known[id(node)] = waits or (not isinstance(node, Source) and all(known[id(i)] for i in node.inputs))
+    return known
+
+
+def with_span(names: Names, need: Need) -> str:
+    about = f"promises about {', '.join(names)}" if names else "CTIs"
+    return f"{about} and {need.span}" if need.span and not need.for_ever else about
+
+
+def distinct(texts: Sequence[str]) -> tuple[str, ...]:
+    """Without those that another one only adds to."""
+    return tuple(dict.fromkeys(t for t in texts if not any(u != t and u.startswith(t) for u in texts)))

@@ -1,0 +1,206 @@
+"""What an operator must be promised to speak, and to forget, one rule per node that keeps rows.
+
+Two kinds of promises can help. *Progress* says how far time has come: for everything, a CTI, or for the values of some
+columns. It lets results with an end out, and rows with an end go. A promise *for ever*, that nothing more comes about a
+value at all, does the same for what has no end.
+
+Without an Align that waits, operators do not need promises to speak: later events are taken as a sign that earlier ones
+have come, and what turns out wrong is taken back. Rows that an Align has let out are no such sign.
+"""
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import NamedTuple
+
+from cedr.operators.aggregate import SUMS
+from cedr.operators.patterns.parts import FAR, parts_of
+from cedr.plan.node import Node
+from cedr.plan.nodes import (
+    Aggregate,
+    Align,
+    Clip,
+    Coalesce,
+    Difference,
+    Distinct,
+    Finalize,
+    Fused,
+    Guard,
+    Hopping,
+    Intersect,
+    Join,
+    Match,
+    Moving,
+    Project,
+    Select,
+    Session,
+    Sliding,
+    Sort,
+    TopK,
+)
+from cedr.plan.patterns import ends_with_event
+from cedr.plan.properties import Properties
+from cedr.temporal.duration import show_duration
+from cedr.temporal.time import INF
+
+AT_ONCE = "at once"
+LATER_EVENTS = "later events"
+ENDING = "lifetimes that end, as windows give them"
+
+
+class Need(NamedTuple):
+    """A promise by all of these inputs, about columns by which rows meet there, or fewer."""
+
+    ports: tuple[int, ...]
+    for_ever: bool = False
+    span: str = ""
+    """What makes progress enough."""
+    instead: str = ""
+    """What would make progress enough, or the promise needless."""
+    done: str = "when a value is done"
+    """What a promise for ever must say."""
+
+
+class Needs(NamedTuple):
+    """Texts name what is there already."""
+
+    telling: Need | str
+    keeping: tuple[Need | str, ...]
+    whose: str = ""
+    """Whose telling there is talk of, when the rest is told at once."""
+
+
+class Seen(NamedTuple):
+    """What is known about the rows around a node."""
+
+    inputs: Sequence[Properties]
+    output: Properties
+    settled: bool
+    """Whether all rows come from an Align that waits."""
+
+
+@singledispatch
+def needs(node: Node, seen: Seen) -> Needs | None:
+    """None for a node that keeps nothing."""
+    return None
+
+
+@needs.register
+def _(node: Align, seen: Seen) -> Needs:
+    if node.block != INF:
+        held = f"a block of {show_duration(node.block)}"
+        return Needs(held, (held,))
+    endless = node.flavour == "perfect" and not seen.inputs[0].finite
+    need = Need((0,), endless, "", f'{ENDING}, or flavour="ordered"' if endless else "")
+    return Needs(need, (need,))
+
+
+@needs.register
+def _(node: Finalize, seen: Seen) -> Needs | None:
+    (known,) = seen.inputs
+    if known.insert_only:
+        return None
+    if node.remember != INF and known.finite:
+        return Needs(AT_ONCE, (f"remembering {show_duration(node.remember)} and {lifetimes(node.input)}",))
+    return Needs(AT_ONCE, (kept(node, (0,), known.finite),))
+
+
+@needs.register(Aggregate)
+@needs.register(TopK)
+def _(node: Aggregate | TopK, seen: Seen) -> Needs:
+    """Snapshots end when anything of their group begins or ends; sums of all that ever came are one row."""
+    one_row = isinstance(node, Aggregate) and not node.by and all(isinstance(a, SUMS) for _, a in node.aggregates)
+    keeping = Need((0,), span="one group") if one_row else kept(node, (0,), seen.inputs[0].finite)
+    return Needs(waiting(node.latency, (0,), seen.settled), (keeping,))
+
+
+@needs.register(Distinct)
+@needs.register(Coalesce)
+@needs.register(Difference)
+@needs.register(Intersect)
+def _(node: Distinct | Coalesce | Difference | Intersect, seen: Seen) -> Needs:
+    ports = tuple(range(len(node.inputs)))
+    finite = all(known.finite for known in seen.inputs)
+    return Needs(waiting_for_ends(node.latency, ports, seen), (kept(node, ports, finite),))
+
+
+@needs.register
+def _(node: Join, seen: Seen) -> Needs:
+    """A row waits for partners until the other side has come to its end; without a partner it waits for its own side,
+    too."""
+    left, right = seen.inputs
+    if node.how == "inner":
+        of_left = Need((1,), not left.finite, lifetimes(node.left), ENDING)
+        of_right = Need((0,), not right.finite, lifetimes(node.right), ENDING)
+        return Needs(AT_ONCE, (of_left, of_right))
+    telling, keeping = waiting_for_ends(node.latency, (0, 1), seen), kept(node, (0, 1), left.finite and right.finite)
+    return Needs(telling, (keeping,), "rows without a partner" if node.how in ("left", "full") else "")
+
+
+@needs.register
+def _(node: Clip, seen: Seen) -> Needs:
+    return Needs(AT_ONCE, (Need((0, 1), not seen.inputs[0].finite, lifetimes(node.left), ENDING),))
+
+
+@needs.register
+def _(node: Session, seen: Seen) -> Needs:
+    endless = node.timeout == INF
+    timeout = f"a timeout of {show_duration(node.timeout)}"
+    return Needs(AT_ONCE, (Need((0,), endless, timeout, "a timeout that ends" if endless else ""),))
+
+
+@needs.register
+def _(node: Match, seen: Seen) -> Needs | None:
+    if ends_with_event(node.pattern) and not node.bitemporal:
+        return None
+    ports = tuple(range(len(node.members)))
+    if node.bitemporal:
+        finite = all(known.finite for known in seen.inputs)
+        return Needs(waiting_for_ends(node.latency, ports, seen), (kept(node, ports, finite),))
+    root = parts_of(node.pattern, ())
+    longest = max((getattr(p, "w", 0) for p in node.pattern.walk()), default=0)
+    keeping = Need(ports, root.back + root.ahead >= FAR, f"scopes of {show_duration(longest)}", "scopes that end")
+    if root.settled < FAR or node.latency == "eager":
+        return Needs(waiting(node.latency, ports, seen.settled), (keeping,))
+    return Needs(Need(ports, True, "", 'scopes that end; to speak, with_latency("eager") is enough'), (keeping,))
+
+
+@needs.register
+def _(node: Sort, seen: Seen) -> Needs:
+    need = Need((0,), True, done="when a value and all before it are done")
+    return Needs(need, (need,))
+
+
+# --- what several rules say ----------------------------------------------------------------------------------------
+
+
+def waiting(latency: str | None, ports: tuple[int, ...], settled: bool) -> Need | str:
+    """For results that end."""
+    if latency == "eager":
+        return AT_ONCE
+    return Need(ports) if settled else LATER_EVENTS
+
+
+def waiting_for_ends(latency: str | None, ports: tuple[int, ...], seen: Seen) -> Need | str:
+    """For results whose ends may be infinite, which `perfect` waits for."""
+    if latency in ("ordered", "eager") or seen.output.finite:
+        return waiting(latency, ports, seen.settled)
+    return Need(ports, True, "", f'{ENDING}; to speak, with_latency("ordered") is enough')
+
+
+def kept(node: Node, ports: tuple[int, ...], finite: bool) -> Need:
+    """Rows stay until nothing can change about them any more."""
+    return Need(ports, not finite, " and ".join(dict.fromkeys(map(lifetimes, node.inputs))), ENDING)
+
+
+def lifetimes(node: Node) -> str:
+    """How long rows live, if a window right below says so."""
+    while isinstance(node, Select | Project | Guard | Finalize | Align | Fused | Aggregate | TopK):
+        for step in reversed(node.steps) if isinstance(node, Fused) else ():
+            if isinstance(step, Sliding | Moving | Hopping):
+                return window(step)
+        node = node.input
+    return window(node) if isinstance(node, Sliding | Moving | Hopping) else "lifetimes that end"
+
+
+def window(node: Sliding | Moving | Hopping) -> str:
+    return f"windows of {show_duration(node.size if isinstance(node, Hopping) else node.length)}"

@@ -1,0 +1,20 @@
+"""Warnings when a query starts that may run for ever and would then never speak, or only grow."""
+
+import warnings
+
+from cedr.plan.analysis.findings import Finding, analyse
+from cedr.plan.consistency import Level
+from cedr.plan.explain import line
+from cedr.plan.optimizer import optimize
+from cedr.temporal.errors import CedrWarning
+
+
+def warn_of_findings(query: Level, stacklevel: int = 1) -> None:
+    """One warning for each thing that is missing, with the operators that miss it."""
+    concerned: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in analyse(optimize(query).plan):
+        if finding.missing:
+            concerned.setdefault(finding.missing, []).append(finding)
+    for missing, findings in concerned.items():
+        operators = "; ".join(f"{line(f.node)}: {f}" for f in findings)
+        warnings.warn(f"{'; '.join(missing)}. As it is: {operators}", CedrWarning, stacklevel=stacklevel + 1)

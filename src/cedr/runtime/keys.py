@@ -1,0 +1,129 @@
+"""What was heard of each value of some columns, for sources in which each value progresses by itself.
+
+A value is promised up to its highest start less the delay. That concerns no other value: one that is silent or whose
+clock is ahead holds nobody back and makes nobody late. Only `slowest` looks at all of them.
+"""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.index import Ids, RowIndex
+from cedr.columnar.promises import BEFORE, NONE, Promises, point_promises
+from cedr.columnar.times import Times
+from cedr.plan.schema import Schema
+from cedr.temporal.time import INF, MIN
+
+HIGHEST = "_highest"
+"""The column of highest starts in a table of values."""
+AT = "_at"
+"""The column of times of hearing."""
+
+
+def highest_of_keys(keys: pl.DataFrame, starts: Times) -> pl.DataFrame:
+    """Each value once, with its highest start."""
+    return most(keys.with_columns(pl.Series(HIGHEST, starts)))
+
+
+def most(told: pl.DataFrame) -> pl.DataFrame:
+    return told.group_by(pl.exclude(HIGHEST)).agg(pl.col(HIGHEST).max())
+
+
+class Keys:
+    """By the number of a value: its highest start, and when it was heard of last."""
+
+    def __init__(self, schema: Schema, delay: int) -> None:
+        self.schema, self.delay = dict(schema), delay
+        self._index = RowIndex(self.schema)
+        self._highest: Times = np.empty(0, dtype=np.int64)
+        self._at: Times = np.empty(0, dtype=np.int64)
+        self._risen: list[Ids] = []
+        """Values whose highest start has risen since promises were asked for."""
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def hear(self, told: pl.DataFrame, at: int) -> None:
+        """`told` has each value once."""
+        ids = self._index.ids(told.select(list(self.schema)))
+        self._make_room(len(self._index))
+        highest = told[HIGHEST].to_numpy()
+        risen = highest > self._highest[ids]
+        self._highest[ids[risen]] = highest[risen]
+        self._at[ids] = np.maximum(self._at[ids], at)
+        if risen.any():
+            self._risen.append(ids[risen])
+
+    def _make_room(self, size: int) -> None:
+        if size > len(self._highest):
+            more = 2 * size - len(self._highest)
+            self._highest = np.append(self._highest, np.full(more, MIN))
+            self._at = np.append(self._at, np.zeros(more, dtype=np.int64))
+
+    def take_promises(self, cti: int) -> Promises:
+        """What is new since the last time, beside the CTI."""
+        if not self._risen:
+            return NONE
+        ids = np.unique(np.concatenate(self._risen))
+        self._risen = []
+        before = self._promised(self._highest[ids])
+        ids, before = ids[before > cti], before[before > cti]
+        return point_promises(self._index.take(ids), before) if len(ids) else NONE
+
+    def _promised(self, highest: Times) -> Times:
+        """Of starts; one at infinity says nothing, as in `Progress`."""
+        before = np.maximum(highest, MIN + self.delay) - self.delay
+        return np.where(highest == INF, MIN, before)
+
+    def slowest(self, since: int) -> int:
+        """The promise that all values have made that were heard of since then."""
+        size = len(self)
+        active = self._highest[:size][self._at[:size] >= since]
+        return int(self._promised(active).min()) if len(active) else MIN
+
+    def forget(self, cti: int, before: int) -> None:
+        """Values not heard of since, when nothing but the CTI is promised about them; once they are the most."""
+        if not self._index.may_compact():
+            return
+        size = len(self)
+        highest, at = self._highest[:size], self._at[:size]
+        kept = np.flatnonzero((at >= before) | (self._promised(highest) > cti))
+        if self._index.compact(kept) is not None:
+            self._highest, self._at = highest[kept], at[kept]
+
+    def heard(self, most: int | None = None, *, furthest: bool = False) -> pl.DataFrame:
+        """The values with their highest start, the time promised and when they were heard of, the slowest first."""
+        order = extremes(self.highest(), len(self) if most is None else most, furthest)
+        highest = self._highest[order]
+        times = {HIGHEST: highest, BEFORE: self._promised(highest), AT: self._at[order]}
+        return self._index.take(order).with_columns(pl.Series(name, column) for name, column in times.items())
+
+    def highest(self) -> Times:
+        """Of all values."""
+        return self._highest[: len(self)]
+
+    def save(self) -> dict[str, Any]:
+        size = len(self)
+        risen = np.unique(np.concatenate(self._risen)) if self._risen else None
+        return {
+            "values": self._index.snapshot(),
+            "highest": self._highest[:size].copy(),
+            "at": self._at[:size].copy(),
+            "risen": risen,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self._index.restore(state["values"])
+        self._highest, self._at = state["highest"].copy(), state["at"].copy()
+        self._risen = [] if state["risen"] is None else [state["risen"]]
+
+
+def extremes(times: Times, most: int, furthest: bool) -> Ids:
+    """The places of the earliest, in order, or of the latest, the last first; without sorting all of them."""
+    places = np.arange(len(times))
+    if 0 < most < len(times):
+        parted = np.argpartition(times, len(times) - most if furthest else most - 1)
+        places = parted[-most:] if furthest else parted[:most]
+    order = places[np.argsort(times[places], kind="stable")][:most]
+    return order[::-1] if furthest else order

@@ -1,0 +1,188 @@
+"""`why_waiting`: who or what holds a running query back.
+
+From how far each source has come (`standing`), what each operator holds (its metrics), how many rows were put aside as
+from the future, and what the plan misses (`plan.analysis`), sentences are made, and two tables with the figures.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import polars as pl
+
+from cedr.plan.explain import line
+from cedr.plan.nodes import Align, Sort
+from cedr.plan.physical import Step
+from cedr.plan.source import Source
+from cedr.runtime.standing import Member, Standing
+from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.temporal.duration import show_duration
+from cedr.temporal.time import INF, MIN, show
+
+FAR_AHEAD = timedelta(days=1)
+"""A source whose progress is so much ahead of the clock was moved by a row from the future."""
+
+
+class Held(NamedTuple):
+    """The rows an operator holds, and how far its input has come."""
+
+    operator: str
+    rows: int
+    progress: int
+    waits: bool = False
+    """It holds them back, and does not only remember them."""
+
+
+@dataclass(frozen=True)
+class WhyWaiting:
+    """Prints as sentences and tables.
+
+    reasons     what holds progress back, in sentences
+    sources     of each source the partitions or keys that are slowest or ahead: settled up to when, highest start, and
+                when they were heard of last
+    operators   the operators that hold rows
+    """
+
+    reasons: tuple[str, ...]
+    sources: pl.DataFrame
+    operators: pl.DataFrame
+
+    def __str__(self) -> str:
+        tables = [table(frame) for frame in (self.sources, self.operators) if frame.height]
+        return "\n\n".join(["\n".join(self.reasons), *tables])
+
+
+def why_waiting(
+    sources: Mapping[str, Source],
+    standings: Iterable[Standing],
+    held: Iterable[Held],
+    from_the_future: int,
+    missing: Iterable[str],
+    time_type: TimeType,
+) -> WhyWaiting:
+    words = Words(time_type)
+    by_source = {s.source: s for s in standings}
+    standing = [s for name in sources if (s := by_source.get(name)) is not None and s.cti != INF]
+    holding = [h for h in held if h.rows]
+    reasons = [text for s in standing for text in words.of_source(sources[s.source], s)]
+    reasons += [words.of_operator(h) for h in holding if h.waits]
+    if from_the_future:
+        reasons.append(f"{counted(from_the_future, 'row')} from the future put aside, with the other late rows")
+    if standing:
+        reasons += [f"missing: {text}" for text in dict.fromkeys(missing)]
+    return WhyWaiting(
+        tuple(reasons) or ("nothing waits: all sources have ended",),
+        members_table(sources, standing, time_type),
+        pl.DataFrame(
+            [(h.operator, h.rows, words.time(h.progress) if h.progress != MIN else None) for h in holding],
+            schema={"operator": pl.String, "rows": pl.Int64, "cti": pl.String},
+            orient="row",
+        ),
+    )
+
+
+def held_rows(steps: Iterable[Step], metrics: pl.DataFrame) -> list[Held]:
+    """What operators hold, from a table of their metrics, which may have several rows for one."""
+    by_step = metrics.group_by("step").agg(pl.col("state_rows").sum(), pl.col("cti_in").fill_null(MIN).min())
+    known = {step: (rows, cti) for step, rows, cti in by_step.iter_rows()}
+    return [
+        Held(line(step.node), *known[number], isinstance(step.node, Align | Sort))
+        for number, step in enumerate(steps)
+        if number in known
+    ]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Sentences, with times as the user has them."""
+
+    time_type: TimeType
+
+    def of_source(self, source: Source, s: Standing) -> Iterator[str]:
+        if not s.slowest:
+            yield f"source {s.source!r} has told nothing yet"
+            return
+        slow = next((m for m in s.slowest if not given_up(source, s, m)), s.slowest[0])
+        yield self._slow(source, s, slow)
+        for m in s.slowest:
+            if given_up(source, s, m):
+                longer = f"{silence(s, m)}, longer than {show_duration(source.idle or 0)}"
+                yield f"{m.name} of source {s.source!r} is given up, as it was silent for {longer}"
+        for m in s.ahead:
+            yield (
+                f"{m.name} of source {s.source!r} is far ahead: its highest start is {self.time(m.highest)}, "
+                f"that of most others is near {self.time(s.usual)}"
+            )
+        if self._ahead_of_clock(s):
+            yield (
+                f"source {s.source!r} is ahead of the clock, at {self.time(s.cti)}: a row from the future has moved it "
+                'and makes others late; declare it with future="1h", or with per="column" if clocks differ by key'
+            )
+
+    def _slow(self, source: Source, s: Standing, slow: Member) -> str:
+        reached = f"source {s.source!r} has come to {self.time(s.cti)}" if s.cti != MIN else ""
+        if not slow.name:
+            behind = f", {self.length(source.delay)} behind its highest start" if source.delay else ""
+            return reached + behind if reached else f"source {s.source!r} has not said how far it has come"
+        came = f"come to {self.time(slow.settled)}" if slow.settled != MIN else "not said how far it has come"
+        silent = f"; it was heard of last at {moment(slow.at)}, {silence(s, slow)} before the others"
+        of = f"{slow.name} has {came} and is the slowest of {s.members}{silent if s.now > slow.at else ''}"
+        if source.per and source.idle is None:
+            return f"source {s.source!r} has a progress for each {', '.join(source.per)}: {of}"
+        return f"{reached or f'source {s.source!r} has not come far'}: {of}"
+
+    def of_operator(self, h: Held) -> str:
+        reached = f"come to {self.time(h.progress)}" if h.progress != MIN else "told no CTI"
+        return f"{h.operator} holds back {counted(h.rows, 'row')}; its input has {reached}"
+
+    def _ahead_of_clock(self, s: Standing) -> bool:
+        limit = s.now + FAR_AHEAD // timedelta(microseconds=1)
+        return isinstance(self.time_type, pl.Datetime) and bool(s.now) and limit < s.cti < INF
+
+    def time(self, time: int) -> str:
+        if time in (INF, MIN) or not isinstance(self.time_type, pl.Datetime):
+            return show(time)
+        return str(as_user_times(pl.DataFrame({"t": [time]}), ["t"], self.time_type)["t"][0])
+
+    def length(self, length: int) -> str:
+        return show_duration(length) if isinstance(self.time_type, pl.Datetime) else str(length)
+
+
+def given_up(source: Source, s: Standing, member: Member) -> bool:
+    return source.idle is not None and s.now - member.at > source.idle
+
+
+def silence(s: Standing, member: Member) -> str:
+    return f"{(s.now - member.at) / 1_000_000:.1f}s"
+
+
+def moment(microseconds: int) -> str:
+    """A time of the clock, which is a time of day unless a test hands in another."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def members_table(sources: Mapping[str, Source], standings: Iterable[Standing], time_type: TimeType) -> pl.DataFrame:
+    rows = [
+        (s.source, m.name, m.settled, m.highest, m.at // 1_000_000, note)
+        for s in standings
+        for note, members in (("slowest", s.slowest), ("ahead", s.ahead))
+        for m in members
+        if note == "ahead" or m not in s.ahead
+    ]
+    schema = {"source": pl.String, "of": pl.String, "settled": pl.Int64, "highest": pl.Int64, "heard": pl.Int64}
+    frame = pl.DataFrame(rows, schema={**schema, "note": pl.String}, orient="row")
+    shown = as_user_times(frame, ["settled", "highest"], time_type)
+    return shown.with_columns(pl.from_epoch("heard").dt.replace_time_zone("UTC"))
+
+
+def table(frame: pl.DataFrame) -> str:
+    """Columns side by side, as wide as they need."""
+    rows = [frame.columns, *([("" if v is None else str(v)) for v in row] for row in frame.iter_rows())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines)

@@ -1,0 +1,141 @@
+"""Patterns whose events carry promises about their key: matches become sure, are forgotten and promised key by key."""
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle_check import arrivals_of, check_against_oracle, run
+from random_patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
+
+from cedr import testing
+from cedr.columnar.chunk import chunk_of
+from cedr.plan import patterns as plan
+from cedr.plan.physical import operator_of
+from cedr.reference import patterns as ref
+from cedr.temporal import Cti, History, Insert, Row
+from cedr.temporal.punctuation import puncts, punctuation
+from cedr.temporal.stream import data
+
+LATENCIES = ["perfect", "ordered", "eager"]
+ABOUT = {"m": [0, 1], "n": [0, 1, 2]}
+
+
+@st.composite
+def tellings(draw, query, sizes=(5, 9)):
+    """Streams for all ports of a query with punctuations, sliced, with the places of snapshot and restore."""
+    kinds = KINDS if query.ports > 1 else [KINDS]
+    least, most = (-(-size // query.ports) for size in sizes)
+    streams = []
+    for kind in kinds:
+        history = History(draw(st.lists(testing.events(payloads(kind), max_time=9), min_size=least, max_size=most)))
+        stream = draw(testing.streams_of(history, payloads=payloads(kind), closed=True))
+        streams.append(draw(testing.punctuated(stream, ABOUT)))
+    arrivals = draw(arrivals_of(streams))
+    return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
+
+
+def by_m(query):
+    """The query with the key m, which its output shows."""
+    where = (ref.CorrelationKey("m"), *query.query.where), (plan.CorrelationKey("m"), *query.node.where)
+    return replace(query, query=replace(query.query, where=where[0]), node=replace(query.node, where=where[1]))
+
+
+def made(query, latency):
+    return lambda: operator_of(replace(query.node, latency=latency), [])
+
+
+def check(query, latency, telling):
+    arrivals, restore_at = telling
+    return check_against_oracle(made(query, latency), query.oracle, arrivals, [SCHEMA] * query.ports, restore_at)
+
+
+@pytest.mark.parametrize("latency", LATENCIES)
+@pytest.mark.parametrize("operator", ["sequence", "atleast", "atmost", "unless", "not", "cancel"])
+@given(data=st.data())
+def test_each_operator(operator, latency, data):
+    query = by_m(data.draw(asked(depth=1, operator=operator)))
+    check(query, latency, data.draw(tellings(query)))
+
+
+@pytest.mark.parametrize("latency", LATENCIES)
+@given(data=st.data())
+def test_nested(latency, data):
+    query = data.draw(asked(depth=3))
+    check(query, latency, data.draw(tellings(query)))
+
+
+@pytest.mark.parametrize("operator", ["sequence", "atleast"])
+@given(data=st.data(), latency=st.sampled_from(LATENCIES))
+def test_selection_and_consumption(operator, latency, data):
+    query = by_m(data.draw(asked(depth=1, modes=True, operator=operator)))
+    check(query, latency, data.draw(tellings(query)))
+
+
+# --- by example ------------------------------------------------------------------------------------------------------
+
+
+def event(kind, var):
+    return Pair(ref.Kind(kind, var), plan.EventType(kind, 0, pl.col("kind") == kind, var=var))
+
+
+A, B = event("A", "a"), event("B", "b")
+KEY = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
+UNLESS = ask(Pair(ref.UNLESS(A.oracle, B.oracle, w=5), plan.Unless(A.plan, B.plan, 5)), KEY, ())
+SEQUENCE = ask(Pair(ref.SEQUENCE(A.oracle, B.oracle, w=5), plan.Sequence((A.plan, B.plan), 5)), KEY, ())
+SINGLE = ask(A, extra=())
+
+
+def e(kind, m, vs):
+    return Insert(vs, vs + 1, Row(kind=kind, m=m, n=1))
+
+
+def fed(query, *chunks, restore_at=(), latency="perfect"):
+    arrivals = [(0, elements) for elements in chunks]
+    return run(made(query, latency), arrivals, [SCHEMA], restore_at)
+
+
+#   key 0    A at 2                                 no more of 0 before 7
+#   key 1                A at 3
+#   told                                            the match of key 0 at 2: no B before 7 can come
+
+
+def test_a_match_is_sure_by_the_front_of_its_key():
+    for restore_at in ((), (1, 2)):
+        out = fed(
+            UNLESS, [e("A", 0, 2), e("A", 1, 3)], [punctuation(7, m=0)], [punctuation(m=0)], restore_at=restore_at
+        )
+        assert [[x.vs for x in data(o)] for o in out] == [[], [2], []]
+        assert [puncts(o) for o in out] == [[], [punctuation(3, a_m=0)], [punctuation(a_m=0)]]
+
+
+def test_a_row_that_is_covered_says_nothing_about_other_keys():
+    out = fed(UNLESS, [e("A", 1, 3)], [e("A", 0, 30), punctuation(m=0)], [e("A", 1, 20)])
+    assert [[x.vs for x in data(o)] for o in out] == [[], [30], [3]]
+
+
+def test_promises_pass_under_the_names_the_output_gives_the_key_and_only_if_it_does():
+    out = fed(SEQUENCE, [punctuation(9, m=0)], [punctuation(n=1)])
+    assert [set(puncts(o)) for o in out] == [{punctuation(9, a_m=0), punctuation(9, b_m=0)}, set()]
+    hidden = replace(SEQUENCE, node=replace(SEQUENCE.node, outputs=(("t", pl.col("Vs")),)))
+    assert [puncts(o) for o in fed(hidden, [punctuation(9, m=0)])] == [[]]
+
+
+def test_a_single_event_passes_promises_about_what_it_shows():
+    assert puncts(fed(SINGLE, [punctuation(9, m=0)])[0]) == [punctuation(9, a_m=0)]
+
+
+def test_events_of_keys_that_are_done_are_forgotten():
+    operator = made(SEQUENCE, "perfect")()
+    for key in range(300):
+        chunk = [e("A", key, 2), e("B", key, 4), e("A", key, 5), punctuation(m=key)]
+        operator.process(0, chunk_of(chunk, SCHEMA))
+        assert operator.metrics.state_rows == 0
+    assert operator.metrics.rows_out == 300
+
+
+def test_without_promises_about_keys_nothing_changes():
+    operator = made(SEQUENCE, "perfect")()
+    operator.process(0, chunk_of([e("A", 0, 2), e("B", 0, 4), punctuation(n=1), Cti(3)], SCHEMA))
+    assert not operator.front.keyed

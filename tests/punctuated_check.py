@@ -1,0 +1,74 @@
+"""How operators are tested with promises about parts of their input."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from hypothesis import strategies as st
+from oracle_check import arrivals_of, run
+
+from cedr import testing
+from cedr.columnar.chunk import Chunk, chunk_of
+from cedr.operators.base import Operator
+from cedr.temporal import Element, History, Row, canonical
+from cedr.temporal.punctuation import Punctuation, frontier, puncts
+from cedr.temporal.time import INF, MIN
+
+Values = Mapping[str, Sequence[Any]]
+
+
+@st.composite
+def punctuated_runs(draw, payloads, values: Values, ports: int = 1, *, most=6, closed=True, **telling):
+    """Random streams with promises about parts of them, sliced and interleaved; where to snapshot and restore."""
+    told = testing.streams(payloads, closed=closed, **telling)
+    promising = told.flatmap(lambda s: testing.punctuated(s, dict(values), most))
+    arrivals = draw(arrivals_of([draw(promising) for _ in range(ports)]))
+    return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
+
+
+def rows_of(values: Values) -> list[Row]:
+    """All payloads with these values."""
+    return [Row(dict(zip(values, chosen, strict=True))) for chosen in product(*values.values())]
+
+
+def about(history: History, key: Row) -> History:
+    """The events whose payload agrees with a key."""
+    return History(e for e in history if all(e.payload[name] == value for name, value in key.items()))
+
+
+def promised(out: Iterable[Element], key: Row) -> int:
+    """The time promised about a key."""
+    found = frontier(key, [p for p in puncts(out) if set(p.attributes) <= set(key)])
+    return MIN if found is None else found
+
+
+def check_keys_that_are_over(make: Callable[[], Operator], oracle, arrivals, schemas, keys: Sequence[Row]) -> Operator:
+    """When all inputs promise keys to infinity, all about them is told and promised. Returns the operator after it."""
+    ends = [(port, [Punctuation(key) for key in keys]) for port in range(len(schemas))]
+    operators: list[Operator] = []
+
+    def kept() -> Operator:
+        operators.append(make())
+        return operators[-1]
+
+    out = [e for part in run(kept, [*arrivals, *ends], schemas) for e in part]
+    told = [canonical(e for at, part in arrivals if at == port for e in part) for port in range(len(schemas))]
+    expected = oracle(*told)
+    for key in keys:
+        testing.assert_same(about(canonical(out), key), about(expected, key))
+        assert promised(out, key) == INF
+    return operators[-1]
+
+
+def through(stages: Sequence[Operator], chunks: Iterable[Chunk]) -> list[Element]:
+    """What comes out of operators in a row."""
+    out: list[Element] = []
+    for chunk in chunks:
+        for stage in stages:
+            chunk = stage.process(0, chunk)
+        out += chunk.elements()
+    return out
+
+
+def as_chunks(arrivals, schema) -> list[Chunk]:
+    return [chunk_of(elements, schema) for _, elements in arrivals]

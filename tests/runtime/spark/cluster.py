@@ -1,0 +1,70 @@
+"""The tasks of a query on Spark without Spark, so that crashes and retries can be drawn at random."""
+
+from collections import defaultdict
+
+import polars as pl
+
+from cedr.plan.consistency import Level
+from cedr.plan.partitioning import staged
+from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.packer import Packer
+from cedr.runtime.spark.packet import Packet, from_blob
+from cedr.runtime.spark.shard import Shard
+from cedr.runtime.spark.state import Parking
+from cedr.runtime.tally import net_changes
+from cedr.temporal import Event, History, Row
+
+
+class Cluster:
+    """The tasks of micro-batches, run one after the other in this process."""
+
+    def __init__(self, query, folder: str, shards: int) -> None:
+        plan = staged(Level(query.plan))
+        self.job = Job(plan, shards, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
+        self.shards: dict[tuple[int, int], Shard] = {}
+
+    def packets(self, batch: int, parts_by_source) -> list[Packet]:
+        made = []
+        for source, parts_ in parts_by_source.items():
+            for origin, part in enumerate(parts_):
+                made += Packer(self.job, source, origin, Parking(self.job.folder, batch)).packets([part])
+        return made
+
+    def closing(self) -> list[Packet]:
+        stages = {path.exchange.stage for path in self.job.plan.paths}
+        return [Packet(stage, shard, "close") for stage in stages for shard in range(self.job.shards)]
+
+    def run(self, batch: int, packets: list[Packet], crashes=frozenset()) -> pl.DataFrame:
+        """The net change a micro-batch makes; shards in `crashes` lose their memory before they answer."""
+        waiting = defaultdict(list)
+        for packet in packets:
+            waiting[packet.stage, packet.shard].append(packet)
+        changes = []
+        for stage in range(1, self.job.last + 1):
+            for shard in range(self.job.shards):
+                if (stage, shard) in crashes:
+                    self.shards.pop((stage, shard), None)
+                answer = self._shard(stage, shard).process(batch, waiting[stage, shard])
+                self._shard(stage, shard).tidy()
+                for packet in answer.packets:
+                    waiting[packet.stage, packet.shard].append(packet)
+                if stage == self.job.last:
+                    changes.append(from_blob(answer.blob))
+        return net_changes(pl.concat(changes), self.job.plan.schema)
+
+    def _shard(self, stage: int, shard: int) -> Shard:
+        if (stage, shard) not in self.shards:
+            self.shards[stage, shard] = Shard(self.job, stage, shard)
+        return self.shards[stage, shard]
+
+
+def history(counted: list[pl.DataFrame], schema) -> History:
+    """The tuples that are left after net changes."""
+    names = list(schema)
+    sums = pl.concat(counted).group_by("_vs", "_ve", *names).agg(pl.col("_n").sum())
+    assert (sums["_n"] >= 0).all()
+    return History(
+        Event(vs, ve, Row(dict(zip(names, values, strict=True))))
+        for vs, ve, n, *values in sums.select("_vs", "_ve", "_n", *names).iter_rows()
+        for _ in range(n)
+    )
