@@ -71,3 +71,12 @@ def test_the_pattern_benchmark_finds_what_the_matchers_by_hand_find(tmp_path):
     agreed = [row for row in rows if row["name"].endswith("answers agree")]
     assert len(agreed) == 8
     assert all(row["value"] == 1 for row in agreed)
+
+
+def test_the_punctuation_benchmark_shows_flat_state_and_the_same_answers(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "punctuation", "--quick", "--json", str(tmp_path / "p.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "p.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 8
+    assert all(row["value"] <= 1.2 for row in rows if row["name"].endswith("last quarter over first"))

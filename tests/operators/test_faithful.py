@@ -21,8 +21,10 @@ from oracle_check import arrivals_of
 
 import cedr
 from cedr import reference as ref
-from cedr.temporal import INF, History, Insert, Row, validate
+from cedr.reference import punctuated
+from cedr.temporal import INF, MIN, History, Insert, Row, validate
 from cedr.temporal.punctuation import Punctuation, puncts, set_match, set_nomatch_ts, tups
+from cedr.temporal.stream import data
 
 ROW = ("zone", "hour")
 CALL = ("phone", "hour")
@@ -162,10 +164,19 @@ def sliced_tables(draw, query: Query, about) -> list[tuple[int, list]]:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@given(data=st.data())
-def test_a_query_is_faithful_and_proper(name, data):
+@given(drawn=st.data())
+def test_a_query_is_faithful_and_proper(name, drawn):
     query = QUERIES[name]
     others = [names for names in (["zone"], ["hour"], ROW) if all(set(names) <= set(t) for t in query.tables)]
-    about = data.draw(st.sampled_from([query.about, *others]))
-    arrivals = data.draw(sliced_tables(query, about))
+    about = drawn.draw(st.sampled_from([query.about, *others]))
+    arrivals = drawn.draw(sliced_tables(query, about))
     check(query, about, arrivals, complete=about == query.about)
+
+
+@given(sl.sliced(("n", "tag"), about=["n"]))
+def test_sort_tells_what_the_iterator_of_the_paper_tells(slices):
+    query = cedr.source("s0", {"n": int, "tag": int}, promises="n").sort("n").with_consistency("strong")
+    slices = [xs for xs in slices if xs]
+    results = told_by(query, [(0, xs) for xs in slices])
+    expected = [tups(out) for out in punctuated.unary(punctuated.sort("n", MIN), slices)]
+    assert [[e.payload for e in data(result.elements())] for result in results] == expected

@@ -82,12 +82,6 @@ class Progress:
         """Rows in order have no delay."""
         return 0 if self.source.ordered and self.source.delay is None else self.source.delay
 
-    @property
-    def promises(self) -> bool:
-        """Whether this source can ever say anything about progress."""
-        said = self.source.cti, self.source.punctuation, self.source.external or None, self.source.promises or None
-        return self.delay is not None or any(word is not None for word in said)
-
     def hear(self, told: Iterable[Told]) -> int:
         """The promise that holds after all this."""
         whole = MIN
