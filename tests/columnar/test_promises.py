@@ -112,6 +112,13 @@ def test_plus_is_the_later_time_everywhere(one, two, payloads):
     assert of(both, payloads) == [promised([*one, *two], row) for row in payloads]
 
 
+@given(*(st.lists(punctuations([("n",)]), max_size=5) for _ in range(2)))
+def test_ranges_of_numbers_keep_their_own_times(one, two):
+    both = promises_of(one, SCHEMA).plus(promises_of(two, SCHEMA))
+    payloads = [Row({**dict.fromkeys(DOMAIN), "n": n}) for n in DOMAIN["n"]]
+    assert of(both, payloads) == [promised([*one, *two], row) for row in payloads]
+
+
 def least(one, cti, two, other_cti, row) -> int:
     return min(max(promised(one, row), cti), max(promised(two, row), other_cti))
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle
-from punctuated_check import as_chunks, check_keys_that_are_over, promised, punctuated_runs, rows_of, through
+from punctuated_check import (
+    as_chunks,
+    check_keys_that_are_over,
+    check_restored_goes_on_the_same,
+    promised,
+    punctuated_runs,
+    rows_of,
+    through,
+)
 
 from cedr import reference as ref
 from cedr import testing
@@ -75,6 +83,7 @@ KINDS = {"aggregates": (all_kinds, all_kinds_reference), "top k": (top_k, top_k_
 def test_each_kind(kind, by, latency, run):
     make, oracle = KINDS[kind]
     check_against_oracle(lambda: make(by, latency), oracle(by), run[0], [SCHEMA], run[1])
+    check_restored_goes_on_the_same(lambda: make(by, latency), run[0], [SCHEMA], run[1])
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
@@ -152,7 +161,6 @@ def test_state_stays_flat_when_every_group_is_over_at_some_time():
 @pytest.mark.parametrize("by", BY)
 @given(run=punctuated_runs(payloads, VALUES, most=10), schemes=st.sets(st.sampled_from(SCHEMES), min_size=1))
 def test_behind_several_operators_nothing_is_taken_back(by, flavour, schemes, run):
-    # What the first tells ahead of the CTI must be covered by what it promises, or the second takes it for progress.
     stages = [Align(SCHEMA, flavour=flavour, by=schemes), Coalesce(SCHEMA), KINDS["aggregates"][0](by, "perfect")]
     out = through(stages, as_chunks(run[0], SCHEMA))
     assert not [e for e in out if isinstance(e, Adjust)]

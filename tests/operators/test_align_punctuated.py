@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle
-from punctuated_check import about, promised, punctuated_runs, rows_of
+from punctuated_check import about, check_restored_goes_on_the_same, promised, punctuated_runs, rows_of
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
@@ -30,6 +30,7 @@ def identity(history):
 @given(run=runs, by=st.sets(st.sampled_from(SCHEMES)), block=st.one_of(st.just(INF), st.integers(0, 25)))
 def test_it_tells_the_same(flavour, run, by, block):
     check_against_oracle(lambda: Align(SCHEMA, block, flavour, by=by), identity, run[0], [SCHEMA], run[1])
+    check_restored_goes_on_the_same(lambda: Align(SCHEMA, block, flavour, by=by), run[0], [SCHEMA], run[1])
 
 
 @given(run=runs)

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle
-from punctuated_check import as_chunks, check_keys_that_are_over, promised, punctuated_runs, rows_of, through
+from punctuated_check import (
+    as_chunks,
+    check_keys_that_are_over,
+    check_restored_goes_on_the_same,
+    promised,
+    punctuated_runs,
+    rows_of,
+    through,
+)
 
 from cedr import reference as ref
 from cedr import testing
@@ -41,6 +49,7 @@ def test_each_operator(name, latency, data):
     make, ports = getattr(levels, name), ports_of(name)
     arrivals, restore_at = data.draw(punctuated_runs(payloads, VALUES, ports, max_size=6 - ports))
     check_against_oracle(lambda: make(SCHEMA, latency), ORACLES[name], arrivals, [SCHEMA] * ports, restore_at)
+    check_restored_goes_on_the_same(lambda: make(SCHEMA, latency), arrivals, [SCHEMA] * ports, restore_at)
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
@@ -62,9 +71,10 @@ SCHEMES = [("p",), ("n",), ("n", "p")]
 
 
 @pytest.mark.parametrize("name", ["Distinct", "Coalesce"])
-@given(run=punctuated_runs(payloads, VALUES))
-def test_behind_an_align_that_promises_release_nothing_is_taken_back(name, run):
-    align = Align(SCHEMA, flavour="perfect", by=SCHEMES)
+@pytest.mark.parametrize("flavour", ["ordered", "perfect"])
+@given(run=punctuated_runs(payloads, VALUES, most=10))
+def test_behind_an_align_that_promises_release_nothing_is_taken_back(flavour, name, run):
+    align = Align(SCHEMA, flavour=flavour, by=SCHEMES)
     out = through([align, getattr(levels, name)(SCHEMA)], as_chunks(run[0], SCHEMA))
     assert not [e for e in out if isinstance(e, Adjust)]
 

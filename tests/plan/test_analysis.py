@@ -270,9 +270,9 @@ def check(query, word: str, exact: bool = True, speaks: bool = True) -> None:
     state, out = told(query, word)
     half, last = max(state[3:6]), max(state[-3:])
     if all(f.bounded for f in findings):
-        assert last <= 1.5 * half + 8, (state, findings)
+        assert last <= 1.25 * half + 4, (state, findings)
     elif exact and word != "per":
-        assert last > 1.5 * half, (state, findings)
+        assert last >= 1.3 * half, (state, findings)
     if all(f.unblocked for f in findings):
         assert out or not speaks, findings
     elif exact:
