@@ -12,6 +12,7 @@ from random_patterns import SCHEMA, Pair, ask, asked
 
 import cedr
 from cedr.columnar.chunk import chunk_of
+from cedr.operators.patterns.parts import parts_of
 from cedr.plan import patterns as plan
 from cedr.reference import patterns as ref
 from cedr.temporal import Adjust, Cti, Insert, Row
@@ -178,3 +179,11 @@ def test_the_end_of_a_count_waits_for_the_instance_that_makes_it():
     arriving = [("B", 1), ("A", 4), ("A", 6), ("B", 6)]
     found = cedr.query(text, events).run([Insert(t, t + 1, Row(kind=kind)) for kind, t in arriving], chunk_size=1)
     assert [(e.vs, e.ve) for e in data_of(found.elements())] == [(1, 6)]
+
+
+def test_what_cancels_reaches_back_before_what_it_cancels():
+    """CANCEL-WHEN(SEQUENCE(A, B, 5), SEQUENCE(C, D, 8)): a C eight before the D counts if the D comes before the B."""
+    a, b, c, d = (plan.EventType(name, 0) for name in "ABCD")
+    part = parts_of(plan.CancelWhen(plan.Sequence((a, b), 5), plan.Sequence((c, d), 8)), ())
+    assert part.kept.root == 5
+    assert part.back == 13

@@ -157,7 +157,8 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
 
 def measure(part: Part) -> None:
     """How far a part looks, from how far its children do."""
-    part.span, part.root = span_of(part), root_of(part)
+    part.span = span_of(part)
+    part.root = root_of(part)  # needs the span
     for child in part.children:
         part.back = min(FAR, max(part.back, reach(part, child) + child.back))
         part.ahead = min(FAR, max(part.ahead, beyond(part, child) + child.ahead))
