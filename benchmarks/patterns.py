@@ -3,9 +3,7 @@
 1 M events from a seed, 1,000 machines, 1,000 events a second of stream time, so one a second of each machine, their
 types at random; 20 % are late by up to 5 s. Chunks of 50,000 with a CTI after each, middle consistency, perfect
 latency. The matcher by hand is a Python loop that gets all events in the order of time, with nothing late and nothing
-to repair; it must find the same matches. Growth: the same query over ten times the events. Sharing: a pattern in which
-a costly sequence stands twice, beside one in which it stands once, and one in which the second scope is a chronon
-shorter, so that the two have to be computed each by itself.
+to repair; it must find the same matches. Growth: the same query over ten times the events.
 """
 
 import sys
@@ -107,7 +105,6 @@ def run(report: Report, quick: bool = False) -> None:
             compare(report, name, pattern, text_keys, n, quick)
     for name, pattern in PATTERNS.items():
         growth(report, name, pattern, n, quick)
-    sharing(report, n, quick)
 
 
 def compare(report: Report, name: str, pattern: Pattern, text_keys: bool, n: int, quick: bool) -> None:
@@ -177,23 +174,3 @@ def per_event(query: cedr.Stream, feed: Iterable[Chunk], n: int) -> tuple[float,
         busy += time.perf_counter() - start
         state = max(state, sum(op.metrics.state_rows for op in engine.operators))
     return busy / n * 1e9, state
-
-
-def sharing(report: Report, n: int, quick: bool) -> None:
-    """What a sequence costs that stands in a pattern a second time."""
-    feed = list(chunks(n, LETTERS))
-    kept = "UNLESS(SEQUENCE(A x, B y, C z, 20 seconds), {}, 10 seconds)"
-    texts = {
-        "once": kept.format("C c"),
-        "twice": kept.format("SEQUENCE(A u, B v, C w, 20 seconds)"),
-        "twice, not alike": kept.format("SEQUENCE(A u, B v, C w, 19999999)"),
-    }
-    queries = {
-        name: Pattern(when, LETTERS, matchers.sequence, 0).query(text_keys=False) for name, when in texts.items()
-    }
-    seconds = alternate({name: partial(push_all, query, feed) for name, query in queries.items()}, 2 if quick else 5)
-    for name, when in texts.items():
-        speeds = [n / s / 1e6 for s in seconds[name]]
-        report.add(f"SEQUENCE {name}", median(speeds), "M events/s", spread=spread(speeds), note=when)
-    for name in ("twice", "twice, not alike"):
-        report.add(f"SEQUENCE {name}: time over once", median(seconds[name]) / median(seconds["once"]), "x")

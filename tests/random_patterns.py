@@ -1,13 +1,12 @@
 """Random patterns with conditions, each as the oracle and as the plan say it, and the ids both use.
 
 `asked()` draws an `Asked`: a pattern of the oracle and the same pattern for a plan, conditions for both, and what is
-put out for each match. Now and then a pattern in it is an earlier one again, under other names, with the same or nearly
-the same conditions. Events are rows of `SCHEMA`; their type is the column `kind`, so that all come through one port,
+put out for each match. Events are rows of `SCHEMA`; their type is the column `kind`, so that all come through one port,
 or each type has a port of its own.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from typing import Any
@@ -75,11 +74,6 @@ class Drawing:
     ports: int
     modes: bool
     """Whether selection and consumption are drawn."""
-    repeats: int
-    """How many of ten patterns are an earlier one again."""
-    made: list[Pair] = field(default_factory=list)
-    copies: list[dict[str, str]] = field(default_factory=list)
-    """For each pattern that is an earlier one, the names of the earlier one's variables in it."""
     names: Any = field(default_factory=lambda: (f"v{i}" for i in count()))
     leaves: int = 0
 
@@ -106,23 +100,8 @@ class Drawing:
     def pattern(self, depth: int, selecting: bool = False) -> Pair:
         if depth == 0 or self.leaves >= 5 or self.draw(st.integers(0, 5)) == 0:
             return self.event(selecting)
-        if self.made and self.leaves < 5 and self.draw(st.integers(0, 9)) < self.repeats:
-            return self.again(self.draw(st.sampled_from(self.made)), selecting)
         kinds = ["sequence", "sequence", "atleast", "atmost", "unless", "unless", "not", "cancel"]
-        self.made.append(self.operator(self.draw(st.sampled_from(kinds)), depth, selecting))
-        return self.made[-1]
-
-    def again(self, earlier: Pair, selecting: bool) -> Pair:
-        """An earlier pattern with other variables, now and then in another scope."""
-        names = {p.var: next(self.names) for p in earlier.plan.walk() if p.var}
-        self.copies.append(names)
-        self.leaves += len(earlier.plan.leaves())
-        changes: dict[str, Any] = {}
-        if isinstance(earlier.plan, plan.Sequence | plan.AtLeast):
-            changes = {"selection": "EACH", "consumption": "REUSE", **(self.draw_modes() if selecting else {})}
-        if hasattr(earlier.plan, "w") and self.draw(st.integers(0, 2)) == 0:
-            changes["w"] = self.scope()
-        return Pair(*(replace(renamed(p, names), **changes) for p in (earlier.oracle, earlier.plan)))
+        return self.operator(self.draw(st.sampled_from(kinds)), depth, selecting)
 
     def operator(self, kind: str, depth: int, selecting: bool = False) -> Pair:
         if kind in ("sequence", "atleast"):
@@ -137,7 +116,6 @@ class Drawing:
             )
         if kind == "not":
             kept = self.ordered(self.draw(st.sampled_from(["sequence", "atleast"])), depth - 1)
-            self.made.append(kept)
         else:
             kept = self.pattern(depth - 1)
         forbidden = self.pattern(depth - 1)
@@ -172,18 +150,6 @@ def with_modes(pattern, modes):
     return replace(pattern, **modes)
 
 
-def renamed(pattern, names: dict[str, str]):
-    """A pattern of the oracle or a plan with other variables."""
-
-    def anew(value):
-        if isinstance(value, tuple):
-            return tuple(map(anew, value))
-        return renamed(value, names) if isinstance(value, ref.Pattern | plan.Pattern) else value
-
-    parts = {f.name: anew(getattr(pattern, f.name)) for f in fields(pattern)}
-    return replace(pattern, **{**parts, "var": names.get(pattern.var)})
-
-
 # --- conditions ----------------------------------------------------------------------------------------------------
 
 COMPARISONS = {
@@ -214,8 +180,8 @@ ALONE = {
 
 
 @st.composite
-def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
-    """Conditions in both forms; those about a pattern are often said of its copies, too."""
+def conditions(draw, pattern: Pair):
+    """Conditions in both forms."""
     scopes = [(own, outer) for own, outer in plan.scoped(pattern.plan) if own]
     events = {leaf.var for leaf in pattern.plan.leaves() if leaf.var}
     counts = any(isinstance(p, plan.AtMost) for p in pattern.plan.walk())
@@ -231,7 +197,8 @@ def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
         elif kind == "alone" and scopes:
             x = draw(st.sampled_from(sorted(draw(st.sampled_from(scopes))[0])))
             name = draw(st.sampled_from(["n", "start", "id"] if x in events else ["start", "id"]))
-            both += [predicate(ALONE[name], *names) for names in said_of(draw, (x,), copies, scopes)]
+            test, expression = ALONE[name]
+            both.append((ref.Predicate(x, test), plan.Predicate((x,), expression(x))))
         elif kind == "pair" and scopes:
             own, outer = draw(st.sampled_from(scopes))
             x, y = draw(st.sampled_from(sorted(own))), draw(st.sampled_from(sorted(own | outer)))
@@ -240,23 +207,9 @@ def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
             if draw(st.booleans()):
                 x, y = y, x
             names = list(COMPARISONS) if {x, y} <= events else [n for n in COMPARISONS if n not in OF_EVENTS]
-            comparison = COMPARISONS[draw(st.sampled_from(names))]
-            both += [predicate(comparison, *names) for names in said_of(draw, (x, y), copies, scopes)]
+            test, expression = COMPARISONS[draw(st.sampled_from(names))]
+            both.append((ref.Predicate(f"{x} {y}", test), plan.Predicate((x, y), expression(x, y))))
     return tuple(one for one, _ in both), tuple(other for _, other in both)
-
-
-def predicate(forms, *names: str) -> tuple[ref.Predicate, plan.Predicate]:
-    test, expression = forms
-    return ref.Predicate(" ".join(names), test), plan.Predicate(names, expression(*names))
-
-
-def said_of(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...]]:
-    """The variables of a predicate, and those it has in copies, where these have a value together."""
-    found = [names]
-    for copy in copies:
-        found += [tuple(copy.get(x, x) for x in said) for said in found if set(said) & set(copy)]
-    known = [said for said in found if any(own & set(said) and set(said) <= own | outer for own, outer in scopes)]
-    return [said for said in known if said == names or draw(st.integers(0, 3))]
 
 
 # --- queries -------------------------------------------------------------------------------------------------------
@@ -317,15 +270,13 @@ def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: 
 
 
 @st.composite
-def asked(
-    draw, depth: int = 2, modes: bool = False, ports: tuple[int, ...] = (1, 1, 3), operator=None, repeats: int = 2
-) -> Asked:
+def asked(draw, depth: int = 2, modes: bool = False, ports: tuple[int, ...] = (1, 1, 3), operator=None) -> Asked:
     """A random query; `operator` is its outermost one, `modes` says whether it selects and consumes."""
-    drawing = Drawing(draw, draw(st.sampled_from(ports)), modes, repeats)
+    drawing = Drawing(draw, draw(st.sampled_from(ports)), modes)
     kinds = ["sequence", "atleast", "atmost", "unless", "not", "cancel"]
     pattern = drawing.operator(operator or draw(st.sampled_from(kinds)), depth)
     if plan.ends_with_event(pattern.plan):
         pattern = Pair(ref.ANY(pattern.oracle), plan.AtLeast(1, (pattern.plan,), 1))
-    where = draw(conditions(pattern, drawing.copies))
+    where = draw(conditions(pattern))
     extra = tuple(h for h in ("Rt", "Vs", "Ve", "Id", "cbt") if h == "Rt" or draw(st.integers(0, 4)) == 0)
     return ask(pattern, where, extra, drawing.ports)

@@ -5,7 +5,6 @@ import pytest
 
 import cedr
 from cedr import api
-from cedr.operators.patterns.matcher import Matcher
 from cedr.plan import nodes, patterns
 from cedr.temporal.time import INF, MIN
 
@@ -249,19 +248,6 @@ def test_a_window_that_is_named_twice_is_one_node():
     assert windows[0] is windows[2]
 
 
-def test_a_statement_that_two_others_read_is_computed_once():
-    found = cedr.query(
-        """EVENT Pair WHEN SEQUENCE(A x, B y, 5) WHERE x.load > 1;
-           EVENT One  WHEN UNLESS(Pair p, C c, 3) OUTPUT p.x_load AS load;
-           EVENT Two  WHEN SEQUENCE(Pair p, D d, 5) OUTPUT p.x_load AS load;
-           EVENT Both WHEN ALL(One o, Two t, 9)""",
-        feed,
-    )
-    matches = [node for node in nodes.topological(found.plan) if isinstance(node, nodes.Match)]
-    assert [node.pattern.word for node in matches].count("SEQUENCE") == 2
-    assert len([o for o in found.engine().operators if isinstance(o, Matcher)]) == len(matches) == 4
-
-
 # --- explain -------------------------------------------------------------------------------------------------------
 
 
@@ -288,30 +274,6 @@ def test_explain_shows_where_each_condition_is_asked():
     ) in text
     assert "Match <- 0: events that may still take part in a match or forbid one" in text
     assert "by machine: grouped by machine" in text
-
-
-def test_explain_says_what_is_computed_once():
-    text = cedr.query(
-        """EVENT q
-           WHEN  ALL(SEQUENCE(A x, B y, 5), UNLESS(SEQUENCE(A u, B v, 5), NOT(C w, SEQUENCE(A, B AS t, 5)), 3), 10)
-           WHERE x.load > 1 AND x.load < y.load AND u.load < v.load AND u.load > 1 AND A.load > 1""",
-        feed,
-    ).explain()
-    assert (
-        "    | ATLEAST 2 10\n"
-        "    |   SEQUENCE 5, asked here x.load < y.load\n"
-        "    |     A x, at entry x.load > 1\n"
-        "    |     B y\n"
-        "    |   UNLESS 3\n"
-        "    |     SEQUENCE 5, same as SEQUENCE(x, y), asked there u.load < v.load\n"
-        "    |       A u, at entry u.load > 1\n"
-        "    |       B v\n"
-        "    |     without NOT\n"
-        "    |       SEQUENCE 5\n"
-        "    |         A, at entry A.load > 1\n"
-        "    |         B t\n"
-        "    |       without C w\n"
-    ) in text
 
 
 def test_explain_without_a_key():

@@ -1,4 +1,4 @@
-"""`explain` of a pattern: its tree, of each condition where it is asked, and which patterns are computed for others.
+"""`explain` of a pattern: its tree, and of each condition where it is asked.
 
 UNLESS 5m
   SEQUENCE 12h
@@ -8,8 +8,7 @@ UNLESS 5m
 key: x.Machine_Id, y.Machine_Id, z.Machine_Id, for CorrelationKey(Machine_Id, EQUAL)
 """
 
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.prepared import parts_under
+from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.tree import (
     AtLeast,
     AtMost,
@@ -22,31 +21,30 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.patterns import Match, called, shown
+from cedr.plan.patterns import Match, shown
 from cedr.plan.schema import show_expression
 from cedr.temporal.duration import show_duration
 
 
 def pattern_lines(node: Match) -> list[str]:
     replaced = {id(c) for c in node.key.replaced}
-    lines = part_lines(parts_under(node.key, node.pattern, node.where), 0)
+    asked = tuple(c for c in node.where if isinstance(c, Predicate) and id(c) not in replaced)
+    unique = any(isinstance(c, CorrelationKey) and c.mode == "UNIQUE" for c in node.where)
+    lines = part_lines(parts_of(node.pattern, asked, unique), 0)
     lines += [f"of all events: {text(c)}" for c in node.where if not isinstance(c, Predicate) and id(c) not in replaced]
     return lines + key_lines(node)
 
 
-def part_lines(part: Part, depth: int, word: str = "", forbidden: bool = False, said: bool = False) -> list[str]:
-    """`said`: it is a part of one that is the same as another, which is said already."""
-    same = [f"same as {short(part.same_as.pattern)}"] if part.same_as and part.leaf < 0 and not said else []
-    said = said or bool(same)
-    asked = "only those with" if forbidden else "asked there" if said else "asked here"
-    notes = [*same, *(f"at entry {text(p)}" for p in part.at_entry), *(f"{asked} {text(p)}" for p in part.asked)]
+def part_lines(part: Part, depth: int, word: str = "", forbidden: bool = False) -> list[str]:
+    asked = "only those with" if forbidden else "asked here"
+    notes = [*(f"at entry {text(p)}" for p in part.at_entry), *(f"{asked} {text(p)}" for p in part.asked)]
     lines = ["  " * depth + ", ".join([word + headline(part.pattern), *notes])]
     for child in part.positive:
-        lines += part_lines(child, depth + 1, "", forbidden, said)
+        lines += part_lines(child, depth + 1, forbidden=forbidden)
     for child in part.counted:
-        lines += part_lines(child, depth + 1, "counted ", forbidden, said)
+        lines += part_lines(child, depth + 1, "counted ", forbidden)
     for child in part.negated:
-        lines += part_lines(child, depth + 1, "without ", True, said)
+        lines += part_lines(child, depth + 1, "without ", forbidden=True)
     return lines
 
 
@@ -62,13 +60,6 @@ def headline(pattern: Pattern) -> str:
         words.append(pattern.var)
     words += [w for w in (pattern.selection, pattern.consumption) if w not in ("EACH", "REUSE")]
     return " ".join(words)
-
-
-def short(pattern: Pattern) -> str:
-    """A pattern by its variable, or by those of its parameters."""
-    if pattern.var or isinstance(pattern, EventType):
-        return pattern.var or called(pattern)
-    return f"{pattern.word}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
 
 
 def key_lines(node: Match) -> list[str]:

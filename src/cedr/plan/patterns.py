@@ -15,7 +15,7 @@ import polars as pl
 from cedr.operators.base import Latency
 from cedr.operators.patterns.keys import Key
 from cedr.operators.patterns.keys import key_of as key_of_members
-from cedr.operators.patterns.prepared import parts_under
+from cedr.operators.patterns.parts import parts_of
 from cedr.operators.patterns.rendering import HEADER, OF_VARIABLES
 from cedr.operators.patterns.tree import (
     AtLeast,
@@ -100,7 +100,8 @@ class Match(Node):
         check_types(self)
         check_variables(self)
         check_conditions(self)
-        parts_under(self.key, self.pattern, self.where)
+        asked = tuple(c for c in self.where if isinstance(c, Predicate) and all(c is not r for r in self.key.replaced))
+        parts_of(self.pattern, asked, any(isinstance(c, CorrelationKey) and c.mode == "UNIQUE" for c in self.where))
         if not self.bitemporal:
             return checked_outputs(self)
         check_versions(self)

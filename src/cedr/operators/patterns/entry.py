@@ -35,10 +35,8 @@ class Entry:
         """The port of each variant: events of a port with one key."""
         self.keys = Keys([schemas[port] for port, _ in variants], [attributes for _, attributes in variants])
         fixed = [c for c in where if isinstance(c, AttributeEqual)]
-        self.asked = [leaf for leaf in range(len(leaves)) if leaves[leaf].bit == leaf]
-        """The event types that accept other events than those before them."""
-        self.accepts = {leaf: acceptance(leaves[leaf], fixed) for leaf in self.asked}
-        self.aliases = {leaf: aliases(leaves[leaf], start) for leaf in self.asked}
+        self.accepts = [acceptance(leaves[leaf], fixed) for leaf in range(len(leaves))]
+        self.aliases = [aliases(leaves[leaf], start) for leaf in range(len(leaves))]
 
     def take(self, port: int, chunk: Chunk, events: EventList) -> tuple[Times, Times]:
         """Work a chunk into the list of events; returns group and start of all that came or went."""
@@ -80,8 +78,8 @@ class Entry:
         return np.concatenate([e.g for e in changed]), np.concatenate([e.vs for e in changed])
 
     def bits(self, rows: pl.DataFrame, variants: Times) -> list[Times]:
-        """For each variant, which event types accept each row, one bit for each that differs from the others."""
-        leaves = [leaf for leaf in self.asked if self.variant_of[leaf] in variants]
+        """For each variant, which event types accept each row, one bit for each."""
+        leaves = [leaf for leaf, variant in enumerate(self.variant_of) if variant in variants]
         read = [alias for leaf in leaves for alias in self.aliases[leaf]]
         frame = rows.with_columns(read) if read else rows
         answers = frame.select(self.accepts[leaf].alias(str(leaf)) for leaf in leaves)

@@ -5,8 +5,6 @@ SEQUENCE, ATLEAST   a chain of range joins, from the last contributor back to th
 negation            is there a threat strictly between two times? Where WHERE ties threats to the instance they would
                     forbid, the events around each instance are looked at on their own, as a group
 ATMOST              snapshots of equally long lifetimes are runs of neighbours
-
-What several parts find alike is computed for the first of them; the others have it under the names of their columns.
 """
 
 import numpy as np
@@ -34,22 +32,6 @@ class Evaluation:
         """By the number of an ATMOST, the instances it counted, for lineage."""
 
     def instances(self, part: Part, scope: Scope) -> Instances:
-        if part.same_as is not None:
-            return self._again(part, part.same_as, scope)
-        found = self._computed(part, scope)
-        if part.repeated:
-            scope.known[part.number] = found
-        return found
-
-    def _again(self, part: Part, first: Part, scope: Scope) -> Instances:
-        """What the first part like this one has found, as this part's."""
-        names = renaming(first, part)
-        for p, like in zip(part.walk(), first.walk(), strict=True):
-            if like.number in self.members and not scope.context:
-                self.members[p.number] = self.members[like.number].renamed(names)
-        return scope.known[first.number].renamed(names)
-
-    def _computed(self, part: Part, scope: Scope) -> Instances:
         match part.pattern:
             case EventType():
                 return self._events(part, scope)
@@ -62,7 +44,7 @@ class Evaluation:
         return self._negation(part, scope)
 
     def _events(self, part: Part, scope: Scope) -> Instances:
-        g, vs, place = scope.of_type(part.bit)
+        g, vs, place = scope.of_type(part.leaf)
         found = self.questions.unlike_context(Instances(g, vs, {part.leaf: place}), scope)
         return self.questions.ask(part.asked, found, scope)
 
@@ -196,7 +178,7 @@ class Evaluation:
 
     def _around(self, part: Part, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
         """For each kept instance the events that could forbid it, as a group of their own."""
-        seen = scope.only(sum({1 << leaf.bit for leaf in part.forbidden.leaves()}))
+        seen = scope.only(sum(1 << leaf.leaf for leaf in part.forbidden.leaves()))
         low = earlier(after, part.forbidden.back)
         high = np.where(after < before, later(before, part.forbidden.ahead), low)
         which, found = between(seen.first(), seen.vs, kept.g, low, high)
@@ -218,11 +200,6 @@ def side_by_side(matches: Instances, which: Times, found: Instances, other: Time
     columns = {c: a[which] for c, a in matches.columns.items()}
     columns |= {c: a[other] for c, a in found.columns.items()}
     return Instances(matches.g[which], matches.vs[which], columns)
-
-
-def renaming(first: Part, part: Part) -> dict[Column, Column]:
-    """The columns of a part by those of another with the same shape."""
-    return dict(zip(first.all_columns(), part.all_columns(), strict=True))
 
 
 def span(part: Part) -> int:

@@ -5,7 +5,7 @@ parameter takes no part. An ATMOST has no single events; its columns are its own
 when it is asked for. Instances are sorted by group and start.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,6 @@ class Instances:
     def take(self, places: Times | Mask) -> "Instances":
         return Instances(self.g[places], self.vs[places], {c: a[places] for c, a in self.columns.items()})
 
-    def renamed(self, names: dict[Column, Column]) -> "Instances":
-        return Instances(self.g, self.vs, {names[c]: a for c, a in self.columns.items()})
-
     def where(self, holds: Mask) -> "Instances":
         return self if holds.all() else self.take(holds)
 
@@ -55,15 +52,13 @@ class Scope:
     """By group, whether it is a single event without a key."""
     context: Columns
     """By group, the columns of the instances around."""
-    known: dict[int, "Instances"] = field(default_factory=dict)
-    """By the number of a part that is repeated, what it finds here."""
 
     @property
     def groups(self) -> int:
         return len(self.alone)
 
-    def of_type(self, bit: int) -> tuple[Times, Times, Times]:
-        found = np.flatnonzero(self.bits & (1 << bit))
+    def of_type(self, leaf: int) -> tuple[Times, Times, Times]:
+        found = np.flatnonzero(self.bits & (1 << leaf))
         return self.g[found], self.vs[found], self.place[found]
 
     def only(self, mask: int) -> "Scope":

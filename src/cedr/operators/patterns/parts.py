@@ -36,8 +36,6 @@ class Part:
     """Its place among all parts."""
     leaf: int
     """Its place among the event types, or -1."""
-    bit: int
-    """Event types: the first one that accepts the same events; events are marked for that one only."""
     positive: tuple["Part", ...]
     counted: tuple["Part", ...]
     negated: tuple["Part", ...]
@@ -52,10 +50,6 @@ class Part:
     back: int = 0
     ahead: int = 0
     settled: int = 0
-    same_as: "Part | None" = None
-    """The first part that is the same but for its variables; see `sharing`."""
-    repeated: bool = False
-    """Whether other parts are the same as this one."""
     span: int = 0
     """By how much its first contributor may start before it."""
     root: int = 0
@@ -110,10 +104,6 @@ class Part:
         own: list[int | tuple[int, str]] = [p.leaf for p in self.positive_leaves()]
         return own + [(p.number, name) for p in self.counting() for name in HEADER]
 
-    def all_columns(self) -> list[int | tuple[int, str]]:
-        """The columns of its instances, and of those of all parts in it."""
-        return list(dict.fromkeys(c for p in self.walk() for c in p.columns()))
-
     def named(self, variable: str) -> "Part | None":
         """The part a variable of an instance belongs to."""
         if self.pattern.var == variable:
@@ -134,7 +124,7 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
         positive, counted, negated = (
             tuple(build(p) for p in params) for params in (pattern.positive, pattern.counted, pattern.negated)
         )
-        part = Part(pattern, number, leaf, leaf, positive, counted, negated)
+        part = Part(pattern, number, leaf, positive, counted, negated)
         measure(part)
         return part
 

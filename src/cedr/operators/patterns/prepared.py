@@ -9,12 +9,11 @@ from cedr.columnar.chunk import VS, Times
 from cedr.operators.patterns.entry import Entry
 from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.headers import Headers
-from cedr.operators.patterns.keys import Key, key_of
+from cedr.operators.patterns.keys import key_of
 from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.questions import Questions, names_in
 from cedr.operators.patterns.rendering import Outputs, Rendering
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.patterns.sharing import share
 from cedr.operators.patterns.tree import Condition, CorrelationKey, EventType, Pattern, Predicate
 
 Attribute = Callable[[int, str], pl.Series]
@@ -33,8 +32,9 @@ class Prepared:
         start: str = VS,
     ) -> None:
         key = key_of(pattern, where, [dict(s) for s in schemas])
-        self.unique = unique(where)
-        self.root = parts_under(key, pattern, where)
+        asked = [c for c in where if all(c is not r for r in key.replaced)]
+        self.unique = [c.attribute for c in asked if isinstance(c, CorrelationKey)]
+        self.root = parts_of(pattern, tuple(c for c in asked if isinstance(c, Predicate)), bool(self.unique))
         self.parts = list(self.root.walk())
         self.variables = {p.pattern.var: p for p in self.parts if p.pattern.var}
         self.rendering = Rendering(self.root, outputs)
@@ -68,16 +68,3 @@ class Prepared:
             values = pl.concat([attribute(int(port), name).gather(slot[at]) for port, at in places])
             codes[np.concatenate([at for _, at in places])] = values.rank("dense").cast(pl.Int64).fill_null(-1)
         return codes
-
-
-def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> Part:
-    """The parts of a pattern over events kept by a key, which stands for some of the conditions."""
-    asked = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
-    root = parts_of(pattern, asked, bool(unique(where)))
-    share(root, key.attributes)
-    return root
-
-
-def unique(where: Sequence[Condition]) -> list[str]:
-    """The attributes in which all events must differ."""
-    return [c.attribute for c in where if isinstance(c, CorrelationKey) and c.mode == "UNIQUE"]
