@@ -81,7 +81,7 @@ def open_levels(g, t, height, open_g, open_start, before):
 
 @njit(cache=True)
 def earliest_open(g, start, end, watermark, over, promised):
-    """By group the earliest start from `promised` on of an event that began by the watermark and is not over, or INF."""
+    """By group the earliest start from `promised` on of what began by the watermark and is not over, or INF."""
     earliest = np.full(len(watermark), INF, dtype=np.int64)
     for i in range(len(start)):
         x = g[i] if len(watermark) > 1 else 0
