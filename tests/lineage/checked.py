@@ -43,10 +43,28 @@ def same(one, other):
     return (one.id, one.vs, one.roles) == (other.id, other.vs, other.roles)
 
 
+def near(instance, given, oracle, nearby):
+    """Whether all events of an instance can have to do with one of the given keys and times, or are given."""
+    types = {i.id: leaf for leaf in nearby.leaves for i in oracle.scope.inputs[str(leaf)]}
+    return any(
+        all(
+            i.id == own or (nearby.key(types[i.id], i) == key is not None and abs(i.vs - vs) <= nearby.reach)
+            for i in instance.leaves
+        )
+        for own, key, vs in given
+    )
+
+
 def holds(reason, oracle, nearby, named):
     """Whether a reason is true of the events with these ids, by variable, and there is indeed nothing with them."""
     own = oracle.twin(reason.pattern, nearby.pattern) if hasattr(reason, "pattern") else None
-    if own and oracle.containing(own, named):
+    given = [
+        (i.id, nearby.key(leaf, i), i.vs)
+        for leaf in nearby.leaves
+        for i in oracle.scope.inputs[str(leaf)]
+        if i.id in named.get(leaf.var, ())
+    ]
+    if own and any(near(i, given, oracle, nearby) for i in oracle.containing(own, named)):
         return False
     match reason:
         case reasons.NoSuchEvent(leaf, wanted):
@@ -55,17 +73,7 @@ def holds(reason, oracle, nearby, named):
                 for i in oracle.scope.inputs[str(leaf)]
             )
         case reasons.NothingNear(leaf):
-            given = [
-                (nearby.key(other, i), i.vs)
-                for other in nearby.leaves
-                for i in oracle.scope.inputs[str(other)]
-                if i.id in named.get(other.var, ())
-            ]
-            return not any(
-                nearby.key(leaf, i) == key is not None and abs(i.vs - vs) <= nearby.reach
-                for i in oracle.scope.inputs[str(leaf)]
-                for key, vs in given
-            )
+            return not any(near(i, given, oracle, nearby) for i in oracle.scope.inputs[str(leaf)])
         case reasons.WrongOrder(_, earlier, later):
             return later.vs <= earlier.vs
         case reasons.TooFar(_, (first, *_, last), by):

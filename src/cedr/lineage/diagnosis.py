@@ -78,11 +78,12 @@ class Diagnosis:
         return [*own, *(x for p in (*pattern.positive, *pattern.counted) for x in self.named_in(p))]
 
     def needed(self, pattern: Pattern) -> list[Pattern]:
-        """The parameters without which there can be no fitting instance."""
+        """The parameters without which there can be no fitting instance, those with named events first."""
         optional = isinstance(pattern, Atleast | Atmost)
         parameters = (*pattern.positive, *pattern.counted)
         required = isinstance(pattern, Atleast) and pattern.n == len(parameters)
-        return [p for p in parameters if not optional or required or self.named_in(p)]
+        found = [p for p in parameters if not optional or required or self.named_in(p)]
+        return sorted(found, key=lambda p: not self.named_in(p))
 
     # --- one operator each ---------------------------------------------------------------------------------------
 
