@@ -56,6 +56,9 @@ class Operator(ABC):
     schema: dict[str, pl.DataType]
     """Names and types of the output payload."""
 
+    waits = False
+    """Rows come only when CTIs or promises have settled them, so that a row says nothing about progress."""
+
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.ctis = [MIN] * self.ports

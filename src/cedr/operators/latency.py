@@ -1,7 +1,8 @@
 """When a result may be told.
 
 The watermark is the latest start seen, or the CTI if that is later: with perfect input nothing before it changes. For
-an `ordered` operator it is the latest sync time, as its input may have adjusts. A `perfect` operator tells results that
+an `ordered` operator it is the latest sync time, as its input may have adjusts. Where the input was held back until it
+is settled it is the CTI alone, as rows of one input may be ahead of another. A `perfect` operator tells results that
 end by the watermark, in the order of their starts: as long as one that began earlier is still open, later ones wait, or
 the output would go back in time when that one ends. `released` is how far the starts told may reach. What starts before
 a promised CTI was told and stays told, even if its end moves.
@@ -21,9 +22,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.promises import Known
 from cedr.kernels import levels as lv
-from cedr.operators.base import Latency, State
+from cedr.operators.base import Latency, Operator, State
 from cedr.temporal.time import INF, MIN
 
 Mask = np.ndarray
@@ -40,11 +40,12 @@ class Teller:
         self.watermark = MIN
         self.released = MIN
 
-    def see(self, chunk: Chunk, cti: int, promised: Known | None = None) -> None:
-        """`promised`: what the input has promised about parts of it, the chunk's promises included."""
-        self.watermark = max(self.watermark, cti)
-        if not len(chunk):
+    def see(self, operator: Operator, port: int, chunk: Chunk) -> None:
+        """Take in the progress that the operator's next chunk of an input shows."""
+        self.watermark = max(self.watermark, operator.cti)
+        if operator.waits or not len(chunk):
             return
+        promised = operator.promised[port]
         counts = chunk.is_insert if self.latency == "perfect" else np.ones(len(chunk), dtype=np.bool_)
         sync = chunk.sync
         if promised:

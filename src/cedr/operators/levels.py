@@ -55,7 +55,7 @@ class LevelOperator(Operator):
         self.front.advance(port, chunk)
         if len(chunk):
             self._merge(port, chunk)
-        self.teller.see(chunk, self.cti, self.promised[port])
+        self.teller.see(self, port, chunk)
         front, promised = self._front(), self.front.promised()
         g, t, _, counts, *_ = self.endpoints
         height = self.height(ep.live_copies(g, counts))

@@ -79,7 +79,7 @@ class Partnered(Operator):
         if len(chunk):
             self._take(port, chunk)
         self.front.advance(port, chunk)
-        self.teller.see(chunk, self.cti, self.promised[port])
+        self.teller.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
         g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))

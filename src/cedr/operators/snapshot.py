@@ -71,7 +71,7 @@ class SnapshotOperator(Operator):
             g, vs, old, new, ints, *floats = self.take(chunk, g)
             changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints, *floats)
             self.endpoints = ep.merge(*self.endpoints, *changes)
-        self.teller.see(chunk, self.cti, self.promised[port])
+        self.teller.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
         entries, g, start, end, *sums, held = self._told(front, promised)
         which, words = self.answer(entries, tuple(sums))

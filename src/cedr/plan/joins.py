@@ -1,14 +1,13 @@
 """Nodes that match the events of two streams by keys: join and clip."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
 import polars as pl
 
-from cedr.operators.base import Latency
-from cedr.plan.node import Binary
+from cedr.plan.node import Binary, Speculative
 from cedr.plan.schema import Schema, check_columns, check_predicate, roots, show_expression
 from cedr.temporal.errors import QueryError
 
@@ -16,7 +15,7 @@ How = Literal["inner", "left", "full", "semi", "anti"]
 
 
 @dataclass(frozen=True, eq=False)
-class Join(Binary):
+class Join(Speculative, Binary):
     """Pairs with equal keys, for which `residual` holds, during the time both live; see `cedr.reference.join`."""
 
     left_on: tuple[str, ...]
@@ -24,7 +23,6 @@ class Join(Binary):
     how: How = "inner"
     residual: pl.Expr | None = None
     suffix: str = "_right"
-    latency: Latency | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:

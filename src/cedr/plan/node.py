@@ -5,10 +5,11 @@ A node is frozen data: what the user asked for, and its inputs. Two uses of the 
 `physical` and `explain` each have one function per node.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
+from cedr.operators.base import Latency
 from cedr.plan.schema import Schema
 
 
@@ -60,6 +61,17 @@ class Binary(Node):
 
     def with_inputs(self, *inputs: Node) -> Self:
         return replace(self, left=inputs[0], right=inputs[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Speculative(Node):
+    """What nodes have in common whose operators tell results before they are sure.
+
+    `waits`: rows come only when CTIs or promises have settled them, so that a row says nothing about progress.
+    """
+
+    latency: Latency | None = field(default=None, kw_only=True)
+    waits: bool = field(default=False, kw_only=True)
 
 
 def topological(plan: Node) -> list[Node]:

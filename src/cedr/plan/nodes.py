@@ -1,10 +1,10 @@
-"""All nodes by name, and the two classes that matter to placement: those that keep state, and those that wait."""
+"""All nodes by name, and those that keep state."""
 
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
-from cedr.plan.node import Node, Unary, topological
+from cedr.plan.node import Node, Speculative, Unary, topological
 from cedr.plan.patterns import Match
 from cedr.plan.payloads import Project, Select
 from cedr.plan.sessions import Session
@@ -16,11 +16,7 @@ from cedr.plan.source import Source
 STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Session, Sort, TopK)
 """Nodes whose operators remember rows."""
 
-SPECULATIVE = (Aggregate, Coalesce, Difference, Distinct, Intersect, Join, Match, TopK)
-"""Nodes that take a latency."""
-
 __all__ = [
-    "SPECULATIVE",
     "STATEFUL",
     "Aggregate",
     "Align",
@@ -51,6 +47,7 @@ __all__ = [
     "Sliding",
     "Sort",
     "Source",
+    "Speculative",
     "TopK",
     "Unary",
     "Union",

@@ -48,7 +48,7 @@ def in_parts(node: Node, shared: Shared) -> Node | None:
 
 
 def top_k_in_parts(node: TopK) -> Node:
-    part = PartialTopK(node.input, node.k, node.order, node.descending, latency=node.latency)
+    part = PartialTopK(node.input, node.k, node.order, node.descending, latency=node.latency, waits=node.waits)
     return replace(node, input=part)
 
 
@@ -77,9 +77,8 @@ def sums_in_parts(node: Aggregate) -> Node | None:
                 outputs.append(Output((name,), (pl.col(total) / pl.col(count)).alias(name)))
             case _:
                 return None
-    whole = Aggregate(
-        PartialAggregate(node.input, (), tuple(parts), latency=node.latency), (), tuple(wholes), latency=node.latency
-    )
+    part = PartialAggregate(node.input, (), tuple(parts), latency=node.latency, waits=node.waits)
+    whole = Aggregate(part, (), tuple(wholes), latency=node.latency, waits=node.waits)
     return whole if all(o.passes for o in outputs) else Project(whole, tuple(outputs))
 
 

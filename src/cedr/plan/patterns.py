@@ -12,7 +12,6 @@ from typing import Self
 
 import polars as pl
 
-from cedr.operators.base import Latency
 from cedr.operators.patterns.keys import Key
 from cedr.operators.patterns.keys import key_of as key_of_members
 from cedr.operators.patterns.prepared import parts_under
@@ -34,7 +33,7 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.node import Node
+from cedr.plan.node import Node, Speculative
 from cedr.plan.schema import Schema, check_columns, check_predicate, check_row_wise, evaluate, roots, show_expression
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import as_duration
@@ -71,7 +70,7 @@ MOST_TYPES = 62
 
 
 @dataclass(frozen=True, eq=False)
-class Match(Node):
+class Match(Speculative):
     """The matches of a pattern over the members, which are its ports; `outputs` makes the payload of each.
 
     `bitemporal`: the members tell of versions. Their axis is occurrence time, and the columns `id, vs, ve` hold the
@@ -82,7 +81,6 @@ class Match(Node):
     pattern: Pattern
     where: tuple[Condition, ...] = ()
     outputs: tuple[tuple[str, pl.Expr], ...] = ()
-    latency: Latency | None = None
     text: str = ""
     bitemporal: bool = False
 

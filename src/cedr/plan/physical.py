@@ -42,6 +42,7 @@ from cedr.plan.nodes import (
     Sliding,
     Sort,
     Source,
+    Speculative,
     TopK,
     Union,
 )
@@ -129,6 +130,7 @@ def vars_of(source: Source) -> dict[str, Any]:
 
 def make(node: Node, of_inputs: list[Properties]) -> Operator:
     operator = operator_of(node, of_inputs)
+    operator.waits = isinstance(node, Speculative) and node.waits
     assert list(operator.schema.items()) == list(node.schema.items()), (node, operator.schema, node.schema)
     return operator
 

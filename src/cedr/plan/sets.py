@@ -1,11 +1,10 @@
 """Nodes about whole payloads at each instant: union, difference, intersect, distinct, coalesce."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from cedr.operators.base import Latency
-from cedr.plan.node import Binary, Node, Unary
+from cedr.plan.node import Binary, Node, Speculative, Unary
 from cedr.plan.schema import Schema, show_schema
 from cedr.temporal.errors import QueryError
 
@@ -29,10 +28,8 @@ class Union(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Difference(Binary):
+class Difference(Speculative, Binary):
     """What the left side has more often than the right, copies counted."""
-
-    latency: Latency | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:
@@ -41,10 +38,8 @@ class Difference(Binary):
 
 
 @dataclass(frozen=True, eq=False)
-class Intersect(Binary):
+class Intersect(Speculative, Binary):
     """What both sides have, each payload once."""
-
-    latency: Latency | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:
@@ -53,13 +48,13 @@ class Intersect(Binary):
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct(Unary):
-    latency: Latency | None = field(default=None, kw_only=True)
+class Distinct(Speculative, Unary):
+    """Each payload once."""
 
 
 @dataclass(frozen=True, eq=False)
-class Coalesce(Unary):
-    latency: Latency | None = field(default=None, kw_only=True)
+class Coalesce(Speculative, Unary):
+    """Each payload once, and lifetimes that meet as one."""
 
 
 def check_same_columns(what: str, left: Schema, right: Schema) -> None:

@@ -1,24 +1,22 @@
 """Nodes about the events that live together: aggregates and top-k, per group."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from cedr.operators.base import Latency
-from cedr.plan.node import Unary
+from cedr.plan.node import Speculative, Unary
 from cedr.plan.schema import Schema, check_columns
 from cedr.temporal.errors import QueryError
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate(Unary):
+class Aggregate(Speculative, Unary):
     """One row per snapshot of each group: the group's columns, then the aggregates by name."""
 
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, Any], ...]
-    latency: Latency | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:
@@ -39,7 +37,7 @@ class Aggregate(Unary):
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(Unary):
+class TopK(Speculative, Unary):
     """Of each snapshot of each group the k rows that come first; ties by payload."""
 
     k: int
@@ -47,7 +45,6 @@ class TopK(Unary):
     descending: tuple[bool, ...]
     by: tuple[str, ...] = ()
     rank: str | None = None
-    latency: Latency | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:

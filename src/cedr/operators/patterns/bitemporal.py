@@ -84,7 +84,7 @@ class BitemporalMatcher(Operator):
             one_group = np.zeros(len(chunk), dtype=np.int64)
             changes = tu.tuple_changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
             self.tuples[port] = tu.merge_tuples(*self.tuples[port], *changes)
-        self.teller.see(chunk, self.cti, self.promised[port])
+        self.teller.see(self, port, chunk)
         number, start, end = self._answer()
         front = np.array([self.cti])
         tell, held = self.teller.tell(number, start, end, front, np.array([self.cti_out]))

@@ -112,7 +112,7 @@ class Matcher(Operator):
         self.front.advance(port, chunk)
         front = self.front.all()
         self.telling.limits = limits.by_key(self.front.keyed, front, self.front.promised())
-        self.telling.see(chunk, self.cti, self.promised[port])
+        self.telling.see(self, port, chunk)
         region = self._region(*changed)
         old = self._matches(before, region)
         new = self._matches(self.events.events, region) if len(changed[0]) else old
@@ -182,8 +182,7 @@ class Matcher(Operator):
         cti = int(self.telling.possible(np.array([self.cti]))[0])
         if self.cti != INF:
             cti = min(cti, int(self.waiting.vs.min(initial=INF)))
-        keyed = self.waiting.g != NO_KEY
-        held = first_of_each(self.waiting.g[keyed], self.waiting.vs[keyed], front)
+        held = self.telling.limits.first(self.waiting.g, self.waiting.vs)
         self.front.settle(np.where(front == INF, INF, held), self.telling.possible(front))
         return cti, self.front.passed(cti, work, told[told != NO_KEY])
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.promises import Known
-from cedr.operators.base import Latency
+from cedr.operators.base import Latency, Operator
 from cedr.operators.keyed import first_of_each
 from cedr.operators.latency import Teller
 from cedr.operators.patterns.events import NO_KEY
@@ -47,6 +46,11 @@ class Limits(NamedTuple):
         found = np.full(len(g), MIN, dtype=np.int64)
         found[known] = times[g[known]]
         return found
+
+    def first(self, g: Times, vs: Times) -> Times:
+        """The earliest of these by key, INF where there is none; with one time for all, those without a key as well."""
+        counts = (g != NO_KEY) | (not self.keyed)
+        return first_of_each(g[counts], vs[counts], self.front)
 
     def by_key(self, keyed: bool, front: Times, settled: Times) -> "Limits":
         """With what is known of keys now."""
@@ -81,9 +85,8 @@ class Telling:
         self.clock = Teller(latency)
         self.limits = Limits()
 
-    def see(self, chunk: Chunk, cti: int, known: Known) -> None:
-        """`known`: what the input has promised about parts of it."""
-        self.clock.see(chunk, cti, known)
+    def see(self, operator: Operator, port: int, chunk: Chunk) -> None:
+        self.clock.see(operator, port, chunk)
         self.limits = self.limits._replace(watermark=self.clock.watermark)
 
     def sure(self, g: Times, vs: Times, ve: Times, limits: Limits) -> Mask:
@@ -98,8 +101,7 @@ class Telling:
         """`g, vs`: the results that are not sure."""
         limits = self.limits
         reached = min(int(vs.min(initial=INF)), limits.watermark)
-        keyed = g != NO_KEY
-        own = np.minimum(first_of_each(g[keyed], vs[keyed], limits.front), limits.front)
+        own = np.minimum(limits.first(g, vs), limits.front)
         own = np.maximum(own, limits.of(limits.own_released, np.arange(len(own))))
         self.limits = limits._replace(released=max(limits.released, reached), own_released=own)
 

@@ -10,6 +10,9 @@ Operators with several inputs speak when one of them has progressed, and session
 blocks for ever has another Align at its top, where the answer is not in order anyway. A sort waits by itself, and an
 Align above it would put its rows in the order of time.
 
+Where every path below an operator has an Align that waits for ever, rows come when they are settled, and an operator
+must not take them for progress: those of one input may be far ahead of another.
+
 Rows held by an Align are also released by promises about some of their columns. `by` names them: of the promises that
 come so far, those that reach the end of the query through all operators above. Others would set rows free about which
 nothing can be told for good before the CTI comes.
@@ -21,7 +24,7 @@ from typing import Literal, NamedTuple
 from cedr.operators.base import Latency
 from cedr.plan.consistency import Flavour
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import SPECULATIVE, STATEFUL, Align, Finalize, Level, Project, Select, Sort, Source
+from cedr.plan.nodes import STATEFUL, Align, Finalize, Level, Project, Select, Sort, Source, Speculative
 from cedr.plan.properties import properties
 from cedr.plan.rewrite import rebuilt
 from cedr.plan.schemes import CTI, all_schemes, reaching
@@ -45,12 +48,24 @@ def place_consistency(plan: Node) -> Node:
     """Applies once: a query's plan starts with a `Level`, and none is left."""
     if not isinstance(plan, Level):
         return plan
-    placed = released_by_promises(Placement(plan).place(plan, Asked()))
+    placed = released_by_promises(waiting(Placement(plan).place(plan, Asked())))
     asked = asked_at_top(plan)
     waits = asked.consistency is not None and asked.consistency.block == INF
     if not waits or properties(placed).ordered or sorted_by_value(placed):
         return placed
     return released_by_promises(Align(placed, INF, asked.flavour or "ordered"))
+
+
+def waiting(plan: Node) -> Node:
+    """The plan with every operator knowing whether its rows are settled when they come."""
+    settled: dict[int, bool] = {}
+    done: dict[int, Node] = {}
+    for node in topological(plan):
+        below = bool(node.inputs) and all(settled[id(i)] for i in node.inputs)
+        settled[id(node)] = below or (isinstance(node, Align) and node.block == INF)
+        new = rebuilt(node, done)
+        done[id(node)] = replace(new, waits=True) if below and isinstance(new, Speculative) else new
+    return done[id(plan)]
 
 
 def released_by_promises(plan: Node) -> Node:
@@ -68,12 +83,6 @@ def released_by_promises(plan: Node) -> Node:
 
 def sorted_by_value(plan: Node) -> bool:
     """Whether the answer leaves in the order of a sort."""
-    while isinstance(plan, Select | Project):
-        plan = plan.input
-    return isinstance(plan, Sort)
-
-
-def is_sorted(plan: Node) -> bool:
     while isinstance(plan, Select | Project):
         plan = plan.input
     return isinstance(plan, Sort)
@@ -106,7 +115,7 @@ class Placement:
             return self.place(node.input, asked.below(node), covered)
         if not self.keeps_state[id(node)] and not covered:
             return self._cover(node, asked)
-        if isinstance(node, SPECULATIVE) and node.latency is None:
+        if isinstance(node, Speculative) and node.latency is None:
             node = replace(node, latency=asked.latency or "perfect")
         inputs = [self.place(i, asked, covered) for i in node.inputs]
         if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
