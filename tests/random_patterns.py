@@ -312,7 +312,7 @@ def lineage(match: ref.Instance) -> list[Row]:
 def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: int = 1, latency=None) -> Asked:
     output, outputs = outputs_of(pattern, extra)
     members = tuple(api.source(kind, SCHEMA).plan for kind in KINDS[:ports])
-    node = plan.Match(members, pattern.plan, where[1], outputs, latency)
+    node = plan.Match(members, pattern.plan, where[1], outputs, latency=latency)
     return Asked(ref.PatternQuery(pattern.oracle, where[0], output, ENGINE_IDS), node)
 
 

@@ -7,7 +7,7 @@ from oracle_check import check_against_oracle
 from plan.catalogue import QUERIES, SCHEMA, AsOperator, payloads
 from punctuated_check import punctuated_runs
 
-from cedr.temporal import STRONG, Adjust
+from cedr.temporal import INF, STRONG, Adjust, Cti, Insert, Row
 
 share = settings(max_examples=max(settings.default.max_examples // 6, 1))
 VALUES = {"m": [0, 1], "v": [0, 1, 2, 3]}
@@ -27,4 +27,17 @@ def test_strong_changes_nothing(name, data):
     telling = {"infinite": query.infinite, "adjusts": False}
     arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, most=10, **telling))
     out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * query.ports)
+    assert not [e for e in out if isinstance(e, Adjust)]
+
+
+def test_an_input_that_is_ahead_is_no_progress():
+    query = QUERIES["union of both kinds"]
+    stream = query.stream().with_consistency(STRONG, flavour="ordered")
+    ahead, behind = Row(m=0, v=None), Row(m=1, v=None)
+    arrivals = [
+        (0, [Insert(2, INF, ahead), Cti(INF)]),
+        (1, [Insert(0, 1, behind), Insert(0, INF, behind), Cti(1)]),
+        (1, [Cti(INF)]),
+    ]
+    out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * 2)
     assert not [e for e in out if isinstance(e, Adjust)]

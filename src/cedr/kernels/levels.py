@@ -80,6 +80,21 @@ def open_levels(g, t, height, open_g, open_start, before):
 
 
 @njit(cache=True)
+def foldable(g, end, settled, front, groups):
+    """By group how far its past can be folded: to its front if no level ends between what is settled and there."""
+    limits = np.empty(groups, dtype=np.int64)
+    for x in range(groups):
+        limits[x] = front[x] if len(front) > 1 else front[0]
+        if limits[x] == INF:
+            limits[x] = settled[x] if len(settled) > 1 else settled[0]
+    for i in range(len(g)):
+        so_far = settled[g[i]] if len(settled) > 1 else settled[0]
+        if so_far <= end[i] < limits[g[i]]:
+            limits[g[i]] = so_far
+    return limits
+
+
+@njit(cache=True)
 def earliest_open(g, start, end, watermark, over, promised):
     """By group the earliest start from `promised` on of what began by the watermark and is not over, or INF."""
     earliest = np.full(len(watermark), INF, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 Their result is a height per payload and instant, told as levels: the k-th copy lives where the height is at least k.
 The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
-remembered are kept beside it.
+remembered are kept beside it. So a level that goes on and on does not keep what it is made of.
 
 Each payload is a group of its own, so every promise speaks about groups. Where the result is nothing without an input,
 as in a difference without its first, a payload that this input will not bring any more and that has run out in it is
@@ -68,9 +68,10 @@ class LevelOperator(Operator):
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed)
         out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
-        if (settled > promised).any():
-            self.open = lv.open_levels(g, t, height, *self.open, settled)
-            self._forget(settled)
+        if (settled > promised).any() or (settled < front).any():
+            folded = lv.foldable(lg, end, settled, front, len(self.payloads))
+            self.open = lv.open_levels(g, t, height, *self.open, folded)
+            self._forget(folded, settled)
         return out
 
     def _front(self) -> Times:
@@ -102,8 +103,8 @@ class LevelOperator(Operator):
         changes = ep.changes_of(g, vs, old, new, once, weights, no_floats, no_floats)
         self.endpoints = ep.merge(*self.endpoints, *changes)
 
-    def _forget(self, settled: Times) -> None:
-        self.endpoints = ep.fold(*self.endpoints, settled)
+    def _forget(self, folded: Times, settled: Times) -> None:
+        self.endpoints = ep.fold(*self.endpoints, folded)
         self.told.forget(settled)
         numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.told.g, self.open[0])))
         if numbers is not None:

@@ -14,7 +14,7 @@ from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan
 from cedr.plan.physical import operator_of
 from cedr.reference import patterns as ref
-from cedr.temporal import Cti, History, Insert, Row
+from cedr.temporal import INF, Cti, History, Insert, Row
 from cedr.temporal.punctuation import puncts, punctuation
 from cedr.temporal.stream import data
 
@@ -139,3 +139,10 @@ def test_without_promises_about_keys_nothing_changes():
     operator = made(SEQUENCE, "perfect")()
     operator.process(0, chunk_of([e("A", 0, 2), e("B", 0, 4), punctuation(n=1), Cti(3)], SCHEMA))
     assert not operator.front.keyed
+
+
+def test_a_cti_does_not_tell_what_has_no_key():
+    atmost = ask(Pair(ref.ATMOST(1, A.oracle, w=8), plan.AtMost(1, (A.plan,), 8)), KEY, ("Rt",))
+    for latency in LATENCIES:
+        out = fed(atmost, [e("A", None, 0)], [Cti(1)], [Cti(INF)], latency=latency)
+        assert [(x.vs, x.ve) for o in out for x in data(o)] == [(0, 8)]
