@@ -100,6 +100,14 @@ GOLDEN = {
         a(**PUNCTUATED, **ENDLESS).distinct(),
         ["Distinct (perfect): speaks by promises about k; state bounded by promises about k"],
     ),
+    "punctuations about columns nobody named": (
+        a(punctuation="done", **ENDLESS).distinct(),
+        [
+            "Distinct (perfect): silent until the end; state without bound",
+            "missing: punctuations of source 'a' about one or more of k, g, v (if its punctuations are, say so with "
+            f'promises=[...]) that say when a value is done; or {WINDOWS}; to speak, with_latency("ordered") is enough',
+        ],
+    ),
     "join of streams without end": (
         a(delay=5, **ENDLESS).join(b(delay=5, **PUNCTUATED, **ENDLESS), on="k"),
         [

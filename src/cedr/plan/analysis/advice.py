@@ -16,8 +16,10 @@ def advice(node: Node, need: Need, useful: Collection[str]) -> str:
         for source, columns in origins(node.inputs[port], met[port]):
             sources.setdefault(source.name, (source, columns))
     if need.for_ever:
-        said = [f"punctuations of source {name!r}{about(columns)}" for name, (_, columns) in sources.items() if columns]
-        told = " and ".join(said)
+        spoken_of = [(source, columns) for source, columns in sources.values() if columns]
+        told = " and ".join(
+            f"punctuations of source {s.name!r}{about(columns)}{undeclared(s)}" for s, columns in spoken_of
+        )
         promised = f"{told} that say {need.done}" if told else ""
         return "; or ".join(text for text in (promised, need.instead) if text)
     silent = [(source, columns) for source, columns in sources.values() if not tells_ctis(source)]
@@ -26,13 +28,20 @@ def advice(node: Node, need: Need, useful: Collection[str]) -> str:
 
 def progress(source: Source, columns: tuple[str, ...]) -> str:
     """How a source could say how far it has come."""
-    punctuations = f", or with punctuations{about(columns)}" if columns else ""
+    punctuations = f", or with punctuations{about(columns)}{undeclared(source)}" if columns else ""
     if source.per:
         per = ", ".join(source.per)
         said = f"source {source.name!r} says how far each {per} has come, but not how far all have"
         return f"{said}; declare it with idle, after which a silent {per} is given up{punctuations}"
     said = f"source {source.name!r} makes no promise about progress"
     return f'{said}; declare it with delay="10s", or with cti="column" if its rows tell progress{punctuations}'
+
+
+def undeclared(source: Source) -> str:
+    """What to say of a source that reads punctuations and does not say what they are about."""
+    return (
+        " (if its punctuations are, say so with promises=[...])" if source.punctuation and not source.promises else ""
+    )
 
 
 def about(columns: tuple[str, ...]) -> str:
