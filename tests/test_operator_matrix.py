@@ -102,7 +102,7 @@ def test_the_answer_is_the_oracles(name, latency, level, data):
 
 
 RUNNING = {"engine", "run", "updates", "change_level", "start", "batch"}
-NO_OPERATORS = {"schema", "columns", "fragment", "explain", "why", "why_not", *RUNNING}
+NO_OPERATORS = {"schema", "columns", "fragment", "explain", "findings", "why", "why_not", *RUNNING}
 MADE_OF_OTHERS = {"versions"}
 """What is select, inserts and clip; tests/language/test_bitemporal.py has its own oracle."""
 LEVEL_METHODS = {"with_consistency", "with_latency"}
@@ -113,7 +113,7 @@ def test_no_operator_of_the_api_is_left_out():
     used = {name for query in MATRIX.values() for name in query.build.__code__.co_names}
     assert methods - NO_OPERATORS - MADE_OF_OTHERS - LEVEL_METHODS <= used
     aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
-    assert aggregates - {"source", "as_delay", "as_idle", "lifetime_length"} <= used
+    assert aggregates - {"source", "as_delay", "as_future", "as_idle", "as_per", "as_schemes", "lifetime_length"} <= used
 
 
 # --- weak ----------------------------------------------------------------------------------------------------------

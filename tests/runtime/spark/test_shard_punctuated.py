@@ -117,11 +117,13 @@ def test_the_answer_in_shards_is_the_oracles(name, data, shards):
     assert_same(history(changes, stream.schema), oracle(*(canonical(t) for t in told.values())))
 
 
-@pytest.mark.parametrize("name", ["rows", "keyed, strong", "two stages"])
+@pytest.mark.parametrize("name", ["rows", "keyed"])
 @very_few
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data, shards):
-    stream = QUERIES[name][0](source())
+    # Strong, as an engine that may speculate takes rows for progress that another shard does not see. A second stage
+    # may hear less than an operator in between, and tell the same a little later.
+    stream = QUERIES[name][0](source()).with_consistency("strong")
     _, batches = data.draw(told_in_batches())
     tables = [t for t in (table_of(pieces["a"]) for pieces in batches) if t.height]
     local = list(stream.updates(iter(tables), close=False))
