@@ -113,7 +113,8 @@ def test_no_operator_of_the_api_is_left_out():
     used = {name for query in MATRIX.values() for name in query.build.__code__.co_names}
     assert methods - NO_OPERATORS - MADE_OF_OTHERS - LEVEL_METHODS <= used
     aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
-    assert aggregates - {"source", "as_delay", "as_future", "as_idle", "as_per", "as_schemes", "lifetime_length"} <= used
+    readers = {"as_delay", "as_future", "as_idle", "as_per", "as_schemes", "lifetime_length"}
+    assert aggregates - {"source", *readers} <= used
 
 
 # --- weak ----------------------------------------------------------------------------------------------------------
