@@ -7,6 +7,8 @@ from oracle_check import check_against_oracle
 from plan.catalogue import QUERIES, SCHEMA, AsOperator, payloads
 from punctuated_check import punctuated_runs
 
+import cedr
+from cedr import reference as ref
 from cedr.temporal import INF, STRONG, Adjust, Cti, Insert, Row
 
 share = settings(max_examples=max(settings.default.max_examples // 6, 1))
@@ -30,6 +32,19 @@ def test_strong_changes_nothing(name, data):
     assert not [e for e in out if isinstance(e, Adjust)]
 
 
+@pytest.mark.parametrize("name", QUERIES)
+@share
+@given(data=st.data(), latency=st.sampled_from(["perfect", "ordered"]))
+def test_strong_takes_nothing_back(name, latency, data):
+    """Ends of what is told early may move, and of what is corrected; but nothing vanishes, but corrections do it."""
+    query = QUERIES[name]
+    stream = query.stream(promises=PROMISES).with_consistency(STRONG).with_latency(latency)
+    telling = {"infinite": query.infinite, "adjusts": False}
+    arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, most=10, **telling))
+    out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * query.ports)
+    assert not [e for e in out if isinstance(e, Adjust) and e.ve_new == e.vs]
+
+
 def test_an_input_that_is_ahead_is_no_progress():
     query = QUERIES["union of both kinds"]
     stream = query.stream().with_consistency(STRONG, flavour="ordered")
@@ -41,3 +56,15 @@ def test_an_input_that_is_ahead_is_no_progress():
     ]
     out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * 2)
     assert not [e for e in out if isinstance(e, Adjust)]
+
+
+def test_what_starts_at_a_cti_is_not_told_before_it_is_sure():
+    stream = cedr.source("a", SCHEMA).group_by("m").agg(n=cedr.count()).with_consistency(STRONG).with_latency("ordered")
+    row = Row(m=0, v=None)
+    arrivals = [(0, [Insert(0, 5, row), Insert(0, 9, row), Cti(5)]), (0, [Insert(5, 6, row), Cti(INF)])]
+    out = check_against_oracle(lambda: AsOperator(stream), counted, arrivals, [SCHEMA])
+    assert not [e for e in out if isinstance(e, Adjust)]
+
+
+def counted(history):
+    return ref.aggregate(history, ("m",), n=ref.count())

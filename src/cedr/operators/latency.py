@@ -1,7 +1,8 @@
 """When a result may be told.
 
 The watermark is the latest start seen, or the CTI if that is later: with perfect input nothing before it changes. For
-an `ordered` operator it is the latest sync time, as its input may have adjusts. Where the input was held back until it
+an `ordered` operator it is the latest sync time, as its input may have adjusts, or the chronon before the CTI, as what
+starts right at a CTI may still be taken back. Where the input was held back until it
 is settled it is the CTI alone, as rows of one input may be ahead of another. A `perfect` operator tells results that
 end by the watermark, in the order of their starts: as long as one that began earlier is still open, later ones wait, or
 the output would go back in time when that one ends. `released` is how far the starts told may reach. What starts before
@@ -42,7 +43,8 @@ class Teller:
 
     def see(self, operator: Operator, port: int, chunk: Chunk) -> None:
         """Take in the progress that the operator's next chunk of an input shows."""
-        self.watermark = max(self.watermark, operator.cti)
+        said = int(before(np.array([operator.cti]))[0]) if self.latency == "ordered" else operator.cti
+        self.watermark = max(self.watermark, said)
         if operator.waits or not len(chunk):
             return
         promised = operator.promised[port]
