@@ -1,0 +1,12 @@
+"""Logical merge, one algorithm per file; `base` says what they share and promise."""
+
+from cedr.operators.merge.base import LMerge
+from cedr.operators.merge.policy import Policy
+from cedr.operators.merge.r0 import R0
+from cedr.operators.merge.r1 import R1
+from cedr.operators.merge.r2 import R2
+from cedr.operators.merge.r3 import R3
+
+ALGORITHMS: dict[str, type[LMerge]] = {"R0": R0, "R1": R1, "R2": R2, "R3": R3}
+
+__all__ = ["ALGORITHMS", "R0", "R1", "R2", "R3", "LMerge", "Policy"]
