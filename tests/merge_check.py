@@ -45,9 +45,9 @@ def key(event):
 
 
 @st.composite
-def keyed_tellings(draw, history, closed=True):
+def keyed_tellings(draw, history, closed=True, growing=True):
     """The history told with disorder, revisions and events that never were, but never two of one start and payload."""
-    return draw(testing.streams_of(history, payloads=GHOSTS, closed=closed).filter(is_keyed))
+    return draw(testing.streams_of(history, payloads=GHOSTS, closed=closed, growing=growing).filter(is_keyed))
 
 
 @st.composite
@@ -70,11 +70,11 @@ TELLINGS = {
 
 
 @st.composite
-def merges(draw, algorithm, max_ports=3):
+def merges(draw, algorithm, max_ports=3, **how):
     """A history, slices `(port, elements)` of closed streams that tell it, and where to save and restore."""
     unique, telling = TELLINGS[algorithm]
     history = draw(histories(unique=unique))
-    inputs = [draw(telling(history)) for _ in range(draw(st.integers(1, max_ports)))]
+    inputs = [draw(telling(history, **how)) for _ in range(draw(st.integers(1, max_ports)))]
     arrivals = draw(arrivals_of(inputs))
     restore_at = draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     return history, len(inputs), arrivals, restore_at

@@ -3,6 +3,10 @@
 Before a CTI t leaves, the output is given as many events of each start and payload that t passes as the input has
 (AdjustOutputCount), and exactly the same that end before t (AdjustOutput). Wrong ends are made right ones, the smallest
 first; only what is then too much or too little is removed or told anew.
+
+Where the printed algorithm tells the insert that just came, this one tells the smallest end that the input has and the
+output lacks. That is as early, and leaves less to put right: `insert [0, 1)`, `adjust to 5`, `insert [0, 1)` would else be
+told as two events that end at 1.
 """
 
 from collections import Counter
@@ -42,8 +46,9 @@ class R4:
         bags.setdefault(port, Counter())[ve] += 1
         if vs < self.stable or bags[port].total() <= bags[OUT].total():
             return []
-        bags[OUT][ve] += 1
-        return [Insert(vs, ve, p)]
+        end = min(bags[port] - bags[OUT])
+        bags[OUT][end] += 1
+        return [Insert(vs, end, p)]
 
     def freeze(self, port: int, t: int) -> list[Element]:
         told: list[Element] = []
