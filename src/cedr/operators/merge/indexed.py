@@ -61,9 +61,15 @@ class Indexed(LMerge):
             nodes = np.full(len(chunk), -1, dtype=np.int64)
             nodes[~past] = self.index.ids(chunk.rows.filter(pl.Series(~past)))
             known = self.index.ids(chunk.rows.filter(pl.Series(past)), add=False)
-            nodes[past] = np.where((known >= 0) & self.alive[np.maximum(known, 0)], known, -1) if len(self.alive) else -1
+            nodes[past] = np.where(self.are_alive(known), known, -1)
         self._grow(nodes, vs)
         return nodes
+
+    def are_alive(self, nodes: Ids) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which of these numbers, -1 allowed, are those of live nodes."""
+        alive = nodes >= 0
+        alive[alive] = self.alive[nodes[alive]]
+        return alive
 
     def _grow(self, nodes: Ids, vs: Times) -> None:
         """Room for new nodes, and their starts."""

@@ -47,8 +47,7 @@ class R3Naive(R3):
         super().freeze(port, t)
         for m, own in enumerate(self.own):
             if own.may_compact():
-                nodes = self.index.ids(own.rows, add=False)
-                alive = (nodes >= 0) & self.alive[np.maximum(nodes, 0)]
+                alive = self.are_alive(self.index.ids(own.rows, add=False))
                 numbers = own.compact(np.flatnonzero(alive))
                 if numbers is not None:
                     self.own_ends[m] = self.own_ends[m][np.flatnonzero(numbers >= 0)]
