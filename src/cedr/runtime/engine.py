@@ -5,6 +5,7 @@ operator is called once per chunk and port; what its ports yield goes on as one 
 at rest: it can be saved and restored elsewhere, and it can change its consistency level.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
@@ -32,6 +33,8 @@ class Engine:
         self.operators: list[Operator] = [step.make() for step in fragment.steps]
         self.highest = [MIN] * len(self.operators)
         """The highest start each operator has seen."""
+        self.users = Counter([fragment.output, *(origin for step in fragment.steps for origin in step.inputs)])
+        """How many take the rows of a source or step; what two take, none may call useless."""
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -68,7 +71,16 @@ class Engine:
                 outputs += [self._process(number, port, chunk) for chunk in waiting if chunk is not None]
             if outputs:
                 arrived[number] = concat(outputs)
+                self._feed_back(number, self.operators[number].feedback())
         return arrived
+
+    def _feed_back(self, number: int, t: int) -> None:
+        """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
+        if t == MIN:
+            return
+        for origin in self.fragment.steps[number].inputs:
+            if isinstance(origin, int) and self.users[origin] == 1:
+                self._feed_back(origin, self.operators[origin].skip_before(t))
 
     def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]
@@ -125,6 +137,6 @@ class Engine:
         fresh = Engine(self.fragment.at_level(consistency))
         freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators, self.highest)
         highest = max(self.highest, default=MIN)
-        self.fragment, self.operators = fresh.fragment, fresh.operators
+        self.fragment, self.operators, self.users = fresh.fragment, fresh.operators, fresh.users
         self.highest = [highest] * len(self.operators)
         return self._answer(self._run({}, freed), freed)
