@@ -105,5 +105,3 @@ def check_merge(make, ports, arrivals, restore_at=(), multiset=False, expected=N
         testing.assert_same(canonical(out), expected)
         assert closed_up_to(out) == INF
     return steps, operator
-
-

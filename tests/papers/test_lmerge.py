@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.merge import ALGORITHMS
+from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.reference.merge import compatible, mutually_consistent
 from cedr.temporal import (
     END,

@@ -16,7 +16,11 @@ ENDS = {0: (1, 2, 3, INF), 1: (2, 3, INF), 2: (3,)}
 def worlds(copies):
     """Every history of payload p over these starts and ends, with so many copies of a start at most."""
     bags = [
-        [[(vs, ve, "p") for ve in bag] for size in range(copies + 1) for bag in combinations_with_replacement(ends, size)]
+        [
+            [(vs, ve, "p") for ve in bag]
+            for size in range(copies + 1)
+            for bag in combinations_with_replacement(ends, size)
+        ]
         for vs, ends in ENDS.items()
     ]
     return [History(e for part in parts for e in part) for parts in product(*bags)]

@@ -1,10 +1,10 @@
 """The three-tier index of Algorithm R4 (in3t), as arrays: by node and input a list of ends with their counts.
 
 A node is a start and a payload. `head[n, m]` is the first cell of input m, the last column is that of the output; cells
-`(end, count, following)` lie in one pool. Only ends at or after the output's CTI are kept: what ended before it is settled
-and the same everywhere. Lists are short, as copies of one start and payload are few.
+`(end, count, following)` lie in one pool. Only ends at or after the output's CTI are kept: what ended before it is
+settled and the same everywhere. Lists are short, as copies of one start and payload are few.
 
-The pool is three arrays and `free`: the first unused cell, and how many are in use. Unused cells are linked by `following`.
+The pool is three arrays and `free`: the first unused cell, and how many are in use. `following` links unused cells.
 """
 
 import numpy as np
@@ -226,9 +226,10 @@ def contradiction(start, alive, head, count, following, port, since):
     """A node of which the output has another number of half frozen events than this input; -1 if there is none."""
     out = head.shape[1] - 1
     for n in range(len(start)):
-        if alive[n] and start[n] < since:
-            if total(count, following, head[n, port]) != total(count, following, head[n, out]):
-                return n
+        if not alive[n] or start[n] >= since:
+            continue
+        if total(count, following, head[n, port]) != total(count, following, head[n, out]):
+            return n
     return -1
 
 

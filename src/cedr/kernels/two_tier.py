@@ -15,19 +15,30 @@ DUPLICATE, UNKNOWN = 1, 2
 
 @njit(cache=True)
 def work_in(node, vs, old, new, ends, port, since):
-    """Give the nodes their new ends in one input; returns the first row that cannot be, and why, or -1."""
+    """Give the nodes their new ends in one input.
+
+    Returns the first row that cannot be, why, and the end that is known; then nothing is worked in. -1 if all can.
+    """
+    before = np.empty(len(node), dtype=np.int64)
     for i in range(len(node)):
         n = node[i]
         if n < 0:
             continue
         known = ends[n, port]
         there = known > vs[i] and known >= since
+        why = 0
         if there and old[i] == vs[i]:
-            return i, DUPLICATE
-        if there and old[i] >= since and known != old[i]:
-            return i, UNKNOWN
+            why = DUPLICATE
+        elif there and old[i] >= since and known != old[i]:
+            why = UNKNOWN
+        if why:
+            for j in range(i - 1, -1, -1):
+                if node[j] >= 0:
+                    ends[node[j], port] = before[j]
+            return i, why, known
+        before[i] = known
         ends[n, port] = new[i]
-    return -1, 0
+    return -1, 0, 0
 
 
 @njit(cache=True)

@@ -12,10 +12,10 @@ Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An 
 clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
 settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
 
-*Feedback* runs the other way. `skip_before(t)` says that whoever takes the output has no more use for rows with both ends
-before t; only a merge says so, since another of its inputs is ahead. Such rows are left out from then on. The output is
-then no longer a whole stream: an adjust may name a tuple that was left out. A merge takes that, and so do operators
-that neither remember rows nor look at times; those pass the word on to their own inputs.
+*Feedback* runs the other way. `skip_before(t)` says that whoever takes the output has no more use for rows with both
+ends before t; only a merge says so, since another of its inputs is ahead. Such rows are left out from then on. What
+leaves is then no longer a whole stream: an adjust may name a tuple that was left out. A merge takes that, and so do
+operators that neither remember rows nor look at times; those pass the word on to their own inputs.
 """
 
 from abc import ABC, abstractmethod

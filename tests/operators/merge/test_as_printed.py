@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge_check import SCHEMA, check_merge, merges
 
-from cedr.operators.merge import ALGORITHMS
+from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.reference.merge import R3, R4
 from cedr.temporal import Adjust, Cti, Insert
 
@@ -27,8 +27,8 @@ def test_one_element_at_a_time_as_printed(algorithm, data):
     assert [in_any_order(told) for told in steps] == [in_any_order(told) for told in expected]
 
 
-# Theorem 1 is printed as: no more inserts or adjusts than inserts received. One insert [0, 1) that is adjusted to 3, then,
-# after CTI 2, to 5 refutes it: all of that must be told. What holds is tested here.
+# Theorem 1 is printed as: no more inserts or adjusts than inserts received. One insert [0, 1) that is adjusted to 3,
+# then, after CTI 2, to 5 refutes it: all of that must be told. What holds is tested here.
 
 
 def count(kind, elements):

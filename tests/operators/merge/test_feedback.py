@@ -12,7 +12,7 @@ from cedr.operators.aggregate import Aggregate
 from cedr.operators.align import Align
 from cedr.operators.base import of_use
 from cedr.operators.fused import Fused
-from cedr.operators.merge import ALGORITHMS
+from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.operators.stateless import Project, Select, Union
 from cedr.operators.windows import sliding
 from cedr.temporal import Adjust, Cti, Insert
@@ -99,5 +99,3 @@ def test_a_plan_that_is_behind_sends_only_what_is_still_of_use():
     late = [Insert(0, 3, A), Adjust(0, 3, 4, A), Insert(1, 5, A), Adjust(1, 5, 9, A), Insert(7, 8, A)]
     plans.process(1, chunk_of(late, SCHEMA))
     assert plans.rows == 2 + 2  # of the late ones, the adjust to 9 and the last
-
-

@@ -6,7 +6,7 @@ import pytest
 from merge_check import restored
 
 from cedr.columnar.chunk import NEW, OLD, VS, assemble
-from cedr.operators.merge import ALGORITHMS
+from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.temporal import INF
 
 SCHEMA = {"k": pl.Int64(), "text": pl.String()}

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from merge_check import SCHEMA, check_merge, merges
 
-from cedr.operators.merge import ALGORITHMS, Policy
+from cedr.operators.merge.algorithms import ALGORITHMS
+from cedr.operators.merge.policy import Policy
 from cedr.temporal import INF
 
 POLICIES = {

@@ -78,7 +78,7 @@ class LMerge(Operator):
         """Input `port` is gone or no longer trusted: what it told and no other confirms will be taken back."""
         self._check_port(port)
         if not self.attached[port]:
-            raise QueryError(f"merge: input {port} is not attached ({self.failed.get(port, 'it never was')})")
+            raise QueryError(f"merge: input {port} is not attached ({self.failed[port]})")
         self.attached[port], self.failed[port] = False, why
         self.ctis[port], self.arrived[port] = MIN, 0
         self.forget(port)
@@ -105,7 +105,7 @@ class LMerge(Operator):
         self._check_port(port)
         if not self.attached[port]:
             raise QueryError(
-                f"merge: a chunk came from input {port}, which is not attached ({self.failed.get(port, 'it never was')}); "
+                f"merge: a chunk came from input {port}, which is not attached ({self.failed[port]}); "
                 "attach(port, join) it first, with the time from which on it is complete"
             )
         return super().process(port, chunk)
@@ -237,8 +237,10 @@ class InOrder(LMerge):
 
     def _order_rule(self, before: int) -> str:
         if self.increases:
-            return f"{self.algorithm} needs starts that strictly increase, and {show(before)} came before; R1 and R2 take ties"
-        return f"{self.algorithm} needs starts that never fall, and {show(before)} came before; R3 and R4 take any order"
+            rule, others = "starts that strictly increase", "R1 and R2 take ties"
+        else:
+            rule, others = "starts that never fall", "R3 and R4 take any order"
+        return f"{self.algorithm} needs {rule}, and {show(before)} came before; {others}"
 
     def freeze(self, port: int, t: int) -> None:
         """All that starts before t has been told: nothing to put right."""

@@ -22,7 +22,7 @@ from cedr.temporal.row import Row
 from cedr.temporal.time import MIN
 
 Changes = tuple[Ids, Times, Times]
-"""Which of some nodes change in the output, by place; their old and new ends. An event that is not there ends at its start."""
+"""Which of some nodes change in the output, by place; old and new ends. What is not there ends at its start."""
 
 
 class Indexed(LMerge):

@@ -1,7 +1,7 @@
 """R1: no adjusts, starts never fall, and events with equal starts come in the same order from every input.
 
-Of the events at the highest start each input is known to have told so many; whoever has told more than all others so far
-tells something new. A hash of each of these events shows whether the order really is the same.
+Of the events at the highest start each input is known to have told so many; whoever has told more than all others so
+far tells something new. A hash of each of these events shows whether the order really is the same.
 """
 
 from collections.abc import Mapping

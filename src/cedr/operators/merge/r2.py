@@ -1,7 +1,7 @@
 """R2: no adjusts, starts never fall; events with equal starts may come in any order, and more than once.
 
 The events told at the highest start are kept with how often each input has told them. An input that has told one more
-often than the output has tells something new. (The paper's R2 asks for payloads that differ; counting is its relaxation.)
+often than the output has tells something new. The paper's R2 asks for payloads that differ; counting is its relaxation.
 """
 
 from collections.abc import Mapping

@@ -12,6 +12,8 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import Ids
 from cedr.kernels import two_tier
+from cedr.kernels.chains import merge
+from cedr.kernels.chains import nodes as ends_of_chains
 from cedr.operators.base import State
 from cedr.operators.merge.indexed import Changes, Indexed, resized
 from cedr.operators.merge.policy import Policy
@@ -29,9 +31,13 @@ class R3(Indexed):
         self.ends = np.empty((0, ports), dtype=np.int64)
 
     def work_in(self, port: int, given: Chunk, rows: Ids | None, used: Chunk, nodes: Ids) -> None:
-        row, why = two_tier.work_in(nodes, used.vs, used.old, used.new, self.ends, port, self.stable)
-        if row >= 0:
-            known = int(self.ends[nodes[row], port])
+        vs, old, new = used.vs, used.old, used.new
+        row, why, known = two_tier.work_in(nodes, vs, old, new, self.ends, port, self.stable)
+        if row < 0:
+            return
+        order, end = in_any_order(nodes, vs, old, new)
+        wrong, *_ = two_tier.work_in(nodes[order], vs[order], old[order], end, self.ends, port, self.stable)
+        if wrong >= 0:
             raise self.broken(port, given, int(row if rows is None else rows[row]), key_rule(why, known))
 
     def new(self, nodes: Ids, port: int, needed: int) -> Changes:
@@ -91,7 +97,20 @@ class R3(Indexed):
         self.out, self.ends = out.copy(), ends.copy()
 
 
+def in_any_order(nodes: Ids, vs: Times, old: Times, new: Times) -> tuple[Ids, Times]:
+    """The rows that are left when adjusts are worked into the rows they follow, adjusts first; and their ends.
+
+    Operators may tell an event anew before they take back the old one; only what a chunk comes to must have a key.
+    """
+    last, kept = merge(*ends_of_chains(vs, nodes, old, new))
+    left = np.flatnonzero(kept)
+    order = left[np.argsort(old[left] == vs[left], kind="stable")]
+    return order, new[last[order]]
+
+
 def key_rule(why: int, known: int) -> str:
     if why == two_tier.DUPLICATE:
-        return f"R3 needs a key of start and payload, and this input has one that ends at {show(known)}; R4 takes copies"
+        return (
+            f"R3 needs a key of start and payload, and this input has one that ends at {show(known)}; R4 takes copies"
+        )
     return f"there is no such event to adjust; with this start and payload there is one that ends at {show(known)}"

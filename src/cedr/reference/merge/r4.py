@@ -5,8 +5,8 @@ Before a CTI t leaves, the output is given as many events of each start and payl
 first; only what is then too much or too little is removed or told anew.
 
 Where the printed algorithm tells the insert that just came, this one tells the smallest end that the input has and the
-output lacks. That is as early, and leaves less to put right: `insert [0, 1)`, `adjust to 5`, `insert [0, 1)` would else be
-told as two events that end at 1.
+output lacks. That is as early, and leaves less to put right: `insert [0, 1)`, `adjust to 5`, `insert [0, 1)` would else
+be told as two events that end at 1.
 """
 
 from collections import Counter
