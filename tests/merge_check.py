@@ -9,7 +9,7 @@ from oracle_check import arrivals_of
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.reference.merge import compatible
-from cedr.temporal import INF, History, Insert, Relation, Row, canonical, closed_up_to, validate
+from cedr.temporal import INF, Cti, History, Insert, Relation, Row, canonical, closed_up_to, validate
 
 SCHEMA = {"p": pl.String()}
 
@@ -45,9 +45,28 @@ def key(event):
 
 
 @st.composite
-def keyed_tellings(draw, history, closed=True, growing=True):
+def often_promised(draw, elements):
+    """A closed stream with many CTIs, each as high as what still comes allows: ends are settled soon."""
+    result, last = [], -1
+    for position in range(len(elements) + 1):
+        limit = min((e.sync for e in elements[position:]), default=INF)
+        if limit > last and (limit == INF or draw(st.booleans())):
+            last = limit
+            result.append(Cti(limit))
+        result += elements[position : position + 1]
+    return result
+
+
+def any_telling(history, payloads, **how):
+    """Disorder, revisions and events that never were, with few CTIs or with many."""
+    few = testing.streams_of(history, payloads=payloads, closed=True, **how)
+    return st.one_of(few, testing.streams_of(history, payloads=payloads, ctis=False, **how).flatmap(often_promised))
+
+
+@st.composite
+def keyed_tellings(draw, history, growing=True):
     """The history told with disorder, revisions and events that never were, but never two of one start and payload."""
-    return draw(testing.streams_of(history, payloads=GHOSTS, closed=closed, growing=growing).filter(is_keyed))
+    return draw(any_telling(history, GHOSTS, growing=growing).filter(is_keyed))
 
 
 @st.composite
@@ -64,7 +83,7 @@ TELLINGS = {
     "R2": (None, lambda h: ordered_tellings(h)),
     "R3": (key, keyed_tellings),
     "R3-": (key, keyed_tellings),
-    "R4": (None, lambda h: testing.streams_of(h, payloads=PAYLOADS, closed=True)),
+    "R4": (None, lambda h: any_telling(h, PAYLOADS)),
 }
 """By algorithm: what its histories have only once, and how they are told."""
 
@@ -76,6 +95,8 @@ def merges(draw, algorithm, max_ports=3, **how):
     history = draw(histories(unique=unique))
     inputs = [draw(telling(history, **how)) for _ in range(draw(st.integers(1, max_ports)))]
     arrivals = draw(arrivals_of(inputs))
+    if draw(st.booleans()):
+        arrivals = [(port, [e]) for port, elements in arrivals for e in elements]
     restore_at = draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     return history, len(inputs), arrivals, restore_at
 
