@@ -16,6 +16,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
 from cedr.operators.base import Metrics, Operator
+from cedr.operators.merge.base import LMerge
 from cedr.plan.physical import Fragment, Input
 from cedr.runtime.change_level import OUTPUT, Place, transplant
 from cedr.runtime.metrics import metrics_table
@@ -90,6 +91,11 @@ class Engine:
         if len(chunk):
             self.highest[number] = max(self.highest[number], int(chunk.vs.max()))
         return self.operators[number].process(port, chunk)
+
+    @property
+    def merges(self) -> list[LMerge]:
+        """The merges of the query, inner ones first: their inputs can be detached and attached while it runs."""
+        return [op for op in self.operators if isinstance(op, LMerge)]
 
     def take_late(self) -> pl.DataFrame:
         """Rows put aside since the last call, with the reason; columns of different paths side by side."""
