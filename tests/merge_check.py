@@ -10,6 +10,7 @@ from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.reference.merge import compatible
 from cedr.temporal import INF, Cti, History, Insert, Relation, Row, canonical, closed_up_to, validate
+from cedr.testing import MAX_TIME
 
 SCHEMA = {"p": pl.String()}
 
@@ -35,9 +36,10 @@ def is_keyed(stream):
 
 @st.composite
 def histories(draw, max_size=6, unique=None):
-    """`unique`: what at most one event has, as a function of events."""
+    """`unique`: what at most one event has, as a function of events. Often many start together."""
     by = {"unique_by": unique} if unique else {}
-    return History(draw(st.lists(testing.events(PAYLOADS, infinite=True), max_size=max_size, **by)))
+    events = testing.events(PAYLOADS, max_time=draw(st.sampled_from([2, 8, MAX_TIME])))
+    return History(draw(st.lists(events, max_size=max_size, **by)))
 
 
 def key(event):

@@ -84,6 +84,20 @@ def test_an_input_that_joins_late_counts_from_its_join_time():
     assert feed(merge, 1, END) == [END]
 
 
+@pytest.mark.parametrize("algorithm", ["R0", "R1", "R2"])
+def test_in_order_what_was_left_out_of_a_late_input_must_come_from_another(algorithm):
+    merge = ALGORITHMS[algorithm](SCHEMA)
+    merge.detach(1)
+    feed(merge, 0, Insert(1, 2, A))
+    merge.attach(1, join=3)
+    assert feed(merge, 1, Insert(4, 5, A), Insert(6, 7, A)) == []  # nobody knows yet what starts before 3
+    assert feed(merge, 0, Insert(3, 4, B)) == [Insert(3, 4, B)]
+    assert feed(merge, 1, Insert(8, 9, A)) == []  # 4 and 6 would be lost
+    rest = [Insert(4, 5, A), Insert(6, 7, A), Insert(8, 9, A), Insert(9, 10, A)]
+    assert feed(merge, 0, *rest) == rest
+    assert feed(merge, 1, Insert(9, 10, A), Insert(11, 12, B)) == [Insert(11, 12, B)]
+
+
 def test_what_only_a_lost_input_told_is_taken_back():
     merge = ALGORITHMS["R3"](SCHEMA)
     assert feed(merge, 0, Insert(5, 9, A)) == [Insert(5, 9, A)]
