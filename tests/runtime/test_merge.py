@@ -1,6 +1,7 @@
 """A merge inside an engine: feedback to what feeds it, inputs that come and go, merges of merges."""
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from merge_check import SCHEMA, histories, keyed_tellings, row
@@ -10,7 +11,7 @@ import cedr
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.base import LMerge
-from cedr.temporal import INF, MIN, Cti, Insert, canonical, validate
+from cedr.temporal import INF, MIN, Cti, Insert, QueryError, canonical, validate
 
 A, B = row("A"), row("B")
 
@@ -54,6 +55,19 @@ def test_inputs_of_a_running_query_are_detached_and_attached():
     assert push(engine, 0, Cti(4)) == [Cti(4)]
     merge.attach(1, 3)
     assert push(engine, 1, Insert(1, 9, A), Cti(7)) == [Cti(7)]
+
+
+def test_a_level_may_change_when_the_algorithm_does_not():
+    # sources without adjusts, put in order by a strong level, allow R2; without order it is R4
+    a, b = (cedr.source(f"s{i}", SCHEMA, insert_only=True) for i in range(2))
+    engine = a.merge(b).with_consistency("strong").engine()
+    push(engine, 0, Insert(1, 9, A))
+    with pytest.raises(QueryError, match=r"the state is that of R2, and here R4 was chosen, .* algorithm='R4'"):
+        engine.set_consistency(cedr.MIDDLE)
+    engine = a.merge(b, algorithm="R4").with_consistency("strong").engine()
+    assert push(engine, 0, Insert(1, 9, A)) == []
+    assert engine.set_consistency(cedr.MIDDLE).elements() == [Insert(1, 9, A)]
+    assert push(engine, 1, Insert(1, 9, A), Cti(3)) == [Cti(3)]
 
 
 @given(st.data())

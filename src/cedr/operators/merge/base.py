@@ -168,12 +168,19 @@ class LMerge(Operator):
 
     def save(self) -> State:
         return {
+            "algorithm": self.algorithm,
             "stable": self.stable,
             "inputs": (list(self.attached), list(self.joins), dict(self.failed), list(self.arrived), self.leader),
             "told": [c.rows for c in self._told],
         }
 
     def load(self, state: State) -> None:
+        if state["algorithm"] != self.algorithm:
+            raise QueryError(
+                f"merge: the state is that of {state['algorithm']}, and here {self.algorithm} was chosen, as what is "
+                "known of the inputs differs, for example at another level of consistency; to change it while a query "
+                "runs, ask for an algorithm that serves both, such as merge(..., algorithm='R4')"
+            )
         self.stable = state["stable"]
         attached, joins, failed, arrived, self.leader = state["inputs"]
         self.attached, self.joins, self.failed, self.arrived = list(attached), list(joins), dict(failed), list(arrived)
