@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         sum,
     )
     from cedr.language.query import queries, query
+    from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files
     from cedr.runtime.spark.session import spark_session
     from cedr.stream import Stream
@@ -74,6 +75,10 @@ def __getattr__(name: str) -> Any:
         from cedr import api
 
         return getattr(api, name)
+    if name == "Policy":
+        from cedr.operators.merge.policy import Policy
+
+        return Policy
     if name == "Stream":
         from cedr.stream import Stream
 
@@ -98,6 +103,7 @@ __all__ = [
     "Insert",
     "Interval",
     "OneOf",
+    "Policy",
     "Punctuation",
     "Range",
     "Row",

@@ -19,6 +19,7 @@ from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
+from cedr.operators.merge.policy import Policy, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Finding, analyse
 from cedr.plan.consistency import Flavour
@@ -230,6 +231,15 @@ class Stream:
     def union(self, *others: "Stream") -> "Stream":
         """All events of all streams."""
         return Stream(nodes.Union((self.plan, *(plan_of(o, "union") for o in others))))
+
+    def merge(self, *others: "Stream", policy: Policy | str = "first", algorithm: str | None = None) -> "Stream":
+        """This stream and others that tell the same history, as one that is never behind the fastest of them.
+
+        `policy` says how early events are told: first, reflect, leader, fraction or half-frozen; or a `Policy`, which
+        also says how early progress is. `algorithm` is R0 to R4; by default what is known of the streams decides.
+        """
+        members = (self.plan, *(plan_of(o, "merge") for o in others))
+        return Stream(nodes.Merge(members, as_policy(policy), algorithm))
 
     def difference(self, other: "Stream", by: Columns | None = None) -> "Stream":
         """At each instant what this stream has more often than the other; with keys, what has no partner there."""

@@ -1,14 +1,20 @@
-"""Physically Independent Stream Merging: one temporal database (TDB), many physical streams, checked without an engine.
+"""Physically Independent Stream Merging: one temporal database (TDB), many physical streams, and their merge.
 
 The paper's element models are brought to inserts, adjusts and CTIs by the small adapters below. A finalize element f(t)
 and a stable element stable(t) are both `Cti(t)`; why that is right is tested too.
 """
 
+from itertools import combinations
+
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cedr import testing
+from cedr.columnar.chunk import chunk_of
+from cedr.operators.merge.algorithms import ALGORITHMS
+from cedr.reference.merge import compatible, mutually_consistent
 from cedr.temporal import (
     END,
     INF,
@@ -17,6 +23,7 @@ from cedr.temporal import (
     History,
     Insert,
     Relation,
+    Row,
     StreamError,
     canonical,
     ordered,
@@ -286,3 +293,147 @@ def test_example_3_in_an_ordered_stream_no_finite_end_gets_shorter():
     # The second close of W, from 6 down to 5, is what order rules out.
     assert not any(e.ve != INF for e in from_open_close(S) if isinstance(e, Adjust))
     assert [e for e in from_open_close(W) if isinstance(e, Adjust) and e.ve != INF] == [Adjust(2, 6, 5, "B")]
+
+
+# --- merging Tables I and II ---------------------------------------------------------------------------------------
+
+
+def rowed(element):
+    """The element with a row as payload, as operators want it."""
+    match element:
+        case Insert(vs, ve, p):
+            return Insert(vs, ve, Row(p=p))
+        case Adjust(vs, ve, ve_new, p):
+            return Adjust(vs, ve, ve_new, Row(p=p))
+    return element
+
+
+def lined_up(table):
+    """The elements of both columns of a table of system time, with the number of their column."""
+    columns = [iter(map(rowed, column(table, number))) for number in (0, 1)]
+    return [(number, next(columns[number])) for line in table for number in (0, 1) if line[number]]
+
+
+def merged(arrivals, algorithm="R3", policy="first"):
+    merge = ALGORITHMS[algorithm]({"p": pl.String()}, 2, policy)
+    return [merge.process(port, chunk_of([e], merge.schema)).elements() for port, e in arrivals]
+
+
+@pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
+def test_table_i_before_f_11_is_passed_on_both_ends_are_put_right(algorithm):
+    steps = merged(lined_up(TABLE_I), algorithm)
+    told = [rowed(e) for e in from_amf([a("A", 6, 7), a("B", 8, 15), m("A", 6, 12), m("B", 8, 10), f(11)])]
+    assert [e for step in steps[:-2] for e in step] == told
+    assert [step for step in steps if step] == [told[:1], told[1:2], told[2:], [END]]
+
+
+TABLE_II = [
+    (a("A", 6, 10), None),
+    (None, a("A", 6, 12)),
+    (None, a("B", 7, 14)),
+    (m("A", 6, 15), None),
+    (None, m("A", 6, 15)),
+    (None, f(16)),
+]
+
+
+@pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
+@pytest.mark.parametrize(
+    ("policy", "out"),
+    [
+        ("reflect", [OUT_1[:1], OUT_1[1:2], OUT_1[2:3], OUT_1[3:4], [], OUT_1[4:]]),
+        ("half-frozen", [[], [], [], [], [], OUT_2]),
+        ("first", [OUT_3[:1], [], OUT_3[1:2], [], [], OUT_3[2:]]),
+    ],
+    ids=["Out1", "Out2", "Out3"],
+)
+def test_table_ii_each_output_is_that_of_a_policy(policy, out, algorithm):
+    told = iter(map(rowed, from_amf([e for step in out for e in step])))
+    assert merged(lined_up(TABLE_II), algorithm, policy) == [[next(told) for _ in step] for step in out]
+
+
+# --- section III-D: which outputs are compatible -------------------------------------------------------------------
+
+
+def tdb(stable, *events):
+    return [*(Insert(vs, ve, p) for p, vs, ve in events), Cti(stable)]
+
+
+I_1 = tdb(14, ("A", 2, 16), ("B", 3, 10), ("C", 4, 18), ("D", 15, 20))
+I_2 = tdb(11, ("A", 2, 12), ("B", 3, 10), ("C", 4, 18), ("E", 17, 21))
+O_1 = tdb(11, ("A", 2, INF), ("B", 3, 10), ("C", 4, INF))
+O_2 = tdb(14, ("A", 2, 16), ("B", 3, 10), ("C", 4, 18), ("D", 15, 20), ("E", 17, 21))
+O_3 = tdb(13, ("A", 2, 12), ("C", 4, 18), ("D", 15, 20))
+
+
+def test_the_inputs_of_section_iii_d_are_mutually_consistent():
+    assert mutually_consistent([I_1, I_2])
+
+
+@pytest.mark.parametrize("output", [O_1, O_2], ids=["O1", "O2"])
+@pytest.mark.parametrize("multiset", [False, True])
+def test_o1_and_o2_are_compatible(output, multiset):
+    assert compatible([I_1, I_2], output, multiset=multiset) == []
+
+
+def test_o3_is_not_compatible_for_two_reasons():
+    # A is fully frozen though I1 says that it goes on until 14 at least; B is missing and can no longer come
+    found = {(v.condition, e.payload) for v in compatible([I_1, I_2], O_3) for e in v.events}
+    assert found == {("C2", "A"), ("C3", "A"), ("C3", "B")}
+
+
+def test_c2_as_printed_would_allow_an_output_that_cannot_follow():
+    # "the event is HF and L_m <= L": I2 may still end A at 12, and an output that promised 14 cannot
+    ahead = tdb(14, ("A", 2, 16), ("B", 3, 10), ("C", 4, 18))
+    assert {v.condition for v in compatible([I_2], ahead)} >= {"C1"}
+    with pytest.raises(StreamError):
+        validate([*ahead, Adjust(2, 16, 12, "A")])
+    validate([*I_2, Adjust(2, 12, 14, "A"), Adjust(2, 14, 12, "A")])
+
+
+# --- Example 4: open and close, each event closed once at most -----------------------------------------------------
+
+UNIVERSE = [("open", "p", 1), ("close", "p", 3), ("close", "p", 4), ("open", "q", 2), ("close", "q", 3)]
+
+
+def well_formed(elements):
+    opened = {p for kind, p, _ in elements if kind == "open"}
+    closed = [p for kind, p, _ in elements if kind == "close"]
+    return len(set(closed)) == len(closed) and set(closed) <= opened
+
+
+PREFIX_SETS = [
+    frozenset(found)
+    for size in range(len(UNIVERSE) + 1)
+    for found in combinations(UNIVERSE, size)
+    if well_formed(found)
+]
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_example_4_an_output_is_compatible_exactly_when_it_is_contained_in_the_inputs(inputs):
+    for some in combinations(PREFIX_SETS, inputs):
+        futures = [h for h in PREFIX_SETS if all(i <= h for i in some)]
+        if not futures:
+            continue  # not mutually consistent
+        for output in PREFIX_SETS:
+            assert all(output <= h for h in futures) == (output <= frozenset().union(*some))
+
+
+@pytest.mark.parametrize("order", [(S, U), (U, W), (W, S)], ids=["S U", "U W", "W S"])
+def test_example_3_merged_the_prefixes_give_the_same_tdb(order):
+    arrivals = [(port, rowed(e)) for port, told in enumerate(order) for e in [*from_open_close(told), END]]
+    out = [e for step in merged(arrivals) for e in step]
+    assert canonical(out) == History([(1, 4, Row(p="A")), (2, 5, Row(p="B")), (3, INF, Row(p="C"))])
+
+
+# --- Theorem 1 -----------------------------------------------------------------------------------------------------
+
+
+def test_theorem_1_as_printed_does_not_hold_when_ends_grow():
+    # "no more insert() or adjust() elements than the total number of insert() elements received"; what does hold is in
+    # tests/operators/merge/test_as_printed.py
+    p = Row(p="A")
+    came = [Insert(0, 1, p), Adjust(0, 1, 3, p), Cti(2), Adjust(0, 3, 5, p), Cti(4)]
+    out = [e for step in merged([(0, e) for e in came]) for e in step]
+    assert out == [Insert(0, 1, p), Adjust(0, 1, 3, p), Cti(2), Adjust(0, 3, 5, p), Cti(4)]

@@ -11,6 +11,11 @@
 Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An operator trusts its input and reads no
 clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
 settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
+
+*Feedback* runs the other way. `skip_before(t)` says that whoever takes the output has no more use for rows with both
+ends before t; only a merge says so, since another of its inputs is ahead. Such rows are left out from then on. What
+leaves is then no longer a whole stream: an adjust may name a tuple that was left out. A merge takes that, and so do
+operators that neither remember rows nor look at times; those pass the word on to their own inputs.
 """
 
 from abc import ABC, abstractmethod
@@ -56,6 +61,9 @@ class Operator(ABC):
     schema: dict[str, pl.DataType]
     """Names and types of the output payload."""
 
+    skips_input = False
+    """Rows leave with the times they came with and nothing is remembered: what may be skipped need not even come."""
+
     waits = False
     """Rows come only when CTIs or promises have settled them, so that a row says nothing about progress."""
 
@@ -65,12 +73,18 @@ class Operator(ABC):
         self.promised = [Known() for _ in range(self.ports)]
         """What each input has promised about parts of it, beside its CTI; with what the chunk at hand promises."""
         self.cti_out = MIN
+        self.skipped = MIN
+        """Rows with both ends before this time are of no use; no part of the state, as nothing depends on it."""
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         self.promised[port].add(chunk.promises, self.ctis[port])
+        if self.skips_input:
+            chunk = of_use(chunk, self.skipped)
         out = self.advance(port, chunk)
+        if not self.skips_input:
+            out = of_use(out, self.skipped)
         if out.cti > self.cti_out:
             self.cti_out = out.cti
         elif out.cti != MIN:
@@ -81,6 +95,15 @@ class Operator(ABC):
     @abstractmethod
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
+
+    def feedback(self) -> int:
+        """Rows of the inputs with both ends before this time are of no more use; MIN when that cannot be said."""
+        return MIN
+
+    def skip_before(self, t: int) -> int:
+        """Leave out rows with both ends before t; returns what to tell the inputs likewise, MIN for nothing."""
+        self.skipped = max(self.skipped, t)
+        return self.skipped if self.skips_input else MIN
 
     @property
     def cti(self) -> int:
@@ -116,3 +139,11 @@ class Operator(ABC):
 
     def load(self, state: State) -> None:  # noqa: B027 most stateless operators have nothing to take up
         """Take up what `save` returned."""
+
+
+def of_use(chunk: Chunk, since: int) -> Chunk:
+    """The chunk without rows that ended before a time and still do."""
+    if since == MIN or not len(chunk):
+        return chunk
+    useful = np.maximum(chunk.old, chunk.new) >= since
+    return chunk if useful.all() else replace(chunk, rows=chunk.rows.filter(pl.Series(useful)))

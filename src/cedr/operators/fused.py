@@ -23,6 +23,7 @@ class Fused(Operator):
         self.payload = [step for step in steps if isinstance(step, Select | Project)]
         self.lifetimes = [step for step in steps if isinstance(step, AlterLifetime)]
         assert len(self.payload) + len(self.lifetimes) == len(steps)
+        self.skips_input = not self.lifetimes
         self.schema = dict(steps[-1].schema) if steps else dict(schema)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:

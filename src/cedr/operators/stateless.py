@@ -24,6 +24,8 @@ class Select(Operator):
     `excluded` is what the predicate never lets through. It is promised once, with the first output.
     """
 
+    skips_input = True
+
     def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
         super().__init__()
         self.schema, self.predicate, self.excluded = dict(schema), predicate, excluded
@@ -47,6 +49,8 @@ class Select(Operator):
 
 class Project(Operator):
     """Payloads replaced by expressions of them. Promises about columns that are passed on stay, under the new names."""
+
+    skips_input = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], expressions: list[pl.Expr]) -> None:
         super().__init__()
@@ -77,6 +81,8 @@ def new_names(expressions: list[pl.Expr], schema: Mapping[str, pl.DataType]) -> 
 
 class Union(Operator):
     """All rows of all inputs; the slowest one's progress, also about each part."""
+
+    skips_input = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2) -> None:
         self.ports = ports

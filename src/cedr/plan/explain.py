@@ -13,6 +13,7 @@ from typing import Any
 
 from cedr.plan.analysis.findings import Finding, analyse
 from cedr.plan.explain_pattern import pattern_lines
+from cedr.plan.merging import choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -30,6 +31,7 @@ from cedr.plan.nodes import (
     Join,
     Level,
     Match,
+    Merge,
     Moving,
     Project,
     Select,
@@ -266,6 +268,11 @@ def _(node: Distinct | Coalesce | Difference | Intersect) -> str:
 
 
 @line.register
+def _(node: Merge) -> str:
+    return f"Merge, {node.policy}"
+
+
+@line.register
 def _(node: Level) -> str:
     words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
     return f"Level {', '.join(w for w in words if w)}".rstrip()
@@ -335,6 +342,17 @@ def _(node: Any, known: list[Properties]) -> str:
 @state.register(Clip)
 def _(node: Any, known: list[Properties]) -> str:
     return bounded("rows of each side that live past the other side's CTI", known)
+
+
+@state.register
+def _(node: Merge, known: list[Properties]) -> str:
+    algorithm, why = choose(known, node.policy, node.algorithm)
+    keeps = {
+        "R0": "nothing but the highest start",
+        "R1": "how many events each has told at the highest start",
+        "R2": "the events at the highest start",
+    }
+    return f"{algorithm}, as {why}; {keeps.get(algorithm) or bounded('events past the CTI, each once', known)}"
 
 
 @state.register

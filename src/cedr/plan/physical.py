@@ -14,6 +14,7 @@ import numpy as np
 from cedr.operators.base import Operator
 from cedr.plan.consistency import Level
 from cedr.plan.excluded import excluded
+from cedr.plan.merging import choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -33,6 +34,7 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Match,
+    Merge,
     Moving,
     Project,
     Select,
@@ -160,6 +162,14 @@ def _(node: Union, known: list[Properties]) -> Operator:
     from cedr.operators.stateless import Union as Op
 
     return Op(node.schema, len(node.members))
+
+
+@operator_of.register
+def _(node: Merge, known: list[Properties]) -> Operator:
+    from cedr.operators.merge.algorithms import ALGORITHMS
+
+    algorithm = choose(known, node.policy, node.algorithm).algorithm
+    return ALGORITHMS[algorithm](node.schema, len(node.members), node.policy)
 
 
 @operator_of.register

@@ -13,6 +13,7 @@ A property that is not known is False. Rules use them to drop work, operators to
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
+from cedr.plan.merging import IN_ORDER, choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -33,6 +34,7 @@ from cedr.plan.nodes import (
     Join,
     Level,
     Match,
+    Merge,
     Moving,
     Project,
     Select,
@@ -156,6 +158,23 @@ def _(node: Union, *inputs: Properties) -> Properties:
 
 
 @derive.register
+def _(node: Merge, *inputs: Properties) -> Properties:
+    """What several tell together may overlap for a while, until the ends are put right."""
+    finite = all(p.finite for p in inputs)
+    if choose(inputs, node.policy, node.algorithm).algorithm not in IN_ORDER:
+        return Properties(finite=finite, remember=remember(*inputs))
+    keys = {p.key for p in inputs}
+    return Properties(
+        ordered=True,
+        insert_only=True,
+        key=keys.pop() if len(keys) == 1 else None,
+        duplicate_free=all(p.duplicate_free for p in inputs),
+        finite=finite,
+        remember=remember(*inputs),
+    )
+
+
+@derive.register
 def _(node: Aggregate, p: Properties) -> Properties:
     return Properties(
         **in_order(node, p), key=frozenset(node.by), duplicate_free=True, finite=p.finite, remember=p.remember
@@ -245,9 +264,10 @@ def _(node: Match, *inputs: Properties) -> Properties:
 
 @derive.register
 def _(node: Align, p: Properties) -> Properties:
-    """Promises about some columns release rows of different values out of turn."""
+    """Promises about some columns release rows of different values out of turn. Perfect is without adjusts, too."""
     waits = node.block == INF and node.clock is None
-    return replace(p, ordered=not node.by and (p.ordered or waits))
+    insert_only = p.insert_only or (waits and node.flavour == "perfect")
+    return replace(p, ordered=not node.by and (p.ordered or waits), insert_only=insert_only)
 
 
 @derive.register

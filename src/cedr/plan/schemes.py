@@ -19,7 +19,7 @@ from itertools import product
 
 from cedr.operators.patterns import single
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Finalize, Match, Sort, Source
+from cedr.plan.nodes import Finalize, Match, Merge, Sort, Source
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.wishes import passed, wish
 from cedr.temporal.time import INF
@@ -108,6 +108,14 @@ def _(node: Match, *inputs: Schemes) -> Schemes:
 
 
 @derive.register
+def _(node: Merge, *inputs: Schemes) -> Schemes:
+    """It knows CTIs only. One input that tells them is enough, unless it waits for the slowest."""
+    told = [CTI in schemes for schemes in inputs]
+    enough = all(told) if node.policy.progress == "slowest" else any(told)
+    return {CTI: False} if enough else {}
+
+
+@derive.register
 def _(node: Sort, input: Schemes) -> Schemes:
     """Nothing is settled further than the first row that is held, and only promises for ever let rows go."""
     return input if input.get(node.by[:1]) else {}
@@ -163,6 +171,8 @@ def called(schemes: Schemes, names: Mapping[str, Sequence[str]]) -> Schemes:
 
 def passing(node: Node) -> dict[str, str]:
     """The columns that promises about the output of a node may speak about, and what promises below call them."""
+    if isinstance(node, Merge):
+        return {}
     return {name: name for name in node.schema} if isinstance(node, Sort) else passed(node)
 
 

@@ -29,6 +29,7 @@ from cedr.plan.nodes import (
     Join,
     Lifetime,
     Match,
+    Merge,
     Project,
     Select,
     Session,
@@ -85,6 +86,7 @@ def _(node: Sort) -> Wish:
 @wish.register(Coalesce)
 @wish.register(Difference)
 @wish.register(Intersect)
+@wish.register(Merge)
 def _(node: Node) -> Wish:
     return [(name,) * len(node.inputs) for name in keys_among(node.schema, node)]
 

@@ -5,6 +5,7 @@ operator is called once per chunk and port; what its ports yield goes on as one 
 at rest: it can be saved and restored elsewhere, and it can change its consistency level.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
@@ -15,6 +16,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
 from cedr.operators.base import Metrics, Operator
+from cedr.operators.merge.base import LMerge
 from cedr.plan.physical import Fragment, Input
 from cedr.runtime.change_level import OUTPUT, Place, transplant
 from cedr.runtime.metrics import metrics_table
@@ -32,6 +34,8 @@ class Engine:
         self.operators: list[Operator] = [step.make() for step in fragment.steps]
         self.highest = [MIN] * len(self.operators)
         """The highest start each operator has seen."""
+        self.users = Counter([fragment.output, *(origin for step in fragment.steps for origin in step.inputs)])
+        """How many take the rows of a source or step; what two take, none may call useless."""
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -68,7 +72,16 @@ class Engine:
                 outputs += [self._process(number, port, chunk) for chunk in waiting if chunk is not None]
             if outputs:
                 arrived[number] = concat(outputs)
+                self._feed_back(number, self.operators[number].feedback())
         return arrived
+
+    def _feed_back(self, number: int, t: int) -> None:
+        """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
+        if t == MIN:
+            return
+        for origin in self.fragment.steps[number].inputs:
+            if isinstance(origin, int) and self.users[origin] == 1:
+                self._feed_back(origin, self.operators[origin].skip_before(t))
 
     def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]
@@ -78,6 +91,11 @@ class Engine:
         if len(chunk):
             self.highest[number] = max(self.highest[number], int(chunk.vs.max()))
         return self.operators[number].process(port, chunk)
+
+    @property
+    def merges(self) -> list[LMerge]:
+        """The merges of the query, inner ones first: their inputs can be detached and attached while it runs."""
+        return [op for op in self.operators if isinstance(op, LMerge)]
 
     def take_late(self) -> pl.DataFrame:
         """Rows put aside since the last call, with the reason; columns of different paths side by side."""
@@ -125,6 +143,6 @@ class Engine:
         fresh = Engine(self.fragment.at_level(consistency))
         freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators, self.highest)
         highest = max(self.highest, default=MIN)
-        self.fragment, self.operators = fresh.fragment, fresh.operators
+        self.fragment, self.operators, self.users = fresh.fragment, fresh.operators, fresh.users
         self.highest = [highest] * len(self.operators)
         return self._answer(self._run({}, freed), freed)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from cedr.operators.aggregate import SUMS
 from cedr.operators.patterns.parts import FAR, parts_of
+from cedr.plan.merging import IN_ORDER, choose
 from cedr.plan.node import Node
 from cedr.plan.nodes import (
     Aggregate,
@@ -29,6 +30,7 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Match,
+    Merge,
     Moving,
     Project,
     Select,
@@ -121,6 +123,16 @@ def _(node: Distinct | Coalesce | Difference | Intersect, seen: Seen) -> Needs:
     ports = tuple(range(len(node.inputs)))
     finite = all(known.finite for known in seen.inputs)
     return Needs(waiting_for_ends(node.latency, ports, seen), (kept(node, ports, finite),))
+
+
+@needs.register
+def _(node: Merge, seen: Seen) -> Needs | None:
+    """An event is kept until it is settled; inserts in order leave nothing to settle."""
+    if choose(seen.inputs, node.policy, node.algorithm).algorithm in IN_ORDER:
+        return None
+    ports = tuple(range(len(node.members)))
+    telling = Need(ports) if node.policy.tells == "half-frozen" else AT_ONCE
+    return Needs(telling, (kept(node, ports, all(known.finite for known in seen.inputs)),))
 
 
 @needs.register

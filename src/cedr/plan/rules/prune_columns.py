@@ -20,6 +20,7 @@ from cedr.plan.nodes import (
     Intersect,
     Join,
     Match,
+    Merge,
     Project,
     Select,
     Session,
@@ -112,6 +113,7 @@ def _(node: Match, needed: Columns) -> list[Columns]:
 @reads.register(Coalesce)
 @reads.register(Difference)
 @reads.register(Intersect)
+@reads.register(Merge)
 def _(node: Node, needed: Columns) -> list[Columns]:
     return [set(i.schema) for i in node.inputs]
 

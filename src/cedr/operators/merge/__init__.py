@@ -1,0 +1,1 @@
+"""Logical merge, one algorithm per file; `base` says what they share and promise, `algorithms` names them."""

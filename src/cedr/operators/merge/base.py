@@ -1,0 +1,264 @@
+"""Logical merge (LMerge): several streams that tell one history, as one stream that tells it.
+
+Any input may be late, disordered, revised, fail and come back; the output follows whichever is ahead. What is promised
+at every moment is *compatibility* (`cedr.reference.merge`): however the inputs go on, the output can follow. The
+algorithms differ in what they ask of the inputs:
+
+    R0   no adjusts, starts strictly increase
+    R1   no adjusts, starts never fall, and equal starts come in the same order everywhere
+    R2   no adjusts, starts never fall
+    R3   start and payload are a key in every input at any moment
+    R4   nothing
+
+What breaks these is raised as a `StreamError` that names the input, the element and the rule. Nothing of the chunk is
+worked in then but into what is known of that input alone: `detach` it, and the merge goes on as if it had failed.
+
+An input that is attached later, or again, says from when on it is complete: it has every event that ends at its *join
+time* or later. Until the merge has come that far by other inputs, its CTIs do not count.
+
+`feedback()` is the time t for which rows with both ends before t are of no more use; operators that feed the merge may
+leave them out (`Operator.skip_before`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
+from cedr.operators.base import Operator, State
+from cedr.operators.merge.policy import Policy, as_policy
+from cedr.temporal.element import Adjust, Insert
+from cedr.temporal.errors import QueryError, StreamError
+from cedr.temporal.row import Row
+from cedr.temporal.time import INF, MIN, as_time, show
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class LMerge(Operator):
+    """What all algorithms share: inputs that come and go, and whose progress counts.
+
+    Subclasses work rows in (`take`), make the output fit an input before a CTI leaves (`freeze`) and drop what is known
+    of an input (`forget`). What they tell they `tell`.
+    """
+
+    algorithm = ""
+
+    def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
+        if ports < 1:
+            raise QueryError(f"merge: {ports} inputs; there must be at least one")
+        self.ports = ports
+        super().__init__()
+        self.schema = dict(schema)
+        self.policy = as_policy(policy)
+        self.stable = MIN
+        """The CTI of the output (MaxStable)."""
+        self.attached = [True] * ports
+        self.joins = [MIN] * ports
+        self.failed: dict[int, str] = {}
+        """Why inputs were detached."""
+        self.arrived = [0] * ports
+        self.leader = -1
+        """The input whose CTI last counted."""
+        self._told: list[Chunk] = []
+
+    # --- inputs come and go --------------------------------------------------------------------------------------
+
+    def attach(self, port: int, join: int = MIN) -> None:
+        """Input `port` is there (again), complete for all events that end at `join` or later."""
+        self._check_port(port)
+        if self.attached[port]:
+            raise QueryError(f"merge: input {port} is attached already; detach it before it starts again")
+        self.attached[port], self.joins[port] = True, as_time(join, "join time")
+        self.failed.pop(port, None)
+
+    def detach(self, port: int, why: str = "detached") -> None:
+        """Input `port` is gone or no longer trusted: what it told and no other confirms will be taken back."""
+        self._check_port(port)
+        if not self.attached[port]:
+            raise QueryError(f"merge: input {port} is not attached ({self.failed[port]})")
+        self.attached[port], self.failed[port] = False, why
+        self.ctis[port], self.arrived[port] = MIN, 0
+        self.forget(port)
+
+    def joined(self, port: int) -> bool:
+        """Does the progress of this input count? If so, all others may fail and nothing is lost."""
+        return self.attached[port] and self.joins[port] <= self.reached()
+
+    def _check_port(self, port: int) -> None:
+        if not 0 <= port < self.ports:
+            raise QueryError(f"merge: there is no input {port}; inputs are 0 to {self.ports - 1}")
+
+    def feedback(self) -> int:
+        """Rows whose ends, old and new, both lie before this time are of no more use."""
+        return self.reached()
+
+    def reached(self) -> int:
+        """The time up to which the output holds all that the inputs say."""
+        return self.stable
+
+    # --- the steps -----------------------------------------------------------------------------------------------
+
+    def process(self, port: int, chunk: Chunk) -> Chunk:
+        self._check_port(port)
+        if not self.attached[port]:
+            raise QueryError(
+                f"merge: a chunk came from input {port}, which is not attached ({self.failed[port]}); "
+                "attach(port, join) it first, with the time from which on it is complete"
+            )
+        return super().process(port, chunk)
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if self.stable == INF:
+            return empty(self.schema, INF)  # all is said
+        if len(chunk):
+            self.take(port, chunk)
+        while (source := self._source()) >= 0:
+            t = self.cti
+            self.freeze(source, t)
+            self.stable, self.leader = t, source
+        self.arrived[port] += len(chunk)
+        told, self._told = self._told, []
+        out = concat(told) if told else empty(self.schema)
+        return Chunk(out.rows, self.stable)
+
+    @property
+    def cti(self) -> int:
+        """The CTI that the inputs whose progress counts allow the output."""
+        known = [cti for port, cti in enumerate(self.ctis) if self.joined(port)]
+        if not known:
+            return MIN
+        return self.policy.behind(max(known) if self.policy.progress == "fastest" else min(known))
+
+    def _source(self) -> int:
+        """The input that the output has to fit before its next CTI; -1 when there is no new one."""
+        if self.cti <= self.stable:
+            return -1
+        joined = [port for port in range(self.ports) if self.joined(port)]
+        first = self.leader if self.leader in joined else joined[0]
+        return max(joined, key=lambda port: (self.ctis[port], port == first))
+
+    def take(self, port: int, chunk: Chunk) -> None:
+        """Work in the rows of an input."""
+        raise NotImplementedError
+
+    def freeze(self, port: int, t: int) -> None:
+        """Make the output agree with this input on all that CTI t settles."""
+        raise NotImplementedError
+
+    def forget(self, port: int) -> None:
+        """Drop what is known of this input alone."""
+        raise NotImplementedError
+
+    def tell(self, chunk: Chunk) -> None:
+        """The rows leave with the next output. If an error comes first, with the one after it."""
+        if len(chunk):
+            self._told.append(chunk)
+
+    def broken(self, port: int, chunk: Chunk, row: int, rule: str) -> StreamError:
+        """The error for a row that breaks a rule."""
+        vs, old, new, *values = chunk.rows.select(*TIMES, *self.schema).row(row)
+        payload = Row(dict(zip(self.schema, values, strict=True)))
+        element = Insert(vs, new, payload) if old == vs else Adjust(vs, old, new, payload)
+        return StreamError(element, self.arrived[port] + row, f"merge, input {port}: {rule}")
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def save(self) -> State:
+        return {
+            "algorithm": self.algorithm,
+            "stable": self.stable,
+            "inputs": (list(self.attached), list(self.joins), dict(self.failed), list(self.arrived), self.leader),
+            "told": [c.rows for c in self._told],
+        }
+
+    def load(self, state: State) -> None:
+        if state["algorithm"] != self.algorithm:
+            raise QueryError(
+                f"merge: the state is that of {state['algorithm']}, and here {self.algorithm} was chosen, as what is "
+                "known of the inputs differs, for example at another level of consistency; to change it while a query "
+                "runs, ask for an algorithm that serves both, such as merge(..., algorithm='R4')"
+            )
+        self.stable = state["stable"]
+        attached, joins, failed, arrived, self.leader = state["inputs"]
+        self.attached, self.joins, self.failed, self.arrived = list(attached), list(joins), dict(failed), list(arrived)
+        self._told = [Chunk(rows) for rows in state["told"]]
+
+
+class InOrder(LMerge):
+    """What R0, R1 and R2 share: inserts in order of start, so that only the highest start and its like matter.
+
+    An input that joined later, or has not been counted for a while, counts from the moment the output has passed both
+    its join time and everything of it that was left out; else what it is ahead by would be lost.
+    """
+
+    increases = False
+    """Must starts strictly increase?"""
+
+    def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
+        super().__init__(schema, ports, policy)
+        if self.policy.tells != "first":
+            raise QueryError(
+                f"merge: {self.algorithm} tells an event as soon as one input has it, and the policy asks for "
+                f"{self.policy.tells!r}; use algorithm R3 or R4"
+            )
+        self.highest = MIN
+        """The highest start told (MaxVs)."""
+        self.last = [MIN] * self.ports
+        """The last start of each input."""
+
+    def reached(self) -> int:
+        return max(self.stable, self.highest)
+
+    def take(self, port: int, chunk: Chunk) -> None:
+        self._check(port, chunk)
+        vs = chunk.vs
+        self.last[port] = int(vs[-1])
+        if not self.joined(port):
+            self.joins[port] = max(self.joins[port], int(vs[-1]) + 1)
+            return
+        fresh = int(np.searchsorted(vs, self.reached(), side="left"))
+        if fresh < len(vs):
+            rows = chunk.rows.select(*TIMES, *self.schema)
+            self.take_in_order(port, Chunk(rows if not fresh else rows[fresh:]), vs[fresh:])
+
+    def take_in_order(self, port: int, chunk: Chunk, vs: Times) -> None:
+        """Rows whose start is not below the highest so far."""
+        raise NotImplementedError
+
+    def _check(self, port: int, chunk: Chunk) -> None:
+        vs = chunk.vs
+        adjusts = chunk.old != vs
+        if adjusts.any():
+            row = int(np.argmax(adjusts))
+            raise self.broken(port, chunk, row, f"{self.algorithm} takes inserts only; R3 and R4 take adjusts")
+        last = self.last[port]
+        falls = vs[1:] <= vs[:-1] if self.increases else vs[1:] < vs[:-1]
+        first = last != MIN and (vs[0] <= last if self.increases else vs[0] < last)
+        if first or falls.any():
+            row = 0 if first else int(np.argmax(falls)) + 1
+            before = last if first else int(vs[row - 1])
+            raise self.broken(port, chunk, row, self._order_rule(before))
+
+    def _order_rule(self, before: int) -> str:
+        if self.increases:
+            rule, others = "starts that strictly increase", "R1 and R2 take ties"
+        else:
+            rule, others = "starts that never fall", "R3 and R4 take any order"
+        return f"{self.algorithm} needs {rule}, and {show(before)} came before; {others}"
+
+    def freeze(self, port: int, t: int) -> None:
+        """All that starts before t has been told: nothing to put right."""
+
+    def forget(self, port: int) -> None:
+        self.last[port] = MIN
+
+    def save(self) -> State:
+        return {**super().save(), "order": (self.highest, list(self.last))}
+
+    def load(self, state: State) -> None:
+        super().load(state)
+        self.highest, last = state["order"]
+        self.last = list(last)

@@ -1,0 +1,59 @@
+"""When a merge speaks (LMerge, III-D and V-A): how early about events, how early about progress.
+
+    tells           an event is told
+    first           as soon as one input has it; its end is put right only when a CTI makes that necessary
+    reflect         so, too, and every change of any input is passed on
+    leader          as the leading input has it, the one whose CTI is the highest, all of its changes included
+    fraction        as soon as that share of the inputs has it
+    half-frozen     when a CTI has made sure that it exists; nothing told is ever removed
+
+    progress        the CTI of the output
+    fastest         the highest of all inputs, less `lag`: the least memory
+    slowest         the lowest of all inputs, less `lag`: the fewest changes
+
+Every choice keeps the output compatible. The earlier it speaks, the more it takes back.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF, MIN, as_time
+
+Tells = Literal["first", "reflect", "leader", "fraction", "half-frozen"]
+Progress = Literal["fastest", "slowest"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    tells: Tells = "first"
+    fraction: float = 1.0
+    progress: Progress = "fastest"
+    lag: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("tells", self.tells, Tells), ("progress", self.progress, Progress)):
+            if value not in get_args(known):
+                raise QueryError(f"policy: {name} is {value!r}; it is one of {', '.join(map(repr, get_args(known)))}")
+        if not 0 < self.fraction <= 1:
+            raise QueryError(f"policy: fraction is {self.fraction}; it is a share of the inputs, above 0 and up to 1")
+        if not 0 <= as_time(self.lag, "lag of the policy") < INF:
+            raise QueryError(f"policy: lag is {self.lag}; it is a length of time, 0 or more, but not INF")
+
+    def needed(self, inputs: int) -> int:
+        """How many inputs must have an event before it is told."""
+        return max(1, math.ceil(self.fraction * inputs)) if self.tells == "fraction" else 1
+
+    def behind(self, t: int) -> int:
+        """The CTI of the output when the inputs allow t."""
+        return t if t in (INF, MIN) else max(t - self.lag, MIN)
+
+    def __str__(self) -> str:
+        tells = f"{self.fraction:g} of the inputs" if self.tells == "fraction" else self.tells
+        return ", ".join([tells, self.progress, *([f"lag {self.lag}"] if self.lag else [])])
+
+
+def as_policy(given: "Policy | str") -> Policy:
+    """A policy, or the name of when events are told."""
+    return given if isinstance(given, Policy) else Policy(given)  # type: ignore[arg-type]  # checked there

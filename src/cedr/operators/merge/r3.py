@@ -1,0 +1,116 @@
+"""R3: any order, any adjusts; start and payload are a key in every input at any moment.
+
+The two-tier index: a node for each start and payload, with one end per input and the end that was told. An input costs
+eight bytes a node, whatever the payloads.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import Ids
+from cedr.kernels import two_tier
+from cedr.kernels.chains import merge
+from cedr.kernels.chains import nodes as ends_of_chains
+from cedr.operators.base import State
+from cedr.operators.merge.indexed import Changes, Indexed, resized
+from cedr.operators.merge.policy import Policy
+from cedr.temporal.time import show
+
+NOTHING: Changes = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+class R3(Indexed):
+    algorithm = "R3"
+
+    def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
+        super().__init__(schema, ports, policy)
+        self.out = np.empty(0, dtype=np.int64)
+        self.ends = np.empty((0, ports), dtype=np.int64)
+
+    def work_in(self, port: int, given: Chunk, rows: Ids | None, used: Chunk, nodes: Ids) -> None:
+        vs, old, new = used.vs, used.old, used.new
+        row, why, known = two_tier.work_in(nodes, vs, old, new, self.ends, port, self.stable)
+        if row < 0:
+            return
+        order, end = in_any_order(nodes, vs, old, new)
+        wrong, *_ = two_tier.work_in(nodes[order], vs[order], old[order], end, self.ends, port, self.stable)
+        if wrong >= 0:
+            raise self.broken(port, given, int(row if rows is None else rows[row]), key_rule(why, known))
+
+    def new(self, nodes: Ids, port: int, needed: int) -> Changes:
+        attached = np.array(self.attached)
+        rows = two_tier.tell_new(nodes, self.start, self.out, self.ends, attached, port, self.stable, needed)
+        return rows, self.start[nodes[rows]], self.out[nodes[rows]]
+
+    def differences(self, nodes: Ids, port: int) -> Changes:
+        if port < 0:
+            return NOTHING
+        rows, old = two_tier.tell_changes(nodes, self.start, self.out, self.ends, port, self.stable)
+        return rows, old, self.out[nodes[rows]]
+
+    def settle(self, port: int, t: int) -> Changes:
+        size = self.size
+        start, alive, out, end = self.start[:size], self.alive[:size], self.out[:size], self.ends_of(port)
+        wrong = int(two_tier.contradiction(start, alive, end, self.stable))
+        if wrong >= 0:
+            raise self.contradicts(port, wrong, int(out[wrong]), self._denied(int(end[wrong]), int(start[wrong])))
+        nodes, old = two_tier.freeze(start, alive, out, end, t)
+        return nodes, old, out[nodes]
+
+    def _denied(self, end: int, start: int) -> str:
+        says = "has no such event" if end == start else f"says that it ended at {show(end)}"
+        return f"another input has settled that this event goes on until {show(self.stable)}, this one {says}"
+
+    def ends_of(self, port: int) -> Times:
+        """The end of each node in one input."""
+        return self.ends[: self.size, port]
+
+    def forget(self, port: int) -> None:
+        super().forget(port)
+        self.ends[: self.size, port] = self.start[: self.size]
+
+    def prepare(self, first: int, last: int) -> None:
+        self.out[first:last] = self.start[first:last]
+        self.ends[first:last] = self.start[first:last, np.newaxis]
+
+    def resize(self, room: int) -> None:
+        super().resize(room)
+        self.out, self.ends = resized(self.out, room), resized(self.ends, room)
+
+    def keep(self, kept: Ids) -> None:
+        super().keep(kept)
+        self.out, self.ends = self.out[kept], self.ends[kept]
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = (self.start, self.alive, self.out, self.ends)
+        return self.live(), sum(a.nbytes for a in arrays) + int(self.index.rows.estimated_size())
+
+    def save(self) -> State:
+        return {**super().save(), "ends": (self.out[: self.size].copy(), self.ends[: self.size].copy())}
+
+    def load(self, state: State) -> None:
+        super().load(state)
+        out, ends = state["ends"]
+        self.out, self.ends = out.copy(), ends.copy()
+
+
+def in_any_order(nodes: Ids, vs: Times, old: Times, new: Times) -> tuple[Ids, Times]:
+    """The rows that are left when adjusts are worked into the rows they follow, adjusts first; and their ends.
+
+    Operators may tell an event anew before they take back the old one; only what a chunk comes to must have a key.
+    """
+    last, kept = merge(*ends_of_chains(vs, nodes, old, new))
+    left = np.flatnonzero(kept)
+    order = left[np.argsort(old[left] == vs[left], kind="stable")]
+    return order, new[last[order]]
+
+
+def key_rule(why: int, known: int) -> str:
+    if why == two_tier.DUPLICATE:
+        return (
+            f"R3 needs a key of start and payload, and this input has one that ends at {show(known)}; R4 takes copies"
+        )
+    return f"there is no such event to adjust; with this start and payload there is one that ends at {show(known)}"

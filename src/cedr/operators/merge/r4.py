@@ -1,0 +1,100 @@
+"""R4: any order, any adjusts, and several events with one start and payload.
+
+The three-tier index: a node for each start and payload, with a list of ends and their counts for each input and for the
+output. Before a CTI leaves, the output has as many events of each start it passes as the input it comes from, and
+exactly the same that end before it.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import Ids
+from cedr.kernels import three_tier
+from cedr.operators.base import State
+from cedr.operators.merge.indexed import Changes, Indexed, resized
+from cedr.operators.merge.policy import Policy
+from cedr.operators.merge.r3 import NOTHING
+from cedr.temporal.time import show
+
+
+class R4(Indexed):
+    algorithm = "R4"
+
+    def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
+        super().__init__(schema, ports, policy)
+        self.head = np.empty((0, ports + 1), dtype=np.int64)
+        self.end, self.count, self.link = (np.empty(0, dtype=np.int64) for _ in range(3))
+        self.free = np.array([three_tier.NONE, 0])
+
+    @property
+    def pool(self) -> tuple[Times, ...]:
+        return self.head, self.end, self.count, self.link, self.free
+
+    @property
+    def cells(self) -> int:
+        """How many cells are in use."""
+        return int(self.free[1])
+
+    def _room(self, cells: int) -> None:
+        """Make sure of so many unused cells."""
+        first = len(self.end)
+        if self.cells + cells > first:
+            room = max(2 * first, self.cells + cells, 1024)
+            self.end, self.count, self.link = (resized(a, room) for a in (self.end, self.count, self.link))
+            three_tier.link_free(self.link, first, self.free)
+
+    def work_in(self, port: int, given: Chunk, rows: Ids | None, used: Chunk, nodes: Ids) -> None:
+        self._room(len(used))
+        three_tier.work_in(nodes, used.vs, used.old, used.new, *self.pool, port, self.stable)
+
+    def new(self, nodes: Ids, port: int, needed: int) -> Changes:
+        self._room(self.cells)
+        attached = np.array(self.attached)
+        return tuple(three_tier.tell_new(nodes, self.start, *self.pool, attached, port, self.stable, needed))
+
+    def differences(self, nodes: Ids, port: int) -> Changes:
+        if port < 0:
+            return NOTHING
+        self._room(self.cells)
+        return tuple(three_tier.tell_changes(nodes, self.start, *self.pool, port, self.stable))
+
+    def settle(self, port: int, t: int) -> Changes:
+        self._room(self.cells)
+        start, alive = self.start[: self.size], self.alive[: self.size]
+        wrong = int(three_tier.contradiction(start, alive, self.head, self.count, self.link, port, self.stable))
+        if wrong >= 0:
+            _, end, count, link, _ = self.pool
+            out, told = (int(three_tier.total(count, link, self.head[wrong, m])) for m in (self.ports, port))
+            rule = f"another input has settled that {out} of these go on until {show(self.stable)}, this one has {told}"
+            raise self.contradicts(port, wrong, int(end[max(self.head[wrong, self.ports], 0)]), rule)
+        return tuple(three_tier.freeze(start, alive, *self.pool, port, t))
+
+    def forget(self, port: int) -> None:
+        super().forget(port)
+        three_tier.forget(self.head[: self.size], self.link, self.free, port)
+
+    def prepare(self, first: int, last: int) -> None:
+        self.head[first:last] = three_tier.NONE
+
+    def resize(self, room: int) -> None:
+        super().resize(room)
+        self.head = resized(self.head, room)
+
+    def keep(self, kept: Ids) -> None:
+        super().keep(kept)
+        self.head = self.head[kept]
+
+    def state_size(self) -> tuple[int, int]:
+        arrays = (self.start, self.alive, *self.pool)
+        return self.live(), sum(a.nbytes for a in arrays) + int(self.index.rows.estimated_size())
+
+    def save(self) -> State:
+        pool = tuple(a.copy() for a in (self.head[: self.size], *self.pool[1:]))
+        return {**super().save(), "pool": pool}
+
+    def load(self, state: State) -> None:
+        super().load(state)
+        self.head, self.end, self.count, self.link, self.free = (a.copy() for a in state["pool"])

@@ -1,0 +1,85 @@
+"""Logical merge as a node, and which algorithm its inputs allow (LMerge, IV-G).
+
+    what is known of all members                            algorithm
+    ordered, insert-only, one event at any instant          R0
+    ordered, insert-only                                    R2
+    no payload twice at any instant                         R3
+    nothing                                                 R4
+
+R1 asks that events with equal starts come in the same order from every member. No operator promises that, so it must be
+asked for by name; R2 costs little more. R0 and R2 tell every event as soon as they can; another policy needs R3 or R4.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from cedr.operators.merge.policy import Policy
+from cedr.plan.node import Node
+from cedr.plan.schema import Schema
+from cedr.plan.sets import check_same_columns
+from cedr.temporal.errors import QueryError
+
+if TYPE_CHECKING:
+    from cedr.plan.properties import Properties
+
+ALGORITHMS = ("R0", "R1", "R2", "R3", "R3-", "R4")
+IN_ORDER = ("R0", "R1", "R2")
+FIRST = Policy()
+
+
+@dataclass(frozen=True, eq=False)
+class Merge(Node):
+    """Members that tell one history, as one stream that tells it."""
+
+    members: tuple[Node, ...]
+    policy: Policy = FIRST
+    algorithm: str | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.members
+
+    @cached_property
+    def schema(self) -> Schema:
+        if self.algorithm not in (None, *ALGORITHMS):
+            raise QueryError(f"merge: algorithm is {self.algorithm!r}; it is one of {', '.join(map(repr, ALGORITHMS))}")
+        if self.algorithm in IN_ORDER and self.policy.tells != "first":
+            raise QueryError(
+                f"merge: {self.algorithm} tells an event as soon as one input has it, and the policy asks for "
+                f"{self.policy.tells!r}; leave algorithm out, or use 'R3' or 'R4'"
+            )
+        for other in self.members[1:]:
+            check_same_columns("merge", self.members[0].schema, other.schema)
+        return self.members[0].schema
+
+    def with_inputs(self, *inputs: Node) -> Self:
+        return type(self)(inputs, self.policy, self.algorithm)
+
+
+class Choice(NamedTuple):
+    algorithm: str
+    why: str
+
+
+def choose(members: Sequence["Properties"], policy: Policy = FIRST, algorithm: str | None = None) -> Choice:
+    """The simplest algorithm that what is known of the members allows, and why."""
+    if algorithm:
+        return Choice(algorithm, "asked for")
+    if all(p.perfect for p in members) and policy.tells == "first":
+        if all(p.key == frozenset() for p in members):
+            return Choice("R0", "inserts in order, one event at a time")
+        return Choice("R2", "inserts in order")
+    if all(p.duplicate_free for p in members):
+        return Choice("R3", f"{what_lacks(members, policy)}; no payload twice at a time")
+    return Choice("R4", f"{what_lacks(members, policy)}; a payload may be there twice")
+
+
+def what_lacks(members: Sequence["Properties"], policy: Policy) -> str:
+    """Why a simpler algorithm will not do."""
+    if not all(p.insert_only for p in members):
+        return "there may be adjusts"
+    if not all(p.ordered for p in members):
+        return "order is not known"
+    return f"the policy is {policy}"

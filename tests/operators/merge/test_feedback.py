@@ -1,0 +1,101 @@
+"""Feedback: what a merge has no more use for is left out before it comes, and the output stays the same."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from merge_check import SCHEMA, merges, row
+
+from cedr.columnar.chunk import chunk_of
+from cedr.operators import aggregates as agg
+from cedr.operators.aggregate import Aggregate
+from cedr.operators.align import Align
+from cedr.operators.base import of_use
+from cedr.operators.fused import Fused
+from cedr.operators.merge.algorithms import ALGORITHMS
+from cedr.operators.stateless import Project, Select, Union
+from cedr.operators.windows import sliding
+from cedr.temporal import Adjust, Cti, Insert
+
+A = row("A")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@given(data=st.data())
+def test_rows_that_end_before_the_feedback_make_no_difference(algorithm, data):
+    _, ports, arrivals, _ = data.draw(merges(algorithm))
+    plain, spared = (ALGORITHMS[algorithm](SCHEMA, ports) for _ in range(2))
+    for port, elements in arrivals:
+        chunk = chunk_of(elements, SCHEMA)
+        expected = plain.process(port, chunk).elements()
+        assert spared.process(port, of_use(chunk, spared.feedback())).elements() == expected
+
+
+def select():
+    return Select(SCHEMA, pl.col("p") != "C")
+
+
+def project():
+    return Project(SCHEMA, [pl.col("p") + "!"])
+
+
+def fused():
+    return Fused(SCHEMA, [select(), project()])
+
+
+def count():
+    return Aggregate(SCHEMA, ["p"], {"n": agg.Count()}, "eager")
+
+
+PLANS = {
+    "select": lambda: [select()],
+    "select, project": lambda: [project(), select()],
+    "fused": lambda: [fused()],
+    "union": lambda: [Union(SCHEMA, 1), select()],
+    "sliding": lambda: [sliding(SCHEMA, 5), select()],
+    "align": lambda: [select(), Align(SCHEMA)],
+    "aggregate": lambda: [select(), count()],
+    "aggregate below": lambda: [count(), Select(count().schema, pl.col("n") > 0)],
+}
+"""Operators on the way into a merge, the first one first."""
+
+
+class Plans:
+    """A merge of several plans, with or without feedback to them."""
+
+    def __init__(self, make, ports, feedback):
+        self.plans = [make() for _ in range(ports)]
+        self.merge = ALGORITHMS["R4"](self.plans[0][-1].schema, ports)
+        self.feedback = feedback
+        self.rows = 0
+
+    def process(self, port, chunk):
+        for operator in self.plans[port]:
+            chunk = operator.process(0, chunk)
+        self.rows += len(chunk)
+        out = self.merge.process(port, chunk)
+        if self.feedback:
+            for plan in self.plans:
+                t = self.merge.feedback()
+                for operator in reversed(plan):
+                    t = operator.skip_before(t)
+        return out
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@given(data=st.data())
+def test_plans_that_skip_feed_a_merge_the_same(plan, data):
+    _, ports, arrivals, _ = data.draw(merges("R4"))
+    with_feedback, without = (Plans(PLANS[plan], ports, feedback) for feedback in (True, False))
+    for port, elements in arrivals:
+        chunk = chunk_of(elements, SCHEMA)
+        assert with_feedback.process(port, chunk).elements() == without.process(port, chunk).elements()
+    assert with_feedback.rows <= without.rows
+
+
+def test_a_plan_that_is_behind_sends_only_what_is_still_of_use():
+    plans = Plans(PLANS["select"], 2, feedback=True)
+    plans.process(0, chunk_of([Insert(0, 4, A), Insert(1, 9, A), Cti(6)], SCHEMA))
+    late = [Insert(0, 3, A), Adjust(0, 3, 4, A), Insert(1, 5, A), Adjust(1, 5, 9, A), Insert(7, 8, A)]
+    plans.process(1, chunk_of(late, SCHEMA))
+    assert plans.rows == 2 + 2  # of the late ones, the adjust to 9 and the last
