@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
-from plan.catalogue import QUERIES, SCHEMA, STATEFUL, AsOperator, Query, a, b, pair, payloads, same_m
+from plan.catalogue import MERGES, QUERIES, SCHEMA, STATEFUL, AsOperator, Query, a, b, pair, payloads, same_m
 
 from cedr import api, testing
 from cedr import reference as ref
@@ -33,16 +33,6 @@ LEVELS = {"strong": STRONG, "middle": MIDDLE, "block 3": Consistency(block=3, re
 
 def all_values(frame: pl.DataFrame) -> str:
     return "".join(sorted("-" if v is None else str(v) for v in frame["v"]))
-
-
-def count_apart(a: Stream) -> Stream:
-    """The counts of each m, one query for each."""
-    return a.where("m = 0").group_by("m").agg(n=api.count()).union(a.where("m = 1").group_by("m").agg(n=api.count()))
-
-
-def count_as_sum(a: Stream) -> Stream:
-    """The same, computed from a sum of ones."""
-    return a.select("m", one=pl.lit(1, dtype=pl.Int64)).group_by("m").agg(n=api.sum("one"))
 
 
 MORE = {
@@ -66,18 +56,9 @@ MORE = {
             h, text=lambda es: "".join(sorted("-" if e.payload.v is None else str(e.payload.v) for e in es))
         ),
     ),
-    "merge": Query(lambda a: a.merge(a.select("m", "v")), lambda h: h),
-    "merge of plans": Query(
-        lambda a: a.group_by("m").agg(n=api.count()).merge(*(plan(a) for plan in (count_apart, count_as_sum))),
-        lambda h: ref.aggregate(h, by=["m"], n=ref.count()),
-    ),
-    "merge of cleansed": Query(
-        lambda a: a.align(flavour="perfect").merge(a.select("m", "v").align(flavour="perfect")), lambda h: h
-    ),
-    "merge of half frozen": Query(lambda a: a.distinct().merge(a.distinct(), policy="half-frozen"), ref.distinct),
     "top_k of all": Query(lambda a: a.top_k(2, by="v"), lambda h: ref.top_k(h, 2, lambda p: p.v)),
 }
-MATRIX = {**QUERIES, **MORE}
+MATRIX = {**QUERIES, **MERGES, **MORE}
 
 
 def latencies(query: Query) -> list[str]:

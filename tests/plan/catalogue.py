@@ -347,3 +347,27 @@ class AsOperator:
 
     def restore(self, state) -> None:
         self.engine.restore(state)
+
+
+def count_apart(a: Stream) -> Stream:
+    """The counts of each m, one query for each."""
+    return a.where("m = 0").group_by("m").agg(n=api.count()).union(a.where("m = 1").group_by("m").agg(n=api.count()))
+
+
+def count_as_sum(a: Stream) -> Stream:
+    """The same, computed from a sum of ones."""
+    return a.select("m", one=pl.lit(1, dtype=pl.Int64)).group_by("m").agg(n=api.sum("one"))
+
+
+MERGES = {
+    "merge": Query(lambda a: a.merge(a.select("m", "v")), lambda h: h),
+    "merge of plans": Query(
+        lambda a: a.group_by("m").agg(n=api.count()).merge(*(plan(a) for plan in (count_apart, count_as_sum))),
+        lambda h: ref.aggregate(h, by=["m"], n=ref.count()),
+    ),
+    "merge of cleansed": Query(
+        lambda a: a.align(flavour="perfect").merge(a.select("m", "v").align(flavour="perfect")), lambda h: h
+    ),
+    "merge of half frozen": Query(lambda a: a.distinct().merge(a.distinct(), policy="half-frozen"), ref.distinct),
+}
+"""Copies of one stream, told by different plans."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
 from plan import catalogue
-from plan.catalogue import QUERIES, SCHEMA, Query, few, payloads
+from plan.catalogue import MERGES, QUERIES, SCHEMA, Query, few, payloads
 
 from cedr import api
 from cedr import reference as ref
@@ -162,7 +162,7 @@ TWO_STAGES = {
         ),
     ),
 }
-EVERYTHING = {**QUERIES, **TWO_STAGES}
+EVERYTHING = {**QUERIES, **MERGES, **TWO_STAGES}
 
 
 @cache

@@ -8,13 +8,15 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from plan.catalogue import QUERIES, SCHEMA, payloads
+from plan.catalogue import MERGES, QUERIES, SCHEMA, payloads
 from polars.testing import assert_frame_equal
 from runtime.spark.tables import COLUMNS, history_of, table_of
 
 import cedr
 from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
+
+ALL = {**QUERIES, "merge of plans": MERGES["merge of plans"]}
 
 on_spark = settings(
     max_examples=int(os.environ.get("CEDR_EXAMPLES_ON_SPARK", "1")),
@@ -52,11 +54,11 @@ def write_files(folder, source, pieces) -> str:
     return str(place)
 
 
-@pytest.mark.parametrize("name", list(QUERIES))
+@pytest.mark.parametrize("name", ALL)
 @on_spark
 @given(data=st.data())
 def test_all_runtimes_agree(name, data, spark, tmp_path_factory):
-    query = QUERIES[name]
+    query = ALL[name]
     stream = query.stream(**COLUMNS)
     pieces = data.draw(told(query))
     whole = {source: [e for piece in cut for e in piece] for source, cut in pieces.items()}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.catalogue import QUERIES, SCHEMA, few, payloads
+from plan.catalogue import MERGES, QUERIES, SCHEMA, few, payloads
 from runtime.spark.cluster import Cluster, history
 from runtime.spark.tables import COLUMNS, parts, table_of
 
@@ -15,6 +15,8 @@ from cedr.runtime.spark import answers, state
 from cedr.runtime.spark.folder import Folder
 from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
+
+ALL = {**QUERIES, **MERGES}
 
 very_few = settings(max_examples=settings.default.max_examples // 10)
 """Each writes and reads hundreds of files."""
@@ -59,11 +61,11 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
     assert late == local[-1].late().height
 
 
-@pytest.mark.parametrize("name", list(QUERIES))
+@pytest.mark.parametrize("name", ALL)
 @very_few
 @given(data=st.data())
 def test_micro_batches_have_one_answer_through_crashes(name, data):
-    query = QUERIES[name]
+    query = ALL[name]
     stream = query.stream(**COLUMNS)
     told, arriving = data.draw(batches(query.ports, query.infinite))
     shards = data.draw(st.integers(1, 3))
