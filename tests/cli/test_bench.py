@@ -53,7 +53,10 @@ def test_median_and_spread():
 def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "no benchmark 'nothing'; there are: consistency, crash, engine, patterns, punctuation, spark" in done.stderr
+    assert (
+        "no benchmark 'nothing'; there are: consistency, crash, engine, lmerge, patterns, punctuation, spark"
+        in done.stderr
+    )
 
 
 def test_the_consistency_benchmark_runs_and_its_orderings_hold(tmp_path):
@@ -71,6 +74,14 @@ def test_the_pattern_benchmark_finds_what_the_matchers_by_hand_find(tmp_path):
     agreed = [row for row in rows if row["name"].endswith("answers agree")]
     assert len(agreed) == 8
     assert all(row["value"] == 1 for row in agreed)
+
+
+def test_the_merge_benchmark_gives_the_answer_by_every_algorithm(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "lmerge", "--quick", "--json", str(tmp_path / "m.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "m.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 6
 
 
 def test_the_punctuation_benchmark_shows_flat_state_and_the_same_answers(tmp_path):
