@@ -29,7 +29,7 @@ on_spark = settings(
 
 @st.composite
 def told(draw, query):
-    """Streams for all sources of a query, large enough to say something in one try, in up to four micro-batches."""
+    """Streams for all sources of a query, large enough to say something in one try, in up to three micro-batches."""
     telling = {"closed": True, "infinite": query.infinite, "adjusts": query.infinite}
     whole = {name: draw(streams(payloads, max_size=12, **telling).filter(long)) for name in ("a", "b")[: query.ports]}
     return {name: in_few(draw(slicings(stream))) for name, stream in whole.items()}
@@ -40,7 +40,7 @@ def long(stream) -> bool:
     return len(stream) > 8
 
 
-def in_few(pieces, most=4):
+def in_few(pieces, most=3):
     """The last pieces as one."""
     return [*pieces[: most - 1], [element for piece in pieces[most - 1 :] for element in piece]]
 
