@@ -1,5 +1,6 @@
 """Promises in shards: they reach every shard and every stage, and what they settle is told in the same micro-batch."""
 
+from collections import Counter
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -122,7 +123,8 @@ def test_the_answer_in_shards_is_the_oracles(name, data, shards):
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data, shards):
     # Strong, as an engine that may speculate takes rows for progress that another shard does not see. A second stage
-    # may hear less than an operator in between, and tell the same a little later.
+    # may hear less than an operator in between, and tell the same a little later. Shards may tell more: in one engine
+    # a result that is still open holds back later ones, in shards only those of its own.
     stream = QUERIES[name][0](source()).with_consistency("strong")
     _, batches = data.draw(told_in_batches())
     tables = [t for t in (table_of(pieces["a"]) for pieces in batches) if t.height]
@@ -131,7 +133,7 @@ def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data,
         cluster, changes = Cluster(stream, folder, shards), []
         for number, (table, expected) in enumerate(zip(tables, local, strict=True)):
             changes.append(cluster.run(number, cluster.packets(number, {"a": [table]})))
-            assert_same(history(changes, stream.schema), expected.history())
+            assert not Counter(expected.history()) - Counter(history(changes, stream.schema))
 
 
 def test_the_progress_of_each_key_reaches_all_shards():
