@@ -11,18 +11,22 @@ COLUMNS = {"vs": "vs", "ve": "ve", "ve_new": "ve_new", "cti": "cti"}
 """How a source is declared that reads such a table."""
 
 
-def table_of(elements, schema) -> pl.DataFrame:
-    """One row per element. The end of the stream is no row; it is said by closing."""
+def table_of(elements, schema, prefix: str = "") -> pl.DataFrame:
+    """One row per element. The end of the stream is no row; it is said by closing. `prefix`: of the columns of time."""
     rows = []
     for e in elements:
         match e:
             case Insert(vs, ve, p):
-                rows.append({"vs": vs, "ve": ve, **{name: p[name] for name in schema}})
+                rows.append(({"vs": vs, "ve": ve}, p))
             case Adjust(vs, ve, ve_new, p):
-                rows.append({"vs": vs, "ve": ve, "ve_new": ve_new, **{name: p[name] for name in schema}})
+                rows.append(({"vs": vs, "ve": ve, "ve_new": ve_new}, p))
             case Cti(t) if t != INF:
-                rows.append({"cti": t})
-    return pl.DataFrame(rows, schema={**TIMES, **schema})
+                rows.append(({"cti": t}, {}))
+    told = [
+        {**{prefix + name: t for name, t in times.items()}, **{name: p.get(name) for name in schema}}
+        for times, p in rows
+    ]
+    return pl.DataFrame(told, schema={**{prefix + name: kind for name, kind in TIMES.items()}, **schema})
 
 
 @st.composite
@@ -33,7 +37,8 @@ def parts(draw, table: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def history_of(table: pl.DataFrame, schema) -> History:
-    """A table of `vs`, `ve` and payload as a history."""
+    """A table of `vs`, `ve` and payload as a history; where these are columns of the payload, of `_vs` and `_ve`."""
     names = list(schema)
-    rows = table.select("vs", pl.col("ve").fill_null(INF), *names).iter_rows()
+    start, end = ("_vs", "_ve") if "_vs" in table.columns else ("vs", "ve")
+    rows = table.select(start, pl.col(end).fill_null(INF), *names).iter_rows()
     return History(Event(vs, ve, Row(dict(zip(names, values, strict=True)))) for vs, ve, *values in rows)

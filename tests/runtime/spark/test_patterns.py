@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from language.test_bitemporal import COLUMNS as SAID
 from language.test_bitemporal import TEXT, table
+from operators.patterns.test_bitemporal import SCHEMA as VERSIONS
+from operators.patterns.test_bitemporal import over_versions, versions
 from random_patterns import KINDS, SCHEMA, asked, payloads
 from runtime.spark.tables import COLUMNS, history_of, table_of
 from runtime.spark.test_same_answer import in_few, on_spark
@@ -81,13 +83,17 @@ def answered(question) -> bool:
 @very_few
 @given(questions(depth=2, size=4), st.integers(1, 3), st.data())
 def test_random_patterns_have_one_answer_through_crashes(question, shards, data):
+    through_crashes(question, shards, data, SCHEMA)
+
+
+def through_crashes(question, shards, data, schema, prefix="") -> None:
     stream, pieces, expected = question
     places = st.frozensets(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=3)
     with TemporaryDirectory() as folder:
         cluster, changes = Cluster(stream, folder, shards), []
         for number in range(max(map(len, pieces.values()))):
             arriving = {kind: cut[number] if number < len(cut) else [] for kind, cut in pieces.items()}
-            packets = cluster.packets(number, {kind: [table_of(e, SCHEMA)] for kind, e in arriving.items()})
+            packets = cluster.packets(number, {kind: [table_of(e, schema, prefix)] for kind, e in arriving.items()})
             changes.append(cluster.run(number, packets, data.draw(places)))
         changes.append(cluster.run(number + 1, cluster.closing(), data.draw(places)))
         assert answers.read_late(Folder(cluster.job.late)).height == 0
@@ -97,16 +103,21 @@ def test_random_patterns_have_one_answer_through_crashes(question, shards, data)
 @on_spark
 @given(one=questions(depth=3, size=4, most=4).filter(answered), two=questions(depth=2, size=5, most=4).filter(answered))
 def test_random_patterns_on_spark(one, two, spark, tmp_path_factory):
-    for stream, pieces, expected in (one, two):
-        folder = tmp_path_factory.mktemp("patterns")
-        for kind, cut in pieces.items():
-            (folder / kind).mkdir()
-            for number, piece in enumerate(in_few(cut)):
-                table_of(piece, SCHEMA).write_parquet(folder / kind / f"{number}.parquet")
-        static = {kind: spark.read.parquet(str(folder / kind)) for kind in pieces}
-        assert_same(history_of(pl.DataFrame(stream.batch(spark, static).toArrow()), stream.schema), expected)
-        files = {kind: cedr.files(folder / kind, max_files=1) for kind in pieces}
-        assert_same(history_of(streamed(stream, spark, files, folder), stream.schema), expected)
+    for question in (one, two):
+        check_on_spark(question, spark, tmp_path_factory.mktemp("patterns"), SCHEMA)
+
+
+def check_on_spark(question, spark, folder, schema, prefix="") -> None:
+    """Batch and streaming give the answer that is expected."""
+    stream, pieces, expected = question
+    for kind, cut in pieces.items():
+        (folder / kind).mkdir()
+        for number, piece in enumerate(in_few(cut)):
+            table_of(piece, schema, prefix).write_parquet(folder / kind / f"{number}.parquet")
+    static = {kind: spark.read.parquet(str(folder / kind)) for kind in pieces}
+    assert_same(history_of(pl.DataFrame(stream.batch(spark, static).toArrow()), stream.schema), expected)
+    files = {kind: cedr.files(folder / kind, max_files=1) for kind in pieces}
+    assert_same(history_of(streamed(stream, spark, files, folder), stream.schema), expected)
 
 
 def streamed(stream, spark, data, folder) -> pl.DataFrame:
@@ -115,6 +126,47 @@ def streamed(stream, spark, data, folder) -> pl.DataFrame:
     running.await_termination()
     assert running.late().height == 0
     return running.table()
+
+
+# --- over versions -------------------------------------------------------------------------------------------------
+
+OCCURRENCE = {name: f"o{column}" for name, column in COLUMNS.items()}
+"""The columns of time, where those of the payload are about valid time."""
+
+
+@st.composite
+def bitemporal_questions(draw, size: int):
+    """A random pattern over tables of versions, the streams of its ports in pieces, and the oracle's answer."""
+    depth, modes = draw(st.sampled_from([(2, False), (1, True)]))
+    node, oracle = draw(over_versions(depth=depth, modes=modes))
+    pieces, whole = {}, []
+    for member in node.members:
+        of_port = versions(member.name if len(node.members) > 1 else KINDS)
+        elements = draw(streams(of_port, max_size=size, max_time=6, closed=True))
+        whole.append(canonical(elements))
+        pieces[member.name] = draw(slicings(elements))
+    members = tuple(cedr.source(kind, VERSIONS, **OCCURRENCE).plan for kind in pieces)
+    return Stream(replace(node, members=members)), pieces, oracle(*whole)
+
+
+def can_run(question) -> bool:
+    try:
+        question[0].engine()
+    except QueryError as e:
+        return "leave out CONSUME" not in str(e)
+    return True
+
+
+@very_few
+@given(bitemporal_questions(size=4).filter(can_run), st.integers(1, 3), st.data())
+def test_random_patterns_over_versions_have_one_answer_through_crashes(question, shards, data):
+    through_crashes(question, shards, data, VERSIONS, "o")
+
+
+@on_spark
+@given(question=bitemporal_questions(size=8).filter(can_run).filter(answered))
+def test_random_patterns_over_versions_on_spark(question, spark, tmp_path_factory):
+    check_on_spark(question, spark, tmp_path_factory.mktemp("versions"), VERSIONS, "o")
 
 
 def test_a_provider_that_changes_its_mind_on_spark(spark, tmp_path):
