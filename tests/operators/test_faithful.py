@@ -67,8 +67,8 @@ def same_hour(p: Row, q: Row) -> bool:
     return p.hour == q.hour
 
 
-def merge(p: Row, q: Row) -> Row:
-    return p.replace(**q)
+def merge(p: Row, q: Row | None) -> Row:
+    return p.replace(**q) if q else p.replace(phone=None)
 
 
 QUERIES = {
@@ -87,6 +87,9 @@ QUERIES = {
     ),
     "union": Query(lambda s, t: s.union(t), ref.union, ("hour",), (ROW, ROW), in_order=True),
     "difference": Query(lambda s, t: s.difference(t), ref.difference, ("hour",), (ROW, ROW)),
+    "intersect": Query(lambda s, t: s.intersect(t), ref.intersect, ("hour",), (ROW, ROW)),
+    "coalesce": Query(lambda s: s.coalesce(), ref.coalesce, ROW),
+    "windows": Query(lambda s: s.sliding(INF).where(pl.col("zone") >= 0), lambda h: ref.sliding(h, INF), ROW),
     "outages": Query(
         lambda s, t, u: s.union(t).distinct().difference(u),
         lambda h, g, k: ref.difference(ref.distinct(ref.union(h, g)), k),
@@ -99,6 +102,23 @@ QUERIES = {
         lambda h, g: ref.inner_join(h, g, same_hour, merge),
         ("hour",),
         (ROW, CALL),
+    ),
+    "semi join": Query(
+        lambda s, t: s.join(t, on="hour", how="semi"),
+        lambda h, g: ref.semi_join(h, g, same_hour),
+        ("hour",),
+        (ROW, CALL),
+    ),
+    "left join": Query(
+        lambda s, t: s.join(t, on="hour", how="left"),
+        lambda h, g: ref.join(h, g, same_hour, "left", merge),
+        ("hour",),
+        (ROW, CALL),
+    ),
+    "pattern": Query(
+        lambda s: cedr.query("EVENT found WHEN s0 x WHERE x.hour <= 1 OUTPUT x.zone AS zone, x.hour AS hour", s),
+        lambda h: ref.select(h, lambda p: p.hour <= 1),
+        ROW,
     ),
     "anti join": Query(
         lambda s, t: s.join(t, on="hour", how="anti"),
