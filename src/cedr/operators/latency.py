@@ -43,7 +43,7 @@ class Teller:
 
     def see(self, operator: Operator, port: int, chunk: Chunk) -> None:
         """Take in the progress that the operator's next chunk of an input shows."""
-        said = int(before(np.array([operator.cti]))[0]) if self.latency == "ordered" else operator.cti
+        said = operator.cti - (self.latency == "ordered" and operator.cti > MIN)
         self.watermark = max(self.watermark, said)
         if operator.waits or not len(chunk):
             return

@@ -20,6 +20,7 @@ time* or later. Until the merge has come that far by other inputs, its CTIs do n
 leave them out (`Operator.skip_before`).
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -140,17 +141,17 @@ class LMerge(Operator):
         first = self.leader if self.leader in joined else joined[0]
         return max(joined, key=lambda port: (self.ctis[port], port == first))
 
+    @abstractmethod
     def take(self, port: int, chunk: Chunk) -> None:
         """Work in the rows of an input."""
-        raise NotImplementedError
 
+    @abstractmethod
     def freeze(self, port: int, t: int) -> None:
         """Make the output agree with this input on all that CTI t settles."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forget(self, port: int) -> None:
         """Drop what is known of this input alone."""
-        raise NotImplementedError
 
     def tell(self, chunk: Chunk) -> None:
         """The rows leave with the next output. If an error comes first, with the one after it."""
@@ -224,9 +225,9 @@ class InOrder(LMerge):
             rows = chunk.rows.select(*TIMES, *self.schema)
             self.take_in_order(port, Chunk(rows if not fresh else rows[fresh:]), vs[fresh:])
 
+    @abstractmethod
     def take_in_order(self, port: int, chunk: Chunk, vs: Times) -> None:
         """Rows whose start is not below the highest so far."""
-        raise NotImplementedError
 
     def _check(self, port: int, chunk: Chunk) -> None:
         vs = chunk.vs
