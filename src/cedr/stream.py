@@ -19,6 +19,7 @@ from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
+from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Finding, analyse
@@ -240,6 +241,23 @@ class Stream:
         """
         members = (self.plan, *(plan_of(o, "merge") for o in others))
         return Stream(nodes.Merge(members, as_policy(policy), algorithm))
+
+    def merge_by(
+        self,
+        column: str,
+        *,
+        join: str | None = None,
+        policy: Policy | str = "first",
+        algorithm: str | None = None,
+        wrong: Wrong = "raise",
+    ) -> "Stream":
+        """The one history that copies in this stream tell, each row saying in `column` which copy it belongs to.
+
+        Copies may come and go. `join` is a column with the time from which on a copy is complete: of the copies of one
+        name the one with the latest counts, and INF says that a name is over. A copy's progress is told by
+        punctuations about it. `wrong="detach"` goes on without a copy that contradicts the others.
+        """
+        return Stream(nodes.MergeBy(self.plan, column, join, as_policy(policy), algorithm, wrong))
 
     def difference(self, other: "Stream", by: Columns | None = None) -> "Stream":
         """At each instant what this stream has more often than the other; with keys, what has no partner there."""

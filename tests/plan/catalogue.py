@@ -368,6 +368,9 @@ MERGES = {
     "merge of cleansed": Query(
         lambda a: a.align(flavour="perfect").merge(a.select("m", "v").align(flavour="perfect")), lambda h: h
     ),
+    "merge by": Query(
+        lambda a: a.with_columns(copy=pl.lit("x")).union(a.with_columns(copy=pl.lit("y"))).merge_by("copy"), lambda h: h
+    ),
     "merge of half frozen": Query(lambda a: a.distinct().merge(a.distinct(), policy="half-frozen"), ref.distinct),
 }
 """Copies of one stream, told by different plans."""

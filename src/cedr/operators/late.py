@@ -30,6 +30,7 @@ Reason = Literal[
     "overlap",
     "from_the_future",
     "unreadable",
+    "wrong_copy",
 ]
 """
 no_lifetime         the times of the row make no lifetime
@@ -41,6 +42,7 @@ unknown_tuple       an adjust whose tuple is not there and can no longer come
 overlap             an external CTI whose span shares an instant with another one's
 from_the_future     it starts further ahead of the clock than its source allows
 unreadable          a line of a file, or a whole file, that could not be read
+wrong_copy          a copy in a merge contradicts the others, or breaks what the algorithm needs; it counts no more
 """
 
 POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reason"

@@ -32,6 +32,7 @@ from cedr.plan.nodes import (
     Level,
     Match,
     Merge,
+    MergeBy,
     Moving,
     Project,
     Select,
@@ -273,6 +274,13 @@ def _(node: Merge) -> str:
 
 
 @line.register
+def _(node: MergeBy) -> str:
+    join = f", complete from {node.join}" if node.join else ""
+    wrong = ", wrong ones detached" if node.wrong == "detach" else ""
+    return f"MergeBy {node.column}{join}, {node.policy}{wrong}"
+
+
+@line.register
 def _(node: Level) -> str:
     words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
     return f"Level {', '.join(w for w in words if w)}".rstrip()
@@ -353,6 +361,12 @@ def _(node: Merge, known: list[Properties]) -> str:
         "R2": "the events at the highest start",
     }
     return f"{algorithm}, as {why}; {keeps.get(algorithm) or bounded('events past the CTI, each once', known)}"
+
+
+@state.register
+def _(node: MergeBy, known: list[Properties]) -> str:
+    algorithm, why = node.chosen(known[0])
+    return f"{algorithm}, as {why}; {bounded('events past the CTI of the fastest copy, each once', known)}"
 
 
 @state.register

@@ -13,11 +13,14 @@ asked for by name; R2 costs little more. R0 and R2 tell every event as soon as t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, get_args
 
+import polars as pl
+
+from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy
-from cedr.plan.node import Node
-from cedr.plan.schema import Schema
+from cedr.plan.node import Node, Unary
+from cedr.plan.schema import Schema, check_columns
 from cedr.plan.sets import check_same_columns
 from cedr.temporal.errors import QueryError
 
@@ -56,6 +59,46 @@ class Merge(Node):
 
     def with_inputs(self, *inputs: Node) -> Self:
         return type(self)(inputs, self.policy, self.algorithm)
+
+
+@dataclass(frozen=True, eq=False)
+class MergeBy(Unary):
+    """Copies of one history in one stream, told apart by a column; `join` holds the time from which each is complete.
+
+    Copies come and go, so the algorithm is R3 or R4, whatever their order.
+    """
+
+    column: str
+    join: str | None = None
+    policy: Policy = FIRST
+    algorithm: str | None = None
+    wrong: Wrong = "raise"
+
+    @cached_property
+    def schema(self) -> Schema:
+        columns, what = self.input.schema, f"merge_by({self.column!r})"
+        check_columns([self.column], columns, what)
+        if columns[self.column] != pl.String():
+            raise QueryError(f"{what}: the column is {columns[self.column]}; names of copies are texts, cast it to str")
+        if self.join is not None:
+            check_columns([self.join], columns, f"{what}, join={self.join!r}")
+            if columns[self.join] != pl.Int64():
+                raise QueryError(f"{what}: join={self.join!r} is {columns[self.join]}; join times are whole numbers")
+        if self.algorithm not in (None, "R3", "R4"):
+            raise QueryError(f"{what}: algorithm is {self.algorithm!r}; it is 'R3' or 'R4', as copies come and go")
+        if self.wrong not in get_args(Wrong):
+            raise QueryError(f"{what}: wrong is {self.wrong!r}; it is one of {', '.join(map(repr, get_args(Wrong)))}")
+        left = {name: kind for name, kind in columns.items() if name not in (self.column, self.join)}
+        if not left:
+            raise QueryError(f"{what}: there is no other column, so there is nothing to merge")
+        return left
+
+    def chosen(self, known: "Properties") -> "Choice":
+        if self.algorithm:
+            return Choice(self.algorithm, "asked for")
+        if known.duplicate_free:
+            return Choice("R3", "copies come and go; no payload twice at a time")
+        return Choice("R4", "copies come and go; a payload may be there twice")
 
 
 class Choice(NamedTuple):

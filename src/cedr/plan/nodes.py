@@ -4,7 +4,7 @@ from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
-from cedr.plan.merging import Merge
+from cedr.plan.merging import Merge, MergeBy
 from cedr.plan.node import Node, Speculative, Unary, topological
 from cedr.plan.patterns import Match
 from cedr.plan.payloads import Project, Select
@@ -14,7 +14,21 @@ from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Merge, Session, Sort, TopK)
+STATEFUL = (
+    Aggregate,
+    Clip,
+    Coalesce,
+    Difference,
+    Distinct,
+    Intersect,
+    Join,
+    Match,
+    Merge,
+    MergeBy,
+    Session,
+    Sort,
+    TopK,
+)
 """Nodes whose operators remember rows."""
 
 __all__ = [
@@ -39,6 +53,7 @@ __all__ = [
     "Lifetime",
     "Match",
     "Merge",
+    "MergeBy",
     "Moving",
     "Node",
     "Project",

@@ -35,6 +35,7 @@ from cedr.plan.nodes import (
     Join,
     Match,
     Merge,
+    MergeBy,
     Moving,
     Project,
     Select,
@@ -170,6 +171,14 @@ def _(node: Merge, known: list[Properties]) -> Operator:
 
     algorithm = choose(known, node.policy, node.algorithm).algorithm
     return ALGORITHMS[algorithm](node.schema, len(node.members), node.policy)
+
+
+@operator_of.register
+def _(node: MergeBy, known: list[Properties]) -> Operator:
+    from cedr.operators.merge.by_column import MergeBy as Op
+
+    algorithm = node.chosen(known[0]).algorithm
+    return Op(node.input.schema, node.column, node.join, node.policy, algorithm, node.wrong)
 
 
 @operator_of.register

@@ -35,6 +35,7 @@ from cedr.plan.nodes import (
     Level,
     Match,
     Merge,
+    MergeBy,
     Moving,
     Project,
     Select,
@@ -172,6 +173,11 @@ def _(node: Merge, *inputs: Properties) -> Properties:
         finite=finite,
         remember=remember(*inputs),
     )
+
+
+@derive.register
+def _(node: MergeBy, p: Properties) -> Properties:
+    return Properties(finite=p.finite, remember=p.remember)
 
 
 @derive.register

@@ -19,7 +19,7 @@ from itertools import product
 
 from cedr.operators.patterns import single
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Finalize, Match, Merge, Sort, Source
+from cedr.plan.nodes import Finalize, Match, Merge, MergeBy, Sort, Source
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.wishes import passed, wish
 from cedr.temporal.time import INF
@@ -116,6 +116,12 @@ def _(node: Merge, *inputs: Schemes) -> Schemes:
 
 
 @derive.register
+def _(node: MergeBy, input: Schemes) -> Schemes:
+    """Promises about copies, or CTIs of the whole, become its CTIs."""
+    return {CTI: False} if any(set(names) <= by_port(node)[0].keys() for names in input) else {}
+
+
+@derive.register
 def _(node: Sort, input: Schemes) -> Schemes:
     """Nothing is settled further than the first row that is held, and only promises for ever let rows go."""
     return input if input.get(node.by[:1]) else {}
@@ -146,6 +152,8 @@ def front(node: Node, inputs: Iterable[Schemes], ports: Iterable[int] | None = N
 
 def by_port(node: Node) -> list[dict[str, str]]:
     """Of each input the columns promises may speak about there, and their names in the first one."""
+    if isinstance(node, MergeBy):
+        return [{name: name for name in (node.column, node.join) if name}]
     keys = [(node.by[0],)] if isinstance(node, Sort) else wish(node)
     if keys is None:
         return [{name: name for name in i.schema} for i in node.inputs]
@@ -171,7 +179,7 @@ def called(schemes: Schemes, names: Mapping[str, Sequence[str]]) -> Schemes:
 
 def passing(node: Node) -> dict[str, str]:
     """The columns that promises about the output of a node may speak about, and what promises below call them."""
-    if isinstance(node, Merge):
+    if isinstance(node, Merge | MergeBy):
         return {}
     return {name: name for name in node.schema} if isinstance(node, Sort) else passed(node)
 

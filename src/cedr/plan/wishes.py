@@ -30,6 +30,7 @@ from cedr.plan.nodes import (
     Lifetime,
     Match,
     Merge,
+    MergeBy,
     Project,
     Select,
     Session,
@@ -87,6 +88,7 @@ def _(node: Sort) -> Wish:
 @wish.register(Difference)
 @wish.register(Intersect)
 @wish.register(Merge)
+@wish.register(MergeBy)
 def _(node: Node) -> Wish:
     return [(name,) * len(node.inputs) for name in keys_among(node.schema, node)]
 

@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
+from cedr.columnar.promises import Known
 from cedr.operators.base import Operator, State
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.temporal.element import Adjust, Insert
@@ -61,6 +62,8 @@ class LMerge(Operator):
         self.failed: dict[int, str] = {}
         """Why inputs were detached."""
         self.arrived = [0] * ports
+        self.names: dict[int, str] = {}
+        """What messages call inputs that have a name."""
         self.leader = -1
         """The input whose CTI last counted."""
         self._told: list[Chunk] = []
@@ -71,7 +74,7 @@ class LMerge(Operator):
         """Input `port` is there (again), complete for all events that end at `join` or later."""
         self._check_port(port)
         if self.attached[port]:
-            raise QueryError(f"merge: input {port} is attached already; detach it before it starts again")
+            raise QueryError(f"merge: {self.called(port)} is attached already; detach it before it starts again")
         self.attached[port], self.joins[port] = True, as_time(join, "join time")
         self.failed.pop(port, None)
 
@@ -79,10 +82,24 @@ class LMerge(Operator):
         """Input `port` is gone or no longer trusted: what it told and no other confirms will be taken back."""
         self._check_port(port)
         if not self.attached[port]:
-            raise QueryError(f"merge: input {port} is not attached ({self.failed[port]})")
+            raise QueryError(f"merge: {self.called(port)} is not attached ({self.failed[port]})")
         self.attached[port], self.failed[port] = False, why
         self.ctis[port], self.arrived[port] = MIN, 0
         self.forget(port)
+
+    def add_port(self) -> int:
+        """One more input, not attached yet; returns its number."""
+        port, self.ports = self.ports, self.ports + 1
+        self.ctis.append(MIN)
+        self.promised.append(Known())
+        self.attached.append(False)
+        self.joins.append(MIN)
+        self.arrived.append(0)
+        self.failed[port] = "not attached yet"
+        return port
+
+    def called(self, port: int) -> str:
+        return self.names.get(port, f"input {port}")
 
     def joined(self, port: int) -> bool:
         """Does the progress of this input count? If so, all others may fail and nothing is lost."""
@@ -106,7 +123,7 @@ class LMerge(Operator):
         self._check_port(port)
         if not self.attached[port]:
             raise QueryError(
-                f"merge: a chunk came from input {port}, which is not attached ({self.failed[port]}); "
+                f"merge: a chunk came from {self.called(port)}, which is not attached ({self.failed[port]}); "
                 "attach(port, join) it first, with the time from which on it is complete"
             )
         return super().process(port, chunk)
@@ -163,7 +180,7 @@ class LMerge(Operator):
         vs, old, new, *values = chunk.rows.select(*TIMES, *self.schema).row(row)
         payload = Row(dict(zip(self.schema, values, strict=True)))
         element = Insert(vs, new, payload) if old == vs else Adjust(vs, old, new, payload)
-        return StreamError(element, self.arrived[port] + row, f"merge, input {port}: {rule}")
+        return StreamError(element, self.arrived[port] + row, f"merge, {self.called(port)}: {rule}")
 
     # --- state ---------------------------------------------------------------------------------------------------
 

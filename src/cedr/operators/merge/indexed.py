@@ -174,7 +174,7 @@ class Indexed(LMerge):
         """The error for an input that denies what another has settled."""
         _, *values = self.index.take(np.array([node])).select(VS, *self.schema).row(0)
         event = Insert(int(self.start[node]), end, Row(dict(zip(self.schema, values, strict=True))))
-        return StreamError(event, self.arrived[port], f"merge, input {port}: {rule}")
+        return StreamError(event, self.arrived[port], f"merge, {self.called(port)}: {rule}")
 
     def live(self) -> int:
         return int(np.count_nonzero(self.alive[: self.size]))

@@ -72,6 +72,11 @@ class R3(Indexed):
         super().forget(port)
         self.ends[: self.size, port] = self.start[: self.size]
 
+    def add_port(self) -> int:
+        room = np.repeat(self.start[:, np.newaxis], 1, axis=1)
+        self.ends = np.ascontiguousarray(np.hstack((self.ends, room)))
+        return super().add_port()
+
     def prepare(self, first: int, last: int) -> None:
         self.out[first:last] = self.start[first:last]
         self.ends[first:last] = self.start[first:last, np.newaxis]

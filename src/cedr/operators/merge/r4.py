@@ -76,6 +76,11 @@ class R4(Indexed):
         super().forget(port)
         three_tier.forget(self.head[: self.size], self.link, self.free, port)
 
+    def add_port(self) -> int:
+        """The list of the output stays the last one."""
+        self.head = np.insert(self.head, self.ports, three_tier.NONE, axis=1)
+        return super().add_port()
+
     def prepare(self, first: int, last: int) -> None:
         self.head[first:last] = three_tier.NONE
 

@@ -31,6 +31,7 @@ from cedr.plan.nodes import (
     Join,
     Match,
     Merge,
+    MergeBy,
     Moving,
     Project,
     Select,
@@ -133,6 +134,13 @@ def _(node: Merge, seen: Seen) -> Needs | None:
     ports = tuple(range(len(node.members)))
     telling = Need(ports) if node.policy.tells == "half-frozen" else AT_ONCE
     return Needs(telling, (kept(node, ports, all(known.finite for known in seen.inputs)),))
+
+
+@needs.register
+def _(node: MergeBy, seen: Seen) -> Needs:
+    """It follows the progress of any copy, by CTIs or promises about it."""
+    telling = Need((0,)) if node.policy.tells == "half-frozen" else AT_ONCE
+    return Needs(telling, (Need((0,)),))
 
 
 @needs.register

@@ -21,6 +21,7 @@ from cedr.plan.nodes import (
     Join,
     Match,
     Merge,
+    MergeBy,
     Project,
     Select,
     Session,
@@ -114,6 +115,7 @@ def _(node: Match, needed: Columns) -> list[Columns]:
 @reads.register(Difference)
 @reads.register(Intersect)
 @reads.register(Merge)
+@reads.register(MergeBy)
 def _(node: Node, needed: Columns) -> list[Columns]:
     return [set(i.schema) for i in node.inputs]
 
