@@ -3,6 +3,7 @@
 The temporal model is imported at once; what needs polars and compiled code (`source`, the aggregates) when it is used.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cedr.temporal import (
@@ -46,43 +47,35 @@ if TYPE_CHECKING:
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files
+    from cedr.runtime.spark.replicas.job import Replica
+    from cedr.runtime.spark.replicas.replicas import Replicas
     from cedr.runtime.spark.session import spark_session
     from cedr.stream import Stream
 
 __version__ = "0.1.0"
 
-API = ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum")
+LAZY = {
+    **dict.fromkeys(
+        ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum"),
+        "cedr.api",
+    ),
+    "Policy": "cedr.operators.merge.policy",
+    "Replica": "cedr.runtime.spark.replicas.job",
+    "Replicas": "cedr.runtime.spark.replicas.replicas",
+    "Stream": "cedr.stream",
+    "files": "cedr.runtime.spark.files.settings",
+    "queries": "cedr.language.query",
+    "query": "cedr.language.query",
+    "spark_session": "cedr.runtime.spark.session",
+}
+"""Where names are that are imported when they are asked for, so that `import cedr` is quick."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "sinks":
-        import importlib
-
-        return importlib.import_module("cedr.sinks")
-    if name == "files":
-        from cedr.runtime.spark.files.settings import files
-
-        return files
-    if name == "spark_session":
-        from cedr.runtime.spark.session import spark_session
-
-        return spark_session
-    if name in ("queries", "query"):
-        from cedr.language import query as language
-
-        return getattr(language, name)
-    if name in API:
-        from cedr import api
-
-        return getattr(api, name)
-    if name == "Policy":
-        from cedr.operators.merge.policy import Policy
-
-        return Policy
-    if name == "Stream":
-        from cedr.stream import Stream
-
-        return Stream
+        return import_module("cedr.sinks")
+    if name in LAZY:
+        return getattr(import_module(LAZY[name]), name)
     raise AttributeError(f"module 'cedr' has no attribute {name!r}")
 
 
@@ -106,6 +99,8 @@ __all__ = [
     "Policy",
     "Punctuation",
     "Range",
+    "Replica",
+    "Replicas",
     "Row",
     "Stream",
     "aggregate",

@@ -35,6 +35,7 @@ def source(
     promises: str | Sequence[str | Sequence[str]] = (),
     future: Duration | None = None,
     late: Literal["collect", "raise"] = "collect",
+    valid: bool = False,
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
 
@@ -65,6 +66,8 @@ def source(
     future             a row that starts later than this after the clock on the wall is put aside and moves nobody's
                        progress; times that are whole numbers count as microseconds since 1970
     late               what breaks a promise is collected (`result.late()`) or raises
+    valid              what comes keeps all its promises, and adjusts only what it has told, as what cedr itself writes
+                       does: nothing is checked, and nothing is remembered to check it
 
     Elements (`cedr.Insert` and so on) need none of the time columns.
     """
@@ -114,6 +117,7 @@ def source(
             promises=tuple(dict.fromkeys([*spoken_of, *([tuple(sorted(values))] if values else [])])),
             future=None if future is None else as_future(name, future),
             late=late,
+            valid=valid,
         )
     )
 

@@ -12,12 +12,14 @@ from cedr import CedrError, __version__
 from cedr.cli.bench import bench
 from cedr.cli.demo import demo
 from cedr.cli.prompt import prompt
+from cedr.cli.replicas import app as replicas
 from cedr.cli.test import test
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(demo)
 app.command()(prompt)
 app.command()(bench)
+app.add_typer(replicas, name="replicas")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)
 
 

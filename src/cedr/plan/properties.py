@@ -99,7 +99,8 @@ def derive(node: Node, *inputs: Properties) -> Properties:
 def _(node: Source) -> Properties:
     """Without a column of ends or lengths, in which one may be missing, all have the same length."""
     finite = node.vs is not None and node.ve is None and isinstance(node.duration, int) and node.duration != INF
-    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=finite)
+    remember = INF if node.valid else None
+    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=finite, remember=remember)
 
 
 @derive.register(Select)

@@ -29,6 +29,7 @@ class Source(Node):
     promises              the sets of columns that punctuations of this source will speak about
     future                a row that starts so much later than the clock, in microseconds, is quarantined
     late                  what to do with a row that breaks a promise: collect it, or raise
+    valid                 it is a valid stream already, as cedr wrote it: nothing is checked, and nothing kept for that
     """
 
     name: str
@@ -52,6 +53,7 @@ class Source(Node):
     promises: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)
     future: int | None = field(default=None, kw_only=True)
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
+    valid: bool = field(default=False, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:

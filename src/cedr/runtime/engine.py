@@ -75,6 +75,12 @@ class Engine:
                 self._feed_back(number, self.operators[number].feedback())
         return arrived
 
+    def skip_before(self, t: int) -> None:
+        """Whoever takes the answer has no more use for rows with both ends before t."""
+        output = self.fragment.output
+        if isinstance(output, int) and self.users[output] == 1:
+            self._feed_back(output, self.operators[output].skip_before(t))
+
     def _feed_back(self, number: int, t: int) -> None:
         """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
         if t == MIN:

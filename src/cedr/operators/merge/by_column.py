@@ -38,7 +38,7 @@ Copy = tuple[Any, int]
 
 Wrong = Literal["raise", "detach"]
 ALGORITHMS: Mapping[str, type[R3] | type[R4]] = {"R3": R3, "R4": R4}
-JOIN = "_join"
+JOIN = "_merge_join"
 
 
 class MergeBy(Operator):

@@ -32,6 +32,8 @@ class Job:
     answer: Literal["table", "changelog"] = "table"
     sink: TableSink | None = None
     at: int = 0
+    feedback: str | None = None
+    """The folder in which a merge notes what it has no more use for."""
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]

@@ -18,6 +18,7 @@ from cedr.runtime.engine import Engine
 from cedr.runtime.ingest import Clock, Ingest, wall_clock
 from cedr.runtime.keys import most
 from cedr.runtime.progress import Told
+from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, to_blob, to_header
 from cedr.runtime.spark.state import Parking
@@ -49,6 +50,7 @@ class Packer:
             yield from self._rows(Chunk(piece.rows), seq)
         yield from self.late(self.ingest.late.take())
         yield from self._headers()
+        yield from self._feedback()
 
     def late(self, rows: pl.DataFrame) -> Iterator[Packet]:
         """Rows that cannot be used, with the columns `reason` and `message`."""
@@ -57,6 +59,12 @@ class Packer:
             header = to_header(self.source.name)
             shard = self.origin % self.job.shards
             yield Packet(stage, shard, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
+
+    def _feedback(self) -> Iterator[Packet]:
+        """As a packet, it is part of the micro-batch's log: who works it in again leaves out the same."""
+        if self.job.feedback is not None and (t := read_feedback(Folder(self.job.feedback))) != MIN:
+            for shard in range(self.job.shards):
+                yield Packet(self.job.last, shard, "feedback", -1, self.origin, 0, to_header(t))
 
     def _rows(self, chunk: Chunk, seq: int) -> Iterator[Packet]:
         for path, engine in self.paths:
@@ -88,6 +96,18 @@ def row_packets(
         if part.height:
             packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
             yield parking.put(packet, part) if parking else packet._replace(blob=to_blob(part))
+
+
+FEEDBACK = "feedback"
+
+
+def read_feedback(folder: Folder) -> int:
+    content = folder.find(FEEDBACK)
+    return MIN if content is None else int(content)
+
+
+def write_feedback(folder: Folder, t: int) -> None:
+    folder.write(FEEDBACK, str(t).encode())
 
 
 class Highest(NamedTuple):

@@ -6,6 +6,7 @@ cti        how far a shard of an earlier stage has come with an exchange, and it
 highest    the highest times among the rows that some task sent through an exchange, to any shard; goes to every shard
 late       rows of a source that could not be used
 close      nothing more will come
+feedback   the time before which the answer is of no more use to the merge that takes it; goes to the last stage
 answer     what the last stage says: changes for a sink
 
 `origin` is the task or shard that made the packet, `seq` the round in which it is to be worked in: all packets of one

@@ -232,6 +232,8 @@ class Core:
                     self._saw(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
                     self._close()
+                case "feedback":
+                    self.engine.skip_before(from_header(packet.header))
         for source, words in told.items():
             self.progress[source].hear(words)
         promised = {source: progress.take_promises() for source, progress in self.progress.items()}

@@ -68,6 +68,7 @@ def start(
     close: bool = False,
     late: str | None = None,
     name: str | None = None,
+    feedback: str | None = None,
 ) -> "RunningQuery":
     """See `Stream.start`."""
     plan = staged(query)
@@ -100,6 +101,7 @@ def start(
             inputs.time_type,
             "table" if isinstance(sink, TableSink) else "changelog",
             sink if isinstance(sink, TableSink) else None,
+            feedback=feedback,
         )
         running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
         running.begin()

@@ -74,6 +74,23 @@ def below(folder: str, known: Container[str]) -> Iterator[str]:
                     yield item.path
 
 
+def complete(settings: Files, known: Container[str] = ()) -> list[str]:
+    """The paths that are there and are not known. What was there before another one of its folder is among them.
+
+    A folder that is listed while files come may show the second and not the first. Whoever writes numbered files must
+    not see them read in another order, so what a first look shows says how far the second, which is whole up to there,
+    is believed.
+    """
+    last: dict[str, str] = {}
+    for path in listed(settings, known):
+        folder, name = os.path.split(path)
+        last[folder] = max(name, last.get(folder, ""))
+    if not last:
+        return []
+    again = (os.path.split(path) for path in listed(settings, known))
+    return [os.path.join(folder, name) for folder, name in again if name <= last.get(folder, "")]
+
+
 def in_order(found: dict[str, Stamp], order: Order) -> list[str]:
     if order == "name":
         return sorted(found)

@@ -24,7 +24,7 @@ from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.columns import check_source
 from cedr.runtime.spark.files.entry import Entry, File
-from cedr.runtime.spark.files.listing import Stamp, check_place, in_order, listed, stamp
+from cedr.runtime.spark.files.listing import Stamp, check_place, complete, in_order, listed, stamp
 from cedr.runtime.spark.files.log import FileLog, report_bad
 from cedr.runtime.spark.files.reading import Piece, Planner, Split, pieces, splits
 from cedr.runtime.spark.files.settings import Files, with_format
@@ -223,7 +223,7 @@ class Supply:
 
     def _look(self) -> None:
         """Only when nothing waits any more, so that many files that wait are not listed for every batch."""
-        found = {path: at for path in listed(self.job.settings, self.log.seen) if (at := stamp(path))}
+        found = {path: at for path in complete(self.job.settings, self.log.seen) if (at := stamp(path))}
         self.waiting = deque(in_order(found, self.job.settings.order))
 
     def _check_some(self) -> None:

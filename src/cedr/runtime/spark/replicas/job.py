@@ -1,0 +1,71 @@
+"""What a replica runs: a function of the user's that returns a query and its data."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cedr.operators.merge.policy import Policy
+from cedr.runtime.spark.sinks.base import TableSink
+from cedr.stream import Stream
+from cedr.temporal.errors import QueryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Replica:
+    """What a job function returns: `def job(spark, name): return cedr.Replica(query, data)`.
+
+    trigger, close, shards, join   as `Replicas.start` has them
+    sink, policy, merge_trigger    for the merge; by default a Parquet table in the folder `merged` of the set
+    """
+
+    query: Stream
+    data: Any
+    trigger: Mapping[str, Any] | None = None
+    close: bool = False
+    shards: int | None = None
+    join: Any = None
+    sink: TableSink | None = None
+    policy: Policy | str = "first"
+    merge_trigger: Mapping[str, Any] | None = None
+
+
+Job = Callable[["SparkSession", str], Replica]
+
+
+def job_at(place: str) -> Job:
+    """The function a user names as `file.py:function` or `module:function`."""
+    where, _, name = place.rpartition(":")
+    if not where or not name:
+        raise QueryError(f"job {place!r}: write where the function is, as file.py:function or module:function")
+    try:
+        if where.endswith(".py"):
+            if not Path(where).is_file():
+                raise QueryError(f"job {place!r}: there is no file {where!r}")
+            spec = importlib.util.spec_from_file_location(Path(where).stem, where)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(where)
+    except ImportError as e:
+        raise QueryError(f"job {place!r}: {e}") from e
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise QueryError(f"job {place!r}: {where!r} has no function {name!r}")
+    return found
+
+
+def made(job: Job, spark: "SparkSession", name: str, place: str) -> Replica:
+    replica = job(spark, name)
+    if not isinstance(replica, Replica):
+        raise QueryError(f"job {place!r} returns a {type(replica).__name__}; it must return cedr.Replica(query, data)")
+    return replica
