@@ -55,6 +55,7 @@ def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
         time.sleep(rng.uniform(0.5, max(1.0, 1.6 * (seconds or 20) / kills)))
     assert cutover is not None
     trial.wait(lambda: cutover.poll() is not None)
+    trial.finish.set()
     over = [name for name, wish in trial.control.wished().items() if wish.over]
     trial.wait(lambda: trial.process.poll() is not None)
     report.add("kills", killed.total(), "members", bar=kills, note=", ".join(f"{n} {k}" for n, k in killed.items()))

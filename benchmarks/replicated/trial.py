@@ -20,7 +20,8 @@ from cedr.temporal.time import INF
 from replicated import jobs
 
 JOBS = str(Path(jobs.__file__).absolute())
-LIMIT = 1_800.0
+LIMIT = 600.0
+"""Seconds within which anything that is waited for must come."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,12 @@ class Load:
             last = first + size >= rows.height
             yield pl.concat([rows[first : first + size], promise(INF if last else int(coming[first + size]))])
 
-    def feed(self, folder: Path, stop: threading.Event) -> None:
-        """Write the files, each under another name first."""
+    def feed(self, folder: Path, stop: threading.Event, finish: threading.Event) -> None:
+        """Write the files, each under another name first; the last, after which nothing comes, when that is wished."""
         for number, frame in enumerate(self.frames()):
+            if number == self.files - 1:
+                while not finish.wait(0.1) and not stop.is_set():
+                    pass
             if stop.wait(self.pace if number else 0):
                 return
             frame.write_parquet(folder / f".{number:06d}.tmp")
@@ -89,8 +93,8 @@ class Trial:
         self.process = self.command(
             "run", f"{JOBS}:version_one", str(self.set), "-n", str(replicas), "--master", master
         )
-        self.done = threading.Event()
-        self.feeder = threading.Thread(target=load.feed, args=(self.input, self.done))
+        self.done, self.finish = threading.Event(), threading.Event()
+        self.feeder = threading.Thread(target=load.feed, args=(self.input, self.done, self.finish))
         self.feeder.start()
 
     def command(self, *words: str) -> subprocess.Popen[bytes]:

@@ -1,5 +1,6 @@
 """`cedr replicas`: a query that runs several times at once, so that any but one may fail, and its versions."""
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,10 +41,11 @@ def run(
     from cedr.runtime.spark.replicas.job import job_at
     from cedr.runtime.spark.replicas.supervisor import Supervisor
 
-    job = absolute(job)
     job_at(job)
+    job = absolute(job)
     supervisor = Supervisor(str(folder), master, lambda text: print(text, flush=True))
     supervisor.ask_for(job, replicas)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with view(supervisor.control) as look:
             good = supervisor.run(look)
@@ -77,8 +79,8 @@ def cutover(
     from cedr.runtime.spark.replicas.job import job_at
     from cedr.runtime.spark.replicas.supervisor import cut_over
 
-    job = absolute(job)
     job_at(job)
+    job = absolute(job)
     cut_over(str(folder), job, replicas, lambda text: print(text, flush=True), timeout)
 
 

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from cedr.runtime.spark.files import Files, files
-from cedr.runtime.spark.files.listing import check_place, in_order, listed, stamp
+from cedr.runtime.spark.files.listing import check_place, complete, in_order, listed, stamp
 from cedr.runtime.spark.files.settings import with_format
 from cedr.temporal.errors import QueryError
 
@@ -98,3 +99,25 @@ def test_order_by_name_or_by_time(tmp_path: Path) -> None:
 def test_settings_need_no_spark() -> None:
     code = "import sys; from cedr.runtime.spark.files import files; files('in/*.csv'); print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_no_file_is_taken_before_one_that_was_there_first(tmp_path: Path) -> None:
+    """While numbered files come, each look takes them without a gap."""
+    number, stop = 4_000, threading.Event()
+
+    def write() -> None:
+        for i in range(number):
+            (tmp_path / f"{i:06d}.csv").touch()
+        stop.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen: set[str] = set()
+    last = False
+    while not last:
+        last = stop.is_set()
+        found = complete(files(tmp_path), seen)
+        seen.update(found)
+        assert sorted(Path(path).name for path in seen) == [f"{i:06d}.csv" for i in range(len(seen))]
+    writer.join()
+    assert len(seen) == number

@@ -45,6 +45,8 @@ class Standing:
     process: int
     batch: int | None = None
     cti: int = MIN
+    idle: bool = False
+    """It has worked in all its input, and waits for more."""
     error: str = ""
     at: float = 0.0
 

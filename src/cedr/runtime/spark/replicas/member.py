@@ -28,6 +28,7 @@ class Member:
         self.control = Control(os.path.join(folder, "control"))
         self.parent = os.getppid()
         self.batch: int | None = None
+        self.idle = False
 
     def run(self) -> None:
         wish = self.control.wish_of(self.name)
@@ -64,7 +65,9 @@ class Member:
         while running.is_active:
             self.cti = reached()
             if time.monotonic() - last > 1:
-                self.batch = running.progress[-1].batchId if running.progress else self.batch
+                progress = running.progress
+                self.batch = progress[-1].batchId if progress else self.batch
+                self.idle = bool(progress) and not running.spark_query.status["isDataAvailable"]
                 self.stand("running", self.cti)
                 last = time.monotonic()
             if self.name == MERGE:
@@ -81,7 +84,7 @@ class Member:
         return "done"
 
     def stand(self, state: State, cti: int, error: str = "") -> None:
-        self.control.stand(Standing(self.name, state, os.getpid(), self.batch, cti, error))
+        self.control.stand(Standing(self.name, state, os.getpid(), self.batch, cti, self.idle, error))
 
 
 def main(folder: str, name: str, master: str) -> int:

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import polars as pl
 
@@ -191,11 +192,9 @@ class Replicas:
         folder = Folder(self.checkpoint(checkpoint_of)).sub("cedr")
         lock = Lock(folder)
         try:
-            shutil.copytree(
-                self.checkpoint(checkpoint_of),
-                self.checkpoint(name),
-                ignore=lambda where, names: [n for n in names if n in ("lock", "metadata")],
-            )
+            shutil.copytree(self.checkpoint(checkpoint_of), self.checkpoint(name), ignore=not_copied)
+            # Spark knows a query by this number, and lets each run once.
+            Folder(self.checkpoint(name)).sub("spark").write("metadata", json.dumps({"id": str(uuid4())}).encode())
             batch, cti = donor.reached()
         finally:
             lock.release()
@@ -221,6 +220,11 @@ class Replicas:
             rows.append((name, batch, None if cti == MIN else cti, json.loads(stored)["join"], over))
         kinds = {"name": pl.String, "batch": pl.Int64, "cti": pl.Int64, "join": pl.Int64, "over": pl.Boolean}
         return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def not_copied(where: str, names: list[str]) -> list[str]:
+    """What belongs to one checkpoint alone."""
+    return [name for name in names if name in ("lock", "metadata", ".metadata.crc")]
 
 
 def table_of(folder: Folder) -> Table | None:

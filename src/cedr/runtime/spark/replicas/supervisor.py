@@ -207,16 +207,21 @@ def cut_over(folder: str, job: str, replicas: int, say: Say = print, timeout: fl
 
 
 def wait_for_all(folder: str, control: Control, names: list[str], timeout: float) -> None:
-    """Until these are as far as the merge was a moment ago, which then no longer needs the others."""
+    """Until these are as far as the merge was a moment ago, or have worked in all there is: a plan may have its reasons
+    to be behind another. The merge then no longer needs the others."""
     deadline, before = time.monotonic() + timeout, INF
     while True:
-        told = [reached(Folder(os.path.join(folder, "copies", name)))[1] for name in names]
-        if min(told) > MIN and min(told) >= before:
+        told = {name: reached(Folder(os.path.join(folder, "copies", name)))[1] for name in names}
+        standing = control.standing()
+        idle = {name for name in names if name in standing and standing[name].idle}
+        if all(cti > MIN and (cti >= before or name in idle) for name, cti in told.items()):
             return
         if failed := [s for n, s in control.standing().items() if n in names and s.state == "failed"]:
             for name in names:
                 control.wish(Wish(name, over=True))
             raise CutoverError(f"{failed[0].name} failed: {failed[0].error}; the old version goes on")
+        if control.stopping:
+            raise CutoverError("the replicas were stopped, or have told everything, before the new version was as far")
         if time.monotonic() > deadline:
             raise CutoverError(f"{', '.join(names)} did not catch up within {timeout:.0f} s; the old version goes on")
         before = control.feedback
