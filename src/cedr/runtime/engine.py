@@ -75,13 +75,17 @@ class Engine:
                 self._feed_back(number, self.operators[number].feedback())
         return arrived
 
-    def _feed_back(self, number: int, t: int) -> None:
-        """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
+    def _feed_back(self, number: int, t: int, judged: bool = True) -> None:
+        """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it.
+
+        `judged`: no Finalize stands between, so that no row can break a promise.
+        """
         if t == MIN:
             return
         for origin in self.fragment.steps[number].inputs:
             if isinstance(origin, int) and self.users[origin] == 1:
-                self._feed_back(origin, self.operators[origin].skip_before(t))
+                operator = self.operators[origin]
+                self._feed_back(origin, operator.skip_before(t, judged), judged and not operator.judges)
 
     def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]
