@@ -23,6 +23,7 @@ from cedr.operators.merge.algorithms import ALGORITHMS
 sys.path.insert(0, str(Path(__file__).parent))
 
 from merging.arrivals import RATE, TICK, Followed, bursty, congested, follow, longest_silence, rates
+from merging.switching import PLANS, Ran, events, race
 from merging.told import AS_IT_COMES, ORDERED, SCHEMA, agree, payloads, streams
 
 IN_ORDER = ("R0", "R1", "R2")
@@ -33,6 +34,8 @@ SMOOTH_BAR = 0.5
 """Of the steadiest input's variation, so much may be left in the output."""
 MASKED_BAR = 0.9
 """Of the rate that sources send, so much must always come out, whatever is congested."""
+FEEDBACK_BAR = 5.0
+"""So many times as fast must two plans be that are told what is of no more use: what the paper saw."""
 CLEANSE = "Cleanse and R2"
 
 
@@ -46,6 +49,7 @@ def run(report: Report, quick: bool = False) -> None:
     over_ctis(report, payload, quick)
     bursts(report, 3 if quick else 12)
     congestion(report, 6 if quick else 20)
+    plan_switching(report, 10_000 if quick else 200_000, quick)
 
 
 @dataclass
@@ -221,3 +225,29 @@ def silences(report: Report, about: str, followed: Followed) -> None:
     name = f"{about}: moments when the output is behind the best input"
     report.add(name, float(behind), f"of all, each {1_000 * TICK:.0f} ms", bar=0, at_most=True)
     report.add(f"{about}: answers agree", followed.agrees, "of 1", bar=1)
+
+
+def plan_switching(report: Report, n: int, quick: bool) -> None:
+    """Figure 10: two plans that are slow in turn; a merge of both, without and with feedback to them."""
+    first, *_ = plans = list(PLANS)
+    race(plans, events(1_000), feedback=True)  # compile
+    chunks = events(n)
+    ran = {f"search {plan}": race([plan], chunks) for plan in plans}
+    ran["merged"] = race(plans, chunks)
+    ran["merged, feedback"] = race(plans, chunks, feedback=True)
+    plot = report.plot("figure_10", "Figure 10: two plans that are slow in turn", "seconds", "thousand events through")
+    plot.foremost = "merged, feedback"
+    for name, one in ran.items():
+        plot.line(name, one.seconds, progress(one, n))
+        report.add(f"Plans: {name}", one.total, "s")
+    cheap = race([first], events(n, alternate=False)).total
+    report.add("Plans: a stream that is cheap throughout", cheap, "s")
+    gain = ran["merged"].total / ran["merged, feedback"].total
+    report.add("Plans: what feedback gains", gain, "x", bar=None if quick else FEEDBACK_BAR)
+    same = [agree(one.output, ran["merged"].output) for one in ran.values()]
+    report.add("Plans: answers agree", min(same), "of 1", bar=1)
+
+
+def progress(ran: Ran, n: int) -> list[float]:
+    """Thousands of events that are settled at each moment."""
+    return [min(cti / 10, n) / 1_000 for cti in ran.through]

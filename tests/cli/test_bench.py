@@ -102,9 +102,9 @@ def test_the_merge_benchmark_gives_the_answer_by_every_algorithm_and_draws_its_f
     done = subprocess.run([*command, "--plots", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "m.json").read_text())
-    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 8
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 9
     drawn = {path.stem.split("_")[1] for path in (tmp_path / "lmerge").glob("figure_*.png")}
-    assert drawn == set("23456789")
+    assert drawn == {*"23456789", "10"}
 
 
 def test_the_punctuation_benchmark_shows_flat_state_and_the_same_answers(tmp_path):

@@ -11,6 +11,7 @@ from oracle_check import arrivals_of
 
 import cedr
 from cedr.columnar.chunk import chunk_of
+from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.runtime.engine import Engine
 from cedr.temporal import INF, MIN, Adjust, Cti, Event, Insert
 
@@ -60,6 +61,10 @@ def query(plan, ports):
     members = [above(d.where(cedr.source(f"s{i}", SCHEMA, **how))) for i, d in enumerate(dears)]
     merged = members[0].merge(*members[1:], algorithm=None if level == "strong" else "R4")
     return (merged.with_consistency(level) if level else merged), dears
+
+
+def source(number):
+    return cedr.source(f"s{number}", SCHEMA, insert_only=True)
 
 
 def out_of_promise(cti):
@@ -180,3 +185,28 @@ def test_feedback_passes_finalize_and_is_not_part_of_a_snapshot():
     fresh = merged.engine()
     fresh.restore(engine.snapshot())
     assert {op.skipped for op in fresh.operators} == {MIN}
+
+
+@given(data=st.data())
+def test_plans_in_engines_of_their_own_are_told_by_the_merge_above_them(data):
+    """Select and Guard in each, and a merge that is fed with their answers."""
+    ports, slices = data.draw(arrivals())
+    dears, all_rows = ([Dear() for _ in range(ports)] for _ in range(2))
+    told, untold = ([d.where(source(i)).engine() for i, d in enumerate(both)] for both in (dears, all_rows))
+    merge, expected = (ALGORITHMS["R4"](SCHEMA, ports) for _ in range(2))
+    for port, elements in slices:
+        chunk = chunk_of([e for e in elements if not isinstance(e, Adjust)], SCHEMA)  # a Guard knows of none
+        spared, whole = told[port].push(f"s{port}", chunk), untold[port].push(f"s{port}", chunk)
+        assert merge.process(port, spared).elements() == expected.process(port, whole).elements()
+        assert late(told[port]) == late(untold[port])
+        for engine in told:
+            engine.skip_before(merge.feedback())
+    assert sum(d.rows for d in dears) <= sum(d.rows for d in all_rows)
+
+
+def test_a_plan_in_an_engine_of_its_own_is_spared():
+    dear = Dear()
+    engine = dear.where(source(0)).engine()
+    engine.skip_before(5)
+    push(engine, 0, [Insert(0, 4, A), Insert(2, 6, B)])
+    assert dear.rows == 1
