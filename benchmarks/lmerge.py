@@ -109,7 +109,7 @@ def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], qu
     memory = report.plot("figure_2", "Figure 2: most memory over the number of inputs", "inputs", "MiB", "y")
     speed = report.plot("figure_3", "Figure 3: speed over the number of inputs", "inputs", "M elements/s", "y")
     cleansed = "revised inputs in disorder, or put in order first"
-    memory_7 = report.plot("figure_7_memory", f"Figure 7: most memory; {cleansed}", "inputs", "MiB", "y")
+    memory_7 = report.plot("figure_7_memory", f"Figure 7: most memory; {cleansed}", "inputs", "MiB")
     speed_7 = report.plot("figure_7_speed", f"Figure 7: speed; {cleansed}", "inputs", "M elements/s")
     for algorithm in (*ALGORITHMS, CLEANSE):
         cleanse = algorithm == CLEANSE

@@ -40,7 +40,7 @@ def test_a_png_is_written_that_names_its_series(tmp_path):
     assert (about["Title"], about["Description"]) == ("Speed over inputs", "R3; R4")
 
 
-def test_points_are_drawn_by_x_and_a_bar_is_a_line(tmp_path):
+def test_points_are_drawn_by_x_and_a_bar_is_a_line():
     (axes,) = picture(plot()).axes
     drawn = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
     assert drawn == {
@@ -61,6 +61,15 @@ def test_axes_may_be_logarithmic(log, scales):
     logarithmic.log = log
     (axes,) = picture(logarithmic).axes
     assert (axes.get_xscale(), axes.get_yscale()) == scales
+
+
+def test_what_a_logarithmic_scale_cannot_show_is_said():
+    nothing = Plot("memory", "Memory", "inputs", "MiB", log="y")
+    for x in (2, 4):
+        nothing.add("R0", x, 0)
+        nothing.add("R3", x, x)
+    (axes,) = picture(nothing).axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["R0 (zero)", "R3"]
 
 
 def test_many_points_are_a_line_without_markers_and_the_foremost_lies_above():

@@ -105,7 +105,9 @@ def picture(plot: Plot) -> "Figure":
     for number, name in enumerate(plot.series):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         look = Look(INK, marker, 2.4, 3.0) if name == plot.foremost else Look(colour, marker)
-        draw_series(axes, name, sorted(plot.series[name]), look)
+        points = sorted(plot.series[name])
+        hidden = "y" in plot.log and not any(p.y for p in points)  # a logarithmic scale has no place for it
+        draw_series(axes, f"{name} (zero)" if hidden else name, points, look)
         if bar := plot.bars.get(name):
             axes.axhline(bar.value, color=look.colour, linestyle=(0, (6, 4)), linewidth=1, label=f"{name}: {bar}")
     scale(axes, plot)
