@@ -3,6 +3,9 @@
 A benchmark is a file `benchmarks/NAME.py` with a function `run(report)`. It measures with `alternate`, which runs all
 contestants in turn, several rounds, after one round that does not count, so that ratios are taken inside one run; and
 hands its figures to the report. `./cedr bench NAME` prints the table and exits with 0 only if every bar holds.
+
+A benchmark that varies something shows it in plots as well: `speed = report.plot("speed", "Speed", "inputs", "M/s")`,
+then `report.add("R3, 4 inputs", value, "M/s", at=speed.at("R3", 4))` puts the same value into the table and the plot.
 """
 
 import json
@@ -18,6 +21,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from cedr.plots import Bar, Place, Plot, draw
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,29 @@ class Figure:
 class Report:
     title: str
     figures: list[Figure] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
     console: Console = field(default_factory=Console)
 
-    def add(self, name: str, value: float, unit: str, **more: Any) -> None:
+    def add(self, name: str, value: float, unit: str, *, at: Place | None = None, **more: Any) -> None:
+        """One more figure; `at` is its place in a plot, which then shows its spread and its bar too."""
         figure = Figure(name, value, unit, **more)
         self.figures.append(figure)
+        if at:
+            at.plot.add(at.series, at.x, value, figure.spread or 0.0)
+            if figure.bar is not None:
+                at.plot.bars[at.series] = Bar(figure.bar, figure.at_most)
         mark = "" if figure.bar is None else ("  ok" if figure.ok else "  MISSED")
         self.console.print(f"  {name}: {value:,.3g} {unit}{mark}", highlight=False)
+
+    def plot(self, name: str, title: str, x: str, y: str, log: str = "") -> Plot:
+        """A new plot, to be filled by `add(..., at=plot.at(series, x))` or by its own `line`."""
+        self.plots.append(Plot(name, title, x, y, log))
+        return self.plots[-1]
+
+    def draw(self, folder: Path) -> None:
+        """Write every plot that has points into the folder, and say where they are."""
+        drawn = [draw(plot, folder) for plot in self.plots if plot.series]
+        self.say(f"plots: {', '.join(map(str, drawn))}" if drawn else "this benchmark has no plots")
 
     def say(self, text: str) -> None:
         self.console.print(text, style="dim", highlight=False)

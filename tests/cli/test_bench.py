@@ -38,6 +38,27 @@ def test_a_report_is_ok_only_if_every_bar_holds_and_says_so_in_json(tmp_path):
     ]
 
 
+def test_a_value_of_the_table_is_the_same_in_its_plot(tmp_path):
+    report = Report("t", console=Console(quiet=True))
+    speed = report.plot("speed", "Speed", "inputs", "M/s")
+    report.add("R3, 2 inputs", 5, "M/s", bar=3, spread=0.1, at=speed.at("R3", 2))
+    report.add("R3, 4 inputs", 4, "M/s", at=speed.at("R3", 4))
+    report.plot("empty", "Without points", "x", "y")
+    assert speed.series == {"R3": [(2, 5, 0.1), (4, 4, 0.0)]}
+    assert speed.bars == {"R3": (3, False)}
+    report.draw(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["speed.png"]
+
+
+def test_a_folder_for_plots_that_cannot_be_made_is_refused_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").touch()
+    command = [sys.executable, "-m", "cedr", "bench", "lmerge", "--quick", "--plots", str(tmp_path / "file")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--plots: cannot make the folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_contestants_take_turns_and_the_first_round_does_not_count():
     calls = []
     seconds = alternate({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2)
@@ -76,12 +97,14 @@ def test_the_pattern_benchmark_finds_what_the_matchers_by_hand_find(tmp_path):
     assert all(row["value"] == 1 for row in agreed)
 
 
-def test_the_merge_benchmark_gives_the_answer_by_every_algorithm(tmp_path):
+def test_the_merge_benchmark_gives_the_answer_by_every_algorithm_and_draws_its_figures(tmp_path):
     command = [sys.executable, "-m", "cedr", "bench", "lmerge", "--quick", "--json", str(tmp_path / "m.json")]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run([*command, "--plots", str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "m.json").read_text())
-    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 6
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 9
+    drawn = {path.stem.split("_")[1] for path in (tmp_path / "lmerge").glob("figure_*.png")}
+    assert drawn == {*"23456789", "10"}
 
 
 def test_the_punctuation_benchmark_shows_flat_state_and_the_same_answers(tmp_path):

@@ -24,6 +24,7 @@ ENVIRONMENT = {
 def bench(
     name: Annotated[str, typer.Argument(help="Which benchmark; without one, they are listed.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write the figures to this file as well.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Draw the figures too, as PNG files in FOLDER/NAME.")] = None,
     quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
 ) -> None:
     """Measure, print a table, and exit with 0 only if every bar holds."""
@@ -33,6 +34,8 @@ def bench(
         return
     if name not in known:
         raise QueryError(f"no benchmark {name!r}; there are: {', '.join(known)}")
+    if plots:
+        plots = ready(plots / name)
     if any(os.environ.get(key) != value for key, value in ENVIRONMENT.items()):
         os.execve(sys.executable, [sys.executable, "-P", "-m", "cedr", *sys.argv[1:]], {**os.environ, **ENVIRONMENT})
     from cedr.bench import Report
@@ -49,4 +52,20 @@ def bench(
     report.console.print(report.table())
     if json:
         report.write_json(json)
+    if plots:
+        report.draw(plots)
     raise typer.Exit(0 if report.ok else 1)
+
+
+def ready(folder: Path) -> Path:
+    """The folder, made if need be: what keeps plots from being drawn is said before anything is measured."""
+    from cedr.plots import check_installed
+
+    check_installed()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise QueryError(
+            f"--plots: cannot make the folder {folder}: {e.strerror}; name one that can be written to"
+        ) from e
+    return folder

@@ -68,6 +68,8 @@ class Align(Operator):
         if flavour not in ("ordered", "perfect"):
             raise QueryError(f"flavour is {flavour!r}; it is 'ordered' or 'perfect'")
         self.schema, self.block, self.flavour, self.clock = dict(schema), block, flavour, clock
+        self.skips_input = flavour == "ordered" and block in (0, INF)
+        """Rows leave as CTIs settle them, each for itself. Else the output time, or the CTI, depends on what came."""
         self.by = {tuple(sorted(names)): f"_until_{number}" for number, names in enumerate(by)}
         """By set of columns, the column of held rows with the time promised about them."""
         self._columns = [*TIMES, *self.schema]

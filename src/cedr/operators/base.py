@@ -16,6 +16,10 @@ settings continues as if nothing had happened. The state is plain data (arrays, 
 ends before t; only a merge says so, since another of its inputs is ahead. Such rows are left out from then on. What
 leaves is then no longer a whole stream: an adjust may name a tuple that was left out. A merge takes that, and so do
 operators that neither remember rows nor look at times; those pass the word on to their own inputs.
+
+A Finalize that keeps no tuples passes it on too. Rows before it are not yet *judged*: those that it would put aside as
+late must come, useless or not, as nothing is lost in silence. So before a Finalize only inserts are left out that keep
+all that was promised.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import Chunk
+from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import Known
 from cedr.temporal.time import MIN
 
@@ -38,6 +42,7 @@ eager     everything that follows from what has been said, the future included
 """
 
 State = dict[str, Any]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass
@@ -62,7 +67,10 @@ class Operator(ABC):
     """Names and types of the output payload."""
 
     skips_input = False
-    """Rows leave with the times they came with and nothing is remembered: what may be skipped need not even come."""
+    """Rows leave with the times they came with, and none does because of another: what may be skipped need not come."""
+
+    judges = False
+    """Rows that break a promise are put aside here, so that none of what leaves does."""
 
     waits = False
     """Rows come only when CTIs or promises have settled them, so that a row says nothing about progress."""
@@ -75,16 +83,16 @@ class Operator(ABC):
         self.cti_out = MIN
         self.skipped = MIN
         """Rows with both ends before this time are of no use; no part of the state, as nothing depends on it."""
+        self.judged = True
+        """Whether such rows have passed a Finalize, as far as the one who said so knows."""
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
+        if self.skips_input:
+            chunk = self.of_use(chunk, self.cti)
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         self.promised[port].add(chunk.promises, self.ctis[port])
-        if self.skips_input:
-            chunk = of_use(chunk, self.skipped)
-        out = self.advance(port, chunk)
-        if not self.skips_input:
-            out = of_use(out, self.skipped)
+        out = self.of_use(self.advance(port, chunk), self.cti_out)
         if out.cti > self.cti_out:
             self.cti_out = out.cti
         elif out.cti != MIN:
@@ -100,10 +108,32 @@ class Operator(ABC):
         """Rows of the inputs with both ends before this time are of no more use; MIN when that cannot be said."""
         return MIN
 
-    def skip_before(self, t: int) -> int:
-        """Leave out rows with both ends before t; returns what to tell the inputs likewise, MIN for nothing."""
-        self.skipped = max(self.skipped, t)
+    def skip_before(self, t: int, judged: bool = True) -> int:
+        """Leave out rows with both ends before t; returns what to tell the inputs likewise, MIN for nothing.
+
+        `judged`: what leaves here comes from a Finalize, and not to one.
+        """
+        self.skipped, self.judged = max(self.skipped, t), judged
         return self.skipped if self.skips_input else MIN
+
+    def of_use(self, chunk: Chunk, cti: int) -> Chunk:
+        """The chunk without what may be skipped; `cti` is what had been promised before it came."""
+        if not self.may_skip(chunk):
+            return chunk
+        useful = self.useful(chunk.vs, chunk.old, chunk.new, cti)
+        return chunk if useful.all() else replace(chunk, rows=chunk.rows.filter(pl.Series(useful)))
+
+    def may_skip(self, chunk: Chunk) -> bool:
+        """Beside punctuations and missing times a Finalize has to see all rows."""
+        if self.skipped == MIN or not len(chunk):
+            return False
+        return self.judged or not (any(self.promised) or any(chunk.rows[name].null_count() for name in TIMES))
+
+    def useful(self, vs: Times, old: Times, new: Times, cti: int) -> Mask:
+        """Rows that do not both end before the time told, or that a Finalize has yet to put aside."""
+        if self.judged:
+            return np.maximum(old, new) >= self.skipped
+        return (new >= self.skipped) | (old != vs) | (new <= vs) | (vs < cti)
 
     @property
     def cti(self) -> int:
@@ -139,11 +169,3 @@ class Operator(ABC):
 
     def load(self, state: State) -> None:  # noqa: B027 most stateless operators have nothing to take up
         """Take up what `save` returned."""
-
-
-def of_use(chunk: Chunk, since: int) -> Chunk:
-    """The chunk without rows that ended before a time and still do."""
-    if since == MIN or not len(chunk):
-        return chunk
-    useful = np.maximum(chunk.old, chunk.new) >= since
-    return chunk if useful.all() else replace(chunk, rows=chunk.rows.filter(pl.Series(useful)))

@@ -22,6 +22,9 @@ promise has passed x and the missing link can no longer come. In all other cases
 Punctuations pass as the CTI does, each held back by the held adjusts it is about. For a payload that one is about it is
 a later CTI: all of the above is decided by the later of the two.
 
+Feedback passes a Finalize that keeps no tuples, counts nothing and forgets nothing: an insert that never came changes
+nothing then. One that keeps tuples needs them all, or it would take an adjust of one that was left out for a mistake.
+
 Adjusts that lead in a circle take back what they say. They can be left over when a tuple went ahead by another way;
 they change nothing, hold nothing back, and are counted in `cancelled`.
 """
@@ -64,6 +67,8 @@ class Finalize(Operator):
     says when a promise begins to bind; for input that keeps its promises it changes nothing. With finite `remember` it
     does: what is forgotten depends on the slices.
     """
+
+    judges = True
 
     def __init__(
         self,
@@ -113,6 +118,11 @@ class Finalize(Operator):
         A late external CTI has its span in `_vs` and `_ve_new`, and no payload.
         """
         return self._late.take()
+
+    def skip_before(self, t: int, judged: bool = True) -> int:
+        super().skip_before(t, judged)
+        passes = self.insert_only and not self.external and self.remember == INF
+        return self.skipped if passes else MIN
 
     def saw(self, highest: int) -> None:
         """The highest sync time in the whole stream, when only a part of it comes here."""

@@ -3,6 +3,9 @@
 Predicates and expressions see the payload, changes of lifetime the times, so the two do not disturb each other and
 each is done in one go; polars then reads only the columns that are needed. A row whose end no longer changes under
 one lifetime would not change under the next either, so such rows are dropped at the end.
+
+Expressions may be dear, so rows that feedback calls useless are left out before any is evaluated; where lifetimes
+change, by a look at the times that rows will have.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +30,8 @@ class Fused(Operator):
         self.schema = dict(steps[-1].schema) if steps else dict(schema)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if self.payload and self.lifetimes and self.may_skip(chunk):
+            chunk = self._spared(chunk)
         rows = self._payload(chunk.rows) if self.payload else chunk.rows
         changed = replace(chunk, rows=rows, promises=self._promise(chunk.promises))
         return self._lifetimes(changed) if self.lifetimes else changed
@@ -45,14 +50,22 @@ class Fused(Operator):
                 query = query.select(*TIMES, *step.expressions)
         return query.collect()
 
+    def _spared(self, chunk: Chunk) -> Chunk:
+        useful = self.useful(*self._images(chunk), self.cti_out)
+        return chunk if useful.all() else chunk.with_rows(chunk.rows.filter(pl.Series(useful)))
+
+    def _images(self, chunk: Chunk) -> tuple[Times, Times, Times]:
+        times = chunk.vs, chunk.old, chunk.new
+        for step in self.lifetimes:
+            times = moved(step, *times)
+        return times
+
     def _lifetimes(self, chunk: Chunk) -> Chunk:
-        vs, old, new = chunk.vs, chunk.old, chunk.new
         cti = self.cti
         for step in self.lifetimes:
-            vs, old, new = moved(step, vs, old, new)
             step.ctis = [cti]
             cti = step._cti()
-        return Chunk(chunk.with_times(vs, old, new).rows, cti, promises=chunk.promises)
+        return Chunk(chunk.with_times(*self._images(chunk)).rows, cti, promises=chunk.promises)
 
     def save(self) -> State:
         return {"steps": [step.save() for step in self.payload]}

@@ -20,6 +20,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Guard(Operator):
+    judges = True
+
     def __init__(self, schema: Mapping[str, pl.DataType], late: Literal["collect", "raise"] = "collect") -> None:
         super().__init__()
         self.schema, self.late = dict(schema), late
@@ -27,6 +29,10 @@ class Guard(Operator):
         self._arrived = 0
         self._known = Known()
         """What was promised before the chunk at hand."""
+
+    def skip_before(self, t: int, judged: bool = True) -> int:
+        super().skip_before(t, judged)
+        return self.skipped
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """Rows are judged by what was promised before their chunk, whose own progress is about what comes after it."""

@@ -76,18 +76,24 @@ class Engine:
         return arrived
 
     def skip_before(self, t: int) -> None:
-        """Whoever takes the answer has no more use for rows with both ends before t."""
-        output = self.fragment.output
-        if isinstance(output, int) and self.users[output] == 1:
-            self._feed_back(output, self.operators[output].skip_before(t))
+        """Whoever takes the answer has no more use for rows with both ends before t: no more work is done for them.
 
-    def _feed_back(self, number: int, t: int) -> None:
+        For a merge that stands elsewhere, with other plans for this query: what it then says with `feedback()`.
+        """
+        if t != MIN:
+            self._tell(self.fragment.output, t)
+
+    def _feed_back(self, number: int, t: int, judged: bool = True) -> None:
         """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
-        if t == MIN:
-            return
-        for origin in self.fragment.steps[number].inputs:
-            if isinstance(origin, int) and self.users[origin] == 1:
-                self._feed_back(origin, self.operators[origin].skip_before(t))
+        if t != MIN:
+            for origin in self.fragment.steps[number].inputs:
+                self._tell(origin, t, judged)
+
+    def _tell(self, origin: Input, t: int, judged: bool = True) -> None:
+        """`judged`: no Finalize stands between, so that no row can break a promise."""
+        if isinstance(origin, int) and self.users[origin] == 1:
+            operator = self.operators[origin]
+            self._feed_back(origin, operator.skip_before(t, judged), judged and not operator.judges)
 
     def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]

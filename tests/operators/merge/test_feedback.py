@@ -10,7 +10,6 @@ from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import Aggregate
 from cedr.operators.align import Align
-from cedr.operators.base import of_use
 from cedr.operators.fused import Fused
 from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.operators.stateless import Project, Select, Union
@@ -28,7 +27,9 @@ def test_rows_that_end_before_the_feedback_make_no_difference(algorithm, data):
     for port, elements in arrivals:
         chunk = chunk_of(elements, SCHEMA)
         expected = plain.process(port, chunk).elements()
-        assert spared.process(port, of_use(chunk, spared.feedback())).elements() == expected
+        useful = [max(old, new) >= spared.feedback() for old, new in zip(chunk.old, chunk.new, strict=True)]
+        of_use = chunk.with_rows(chunk.rows.filter(pl.Series(useful, dtype=pl.Boolean)))
+        assert spared.process(port, of_use).elements() == expected
 
 
 def select():
@@ -53,7 +54,10 @@ PLANS = {
     "fused": lambda: [fused()],
     "union": lambda: [Union(SCHEMA, 1), select()],
     "sliding": lambda: [sliding(SCHEMA, 5), select()],
+    "fused with windows": lambda: [Fused(SCHEMA, [select(), sliding(SCHEMA, 5), project()])],
     "align": lambda: [select(), Align(SCHEMA)],
+    "align perfect": lambda: [select(), Align(SCHEMA, flavour="perfect")],
+    "align for a while": lambda: [select(), Align(SCHEMA, block=3)],
     "aggregate": lambda: [select(), count()],
     "aggregate below": lambda: [count(), Select(count().schema, pl.col("n") > 0)],
 }
