@@ -1,5 +1,6 @@
 """All nodes by name, and those that keep state."""
 
+from cedr.plan.automata import Automaton
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.joins import Clip, Join
@@ -14,7 +15,7 @@ from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Merge, Session, Sort, TopK)
+STATEFUL = (Aggregate, Automaton, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Merge, Session, Sort, TopK)
 """Nodes whose operators remember rows."""
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Aggregate",
     "Align",
     "AlterLifetime",
+    "Automaton",
     "Chop",
     "Clip",
     "Coalesce",
