@@ -26,57 +26,59 @@ class Programs(NamedTuple):
     sets: np.ndarray
     """`sets[set_from[s]:set_from[s + 1]]`: register and address of its new value."""
     constants: np.ndarray
-    columns: int
     temporary: int
+    """How many temporary places there are."""
 
 
-@njit(cache=True, inline="always")
-def value(address, registers, columns, constants, temporary):
-    if address < len(registers):
-        return registers[address]
-    address -= len(registers)
-    if address < len(columns):
-        return columns[address]
-    address -= len(columns)
+@njit(cache=True)
+def value(address, registers, r, columns, content, constants, temporary):
+    """What stands at an address, for run r and an event of this content."""
+    if address < registers.shape[1]:
+        return registers[r, address]
+    address -= registers.shape[1]
+    if address < columns.shape[1]:
+        return columns[content, address]
+    address -= columns.shape[1]
     if address < len(constants):
         return constants[address]
     return temporary[address - len(constants)]
 
 
 @njit(cache=True)
-def execute(code, first, last, registers, columns, constants, temporary):
+def execute(code, first, last, registers, r, columns, content, constants, temporary):
     """Run instructions; results are in the temporary places."""
-    base = len(registers) + len(columns) + len(constants)
+    base = registers.shape[1] + columns.shape[1] + len(constants)
     for i in range(first, last):
         op = code[i, 0]
-        a = value(code[i, 1], registers, columns, constants, temporary)
-        b = value(code[i, 2], registers, columns, constants, temporary)
+        x = value(code[i, 1], registers, r, columns, content, constants, temporary)
+        y = value(code[i, 2], registers, r, columns, content, constants, temporary)
+        to = code[i, 4] - base
         if op == ADD:
-            r = a + b
+            z = x + y
         elif op == SUBTRACT:
-            r = a - b
+            z = x - y
         elif op == MULTIPLY:
-            r = a * b
+            z = x * y
         elif op == NEGATE:
-            r = -a
+            z = -x
         elif op == ABS:
-            r = abs(a)
+            z = abs(x)
         elif op == MIN:
-            r = min(a, b)
+            z = min(x, y)
         elif op == MAX:
-            r = max(a, b)
+            z = max(x, y)
         elif op == CHOOSE:
-            r = b if a != 0 else value(code[i, 3], registers, columns, constants, temporary)
-        elif holds(op, a, b):
-            temporary[code[i, 4] - base] = 1
+            z = y if x != 0 else value(code[i, 3], registers, r, columns, content, constants, temporary)
+        elif holds(op, x, y):
+            temporary[to] = 1
             continue
         else:
-            temporary[code[i, 4] - base] = 0
+            temporary[to] = 0
             continue
-        temporary[code[i, 4] - base] = r
+        temporary[to] = z
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def holds(op, a, b):
     if op == EQ:
         return a == b

@@ -1,7 +1,8 @@
-"""The runs of an automaton that begin at some places, place after place; see `cedr.reference.automata` for what a run is.
+"""The runs of an automaton that begin at some places; see `cedr.reference.automata` for what a run is.
 
-All runs that begin at a place and have come to the same place, state, registers and lifetime go on alike, so they are
-kept as one with their number. That keeps their number small where an automaton can take the same events in many ways.
+The runs of many places go on together, one event further in each round; those of one place stand next to each other. Runs that begin
+at a place and have come to the same state, registers and lifetime go on alike, so they are kept as one with their
+number. That keeps their number small where an automaton can take the same events in many ways.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,6 @@ from numba import njit
 
 from cedr.kernels.automata.places import AT, CONTENT, COPIES, VE, VS, G, end_of_place
 from cedr.kernels.automata.programs import execute, value
-from cedr.temporal.time import INF
 
 
 class Table(NamedTuple):
@@ -41,8 +41,13 @@ class Contents(NamedTuple):
     """What programs read."""
 
 
-STATE, LO, HI, COUNT = range(4)
+STATE, LO, HI, COUNT, NUMBER, FIRST, LAST = range(7)
+"""What is kept of a run. NUMBER is that of the place where it began, FIRST and LAST the rows it may take next; after
+the seeds, what it took last."""
 BEGIN, END, OUT_STATE, OUT_COUNT, OUT_LO, OUT_HI, OUT_GROUP = range(7)
+
+AT_ONCE = 1024
+"""Places whose runs go on together; with more of them the runs leave the fast memory of the processor."""
 
 
 @njit(cache=True)
@@ -56,154 +61,173 @@ def runs_from(rows, places, since, contents, table, programs, initial, by_number
     out = np.empty((64, 7), dtype=np.int64)
     out_registers = np.empty((64, len(initial)), dtype=initial.dtype)
     told = 0
-    temporary = np.empty(programs.temporary, dtype=initial.dtype)
-    changed = np.empty(len(initial), dtype=initial.dtype)
-    runs = np.empty((8, 4), dtype=np.int64)
-    registers = np.empty((8, len(initial)), dtype=initial.dtype)
-    grown = np.empty((8, 4), dtype=np.int64)
-    grown_registers = np.empty((8, len(initial)), dtype=initial.dtype)
-    seed = np.empty((1, 4), dtype=np.int64)
-    seed_registers = np.empty((1, len(initial)), dtype=initial.dtype)
-    seed_registers[0] = initial
-    for k in range(len(places)):
-        first = places[k]
-        last = end_of_place(rows, first)
-        g, begin = rows[first, G], rows[first, AT]
-        size = 0
-        for row in range(first, last):
-            seed[0, STATE], seed[0, COUNT] = table.start, 1
-            seed[0, LO], seed[0, HI] = rows[row, VS], rows[row, VE]
-            if table.told[table.start] and begin >= since[k]:
-                for _ in range(rows[row, COPIES]):
-                    out, out_registers, told = tell(
-                        out, out_registers, told, seed, seed_registers, 0, g, begin, begin - 1, told
-                    )
-            runs, registers, size = take(
-                rows, row, seed, seed_registers, 0, contents, table, programs, temporary, changed, runs, registers, size
-            )
-        at = begin
-        reach[k] = begin
-        while size:
-            if at >= since[k]:
-                mark = told
-                for r in range(size):
-                    if table.told[runs[r, STATE]]:
-                        seen = mark if once else told
-                        out, out_registers, told = tell(
-                            out, out_registers, told, runs, registers, r, g, begin, at, seen
-                        )
-            there = last < len(rows) and rows[last, G] == g
-            if by_number:
-                reach[k] = at + 1
-                there = there and rows[last, AT] == at + 1
-            else:
-                reach[k] = rows[last, AT] if there else INF
-                reach[k] = min(reach[k], runs[:size, HI].max())
-                there = there and rows[last, AT] <= reach[k]
-            if not there:
-                break
-            first, last = last, end_of_place(rows, last)
-            at = rows[first, AT]
-            grown_size = 0
-            for r in range(size):
-                for row in range(first, last):
-                    grown, grown_registers, grown_size = take(
-                        rows, row, runs, registers, r, contents, table, programs, temporary, changed, grown,
-                        grown_registers, grown_size,
-                    )  # fmt: skip
-            runs, grown = grown, runs
-            registers, grown_registers = grown_registers, registers
-            size = grown_size
+    for block in range(0, len(places), AT_ONCE):
+        numbers = range(block, min(block + AT_ONCE, len(places)))
+        runs, registers = seeded(rows, places, numbers, table.start, initial, reach)
+        length = 0
+        while len(runs):
+            while len(out) < told + len(runs):
+                out, out_registers = doubled(out), doubled(out_registers)
+            told = tell(rows, places, since, runs, registers, length, table.told, once, out, out_registers, told)
+            if length:
+                go_on(rows, runs, by_number, reach)
+            runs, registers = step(rows, runs, registers, contents, table, programs)
+            length += 1
     return out[:told], out_registers[:told], reach
 
 
 @njit(cache=True)
-def take(
-    rows, row, runs, registers, r, contents, table, programs, temporary, changed, grown, grown_registers, size
-):  # fmt: skip
-    """Add to `grown` what run r becomes when it takes an event."""
-    state = runs[r, STATE]
-    content = rows[row, CONTENT]
-    lo, hi = max(runs[r, LO], rows[row, VS]), min(runs[r, HI], rows[row, VE])
-    if lo >= hi:
-        return grown, grown_registers, size
-    for t in range(table.first[state], table.first[state + 1]):
-        if table.symbol[t] >= 0 and table.symbol[t] != contents.symbol[content]:
-            continue
-        step = table.step[t]
-        if step >= 0:
-            if not (contents.accepts[content] >> step) & 1:
-                continue
-            if not passes(programs, step, registers[r], contents.columns[content], temporary):
-                continue
-        begin, end = max(lo, table.vs[t]), min(hi, table.ve[t])
-        if begin >= end:
-            continue
-        changed[:] = registers[r]
-        if step >= 0:
-            update(programs, step, registers[r], contents.columns[content], temporary, changed)
-        count = runs[r, COUNT] * rows[row, COPIES] * table.copies[t]
-        same = find(grown, grown_registers, size, table.target[t], begin, end, changed)
-        if same >= 0:
-            grown[same, COUNT] += count
-            continue
-        if size == len(grown):
-            grown, grown_registers = doubled(grown), doubled(grown_registers)
-        grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, COUNT] = table.target[t], begin, end, count
-        grown_registers[size] = changed
-        size += 1
-    return grown, grown_registers, size
+def seeded(rows, places, numbers, start, initial, reach):
+    """The runs of no events, one before each event of a place, which is the one it may take."""
+    size = 0
+    for k in numbers:
+        size += end_of_place(rows, places[k]) - places[k]
+    runs = np.empty((size, 7), dtype=np.int64)
+    registers = np.empty((size, len(initial)), dtype=initial.dtype)
+    r = 0
+    for k in numbers:
+        reach[k] = rows[places[k], AT]
+        for row in range(places[k], end_of_place(rows, places[k])):
+            runs[r, STATE], runs[r, NUMBER], runs[r, COUNT] = start, k, 1
+            runs[r, LO], runs[r, HI], runs[r, FIRST], runs[r, LAST] = rows[row, VS], rows[row, VE], row, row + 1
+            for m in range(len(initial)):
+                registers[r, m] = initial[m]
+            r += 1
+    return runs, registers
 
 
 @njit(cache=True)
-def passes(programs, step, registers, columns, temporary):
-    at = programs.holds[step]
-    if at < 0:
-        return True
-    first, last = programs.guard[step], programs.update[step]
-    execute(programs.code, first, last, registers, columns, programs.constants, temporary)
-    return value(at, registers, columns, programs.constants, temporary) != 0
+def go_on(rows, runs, by_number, reach):
+    """Let runs look at the next place, which is none if it cannot follow; and note how far those of a place look."""
+    r = 0
+    while r < len(runs):
+        number, last = runs[r, NUMBER], runs[r, LAST]
+        end, latest = r, runs[r, HI]
+        while end < len(runs) and runs[end, NUMBER] == number:
+            latest = max(latest, runs[end, HI])
+            end += 1
+        there = last < len(rows) and rows[last, G] == rows[last - 1, G]
+        if by_number:
+            reach[number] = rows[last - 1, AT] + 1
+        else:
+            reach[number] = min(latest, rows[last, AT]) if there else latest
+        there = there and rows[last, AT] <= reach[number]
+        after = end_of_place(rows, last) if there else last
+        for i in range(r, end):
+            runs[i, FIRST], runs[i, LAST] = last, after
+        r = end
 
 
 @njit(cache=True)
-def update(programs, step, registers, columns, temporary, changed):
-    first, last = programs.update[step], programs.guard[step + 1]
-    execute(programs.code, first, last, registers, columns, programs.constants, temporary)
-    for s in range(programs.set_from[step], programs.set_from[step + 1]):
-        changed[programs.sets[s, 0]] = value(programs.sets[s, 1], registers, columns, programs.constants, temporary)
+def step(rows, runs, registers, contents, table, programs):
+    """What the runs become when each takes one event that it may take."""
+    code, constants, guard, change = programs.code, programs.constants, programs.guard, programs.update
+    holds, set_from, sets = programs.holds, programs.set_from, programs.sets
+    symbols, accepts, columns = contents.symbol, contents.accepts, contents.columns
+    table_first, target, symbol, steps = table.first, table.target, table.symbol, table.step
+    table_vs, table_ve, table_copies = table.vs, table.ve, table.copies
+    temporary = np.empty(programs.temporary, dtype=registers.dtype)
+    width = registers.shape[1]
+    most = 1
+    for r in range(len(runs)):
+        ways = table_first[runs[r, STATE] + 1] - table_first[runs[r, STATE]]
+        most += (runs[r, LAST] - runs[r, FIRST]) * ways
+    grown = np.empty((most, 7), dtype=np.int64)
+    grown_registers = np.empty((most, width), dtype=registers.dtype)
+    size = mark = 0
+    for r in range(len(runs)):
+        state, number = runs[r, STATE], runs[r, NUMBER]
+        if r == 0 or number != runs[r - 1, NUMBER]:
+            mark = size
+        for row in range(runs[r, FIRST], runs[r, LAST]):
+            content = rows[row, CONTENT]
+            lo, hi = max(runs[r, LO], rows[row, VS]), min(runs[r, HI], rows[row, VE])
+            for t in range(table_first[state], table_first[state + 1]):
+                s = steps[t]
+                if (symbol[t] >= 0 and symbol[t] != symbols[content]) or (s >= 0 and not (accepts[content] >> s) & 1):
+                    continue
+                begin, end = max(lo, table_vs[t]), min(hi, table_ve[t])
+                if begin >= end:
+                    continue
+                if s >= 0 and holds[s] >= 0:
+                    execute(code, guard[s], change[s], registers, r, columns, content, constants, temporary)
+                    if value(holds[s], registers, r, columns, content, constants, temporary) == 0:
+                        continue
+                for m in range(width):
+                    grown_registers[size, m] = registers[r, m]
+                if s >= 0 and set_from[s] < set_from[s + 1]:
+                    execute(code, change[s], guard[s + 1], registers, r, columns, content, constants, temporary)
+                    for i in range(set_from[s], set_from[s + 1]):
+                        new = value(sets[i, 1], registers, r, columns, content, constants, temporary)
+                        grown_registers[size, sets[i, 0]] = new
+                grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = target[t], begin, end, number
+                grown[size, COUNT] = runs[r, COUNT] * rows[row, COPIES] * table_copies[t]
+                grown[size, LAST] = end_of_place(rows, row)
+                same = find(grown, grown_registers, mark, size)
+                if same < size:
+                    grown[same, COUNT] += grown[size, COUNT]
+                else:
+                    size += 1
+    return grown[:size], grown_registers[:size]
 
 
 @njit(cache=True)
-def find(runs, registers, size, state, lo, hi, wanted):
-    for r in range(size):
-        if runs[r, STATE] == state and runs[r, LO] == lo and runs[r, HI] == hi and equal(registers[r], wanted):
+def find(runs, registers, mark, last):
+    """The first run from `mark` on that goes on like the last one."""
+    for r in range(mark, last):
+        if (
+            runs[r, STATE] == runs[last, STATE]
+            and runs[r, LO] == runs[last, LO]
+            and runs[r, HI] == runs[last, HI]
+            and equal(registers, r, registers, last)
+        ):
             return r
-    return -1
+    return last
 
 
 @njit(cache=True)
-def equal(a, b):
+def equal(a, i, b, j):
     """NaN equals NaN, as everywhere in payloads."""
-    for i in range(len(a)):
-        if a[i] != b[i] and (a[i] == a[i] or b[i] == b[i]):
+    for m in range(a.shape[1]):
+        if a[i, m] != b[j, m] and (a[i, m] == a[i, m] or b[j, m] == b[j, m]):
             return False
     return True
 
 
 @njit(cache=True)
-def tell(out, out_registers, told, runs, registers, r, g, begin, end, since):
-    """Add a run to what is told, unless one that shows the same is there from `since` on."""
-    lo, hi = runs[r, LO], runs[r, HI]
+def tell(rows, places, since, runs, registers, length, states, once, out, out_registers, told):
+    """Add the runs that end in a state that is told; with `once`, no two of a place that show the same."""
+    mark = told
+    for r in range(len(runs)):
+        number = runs[r, NUMBER]
+        if r == 0 or number != runs[r - 1, NUMBER]:
+            mark = told
+        begin = rows[places[number], AT]
+        end = rows[runs[r, LAST] - 1, AT]
+        if end < since[number] or not states[runs[r, STATE]]:
+            continue
+        if once and shown(out, out_registers, mark, told, runs, registers, r):
+            continue
+        out[told, BEGIN], out[told, OUT_STATE], out[told, OUT_GROUP] = begin, runs[r, STATE], rows[places[number], G]
+        out[told, END] = end if length else begin - 1
+        out[told, OUT_LO], out[told, OUT_HI] = runs[r, LO], runs[r, HI]
+        out[told, OUT_COUNT] = 1 if once else runs[r, COUNT] if length else rows[runs[r, FIRST], COPIES]
+        for m in range(registers.shape[1]):
+            out_registers[told, m] = registers[r, m]
+        told += 1
+    return told
+
+
+@njit(cache=True)
+def shown(out, out_registers, since, told, runs, registers, r):
     for i in range(since, told):
-        if out[i, OUT_LO] == lo and out[i, OUT_HI] == hi and equal(out_registers[i], registers[r]):
-            return out, out_registers, told
-    if told == len(out):
-        out, out_registers = doubled(out), doubled(out_registers)
-    out[told, BEGIN], out[told, END], out[told, OUT_STATE] = begin, end, runs[r, STATE]
-    out[told, OUT_LO], out[told, OUT_HI], out[told, OUT_GROUP] = lo, hi, g
-    out[told, OUT_COUNT] = runs[r, COUNT]
-    out_registers[told] = registers[r]
-    return out, out_registers, told + 1
+        if (
+            out[i, OUT_LO] == runs[r, LO]
+            and out[i, OUT_HI] == runs[r, HI]
+            and equal(out_registers, i, registers, r)
+        ):
+            return True
+    return False
 
 
 @njit(cache=True)

@@ -193,7 +193,6 @@ def assembled(
         np.array(set_from, dtype=np.int64),
         np.array([[at(register), at(value)] for register, value in sets], dtype=np.int64).reshape(-1, 2),
         np.array(compiler.constants, dtype=kind),
-        len(compiler.columns),
         compiler.temporary,
     )
     initial = np.array([registers[name] for name in registers], dtype=kind)
