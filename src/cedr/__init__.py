@@ -29,6 +29,7 @@ from cedr.temporal.punctuation import OneOf, Punctuation, Range, punctuation
 
 if TYPE_CHECKING:
     from cedr import sinks
+    from cedr.automata import automaton, regex, step
     from cedr.api import (
         aggregate,
         avg,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 API = ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum")
+AUTOMATA = ("automaton", "regex", "step")
 
 
 def __getattr__(name: str) -> Any:
@@ -71,6 +73,10 @@ def __getattr__(name: str) -> Any:
         from cedr.language import query as language
 
         return getattr(language, name)
+    if name in AUTOMATA:
+        from cedr import automata
+
+        return getattr(automata, name)
     if name in API:
         from cedr import api
 
@@ -109,6 +115,7 @@ __all__ = [
     "Row",
     "Stream",
     "aggregate",
+    "automaton",
     "avg",
     "canonical",
     "count",
@@ -122,10 +129,12 @@ __all__ = [
     "quantile",
     "queries",
     "query",
+    "regex",
     "retract",
     "sinks",
     "source",
     "spark_session",
     "stddev",
+    "step",
     "sum",
 ]

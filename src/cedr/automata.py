@@ -7,8 +7,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import polars as pl
-
+from cedr.language.automata.compile import compiled
+from cedr.language.automata.glushkov import START
 from cedr.operators.automata.compiled import Shape
 from cedr.plan.automata import Automaton, Step
 from cedr.plan.automata.automaton import as_triples
@@ -19,6 +19,8 @@ from cedr.temporal.errors import QueryError
 
 Transitions = Stream | Iterable[tuple[Any, Any, Any]]
 AsStep = Step | Expressions
+
+AUTOMATON, REGEX = "automaton", "regex"
 
 
 def step(when: Expressions | None = None, /, **updates: Any) -> Step:
@@ -71,9 +73,6 @@ def automaton(
     return Stream(Automaton(plan, table, shape, tuple(given.items()), tuple((registers or {}).items()), AUTOMATON))
 
 
-AUTOMATON = "automaton"
-
-
 def as_states(final: Any) -> tuple[Any, ...] | None:
     if final is None:
         return None
@@ -89,3 +88,30 @@ def as_window(window: Duration | None, what: str) -> int | None:
 
 def as_step(name: str, given: Any, what: str) -> Step:
     return given if isinstance(given, Step) else Step(as_expression(given, f"{what}, step {name!r}"))
+
+
+def regex(
+    expression: str,
+    events: Stream,
+    /,
+    *,
+    window: Duration | None = None,
+    by: Columns = (),
+    order: str | None = None,
+    registers: Mapping[str, float] | None = None,
+    steps: Mapping[str, AsStep] | None = None,
+    **named: AsStep,
+) -> Stream:
+    """The stretches of events that a regular expression matches: `regex("A B* A", events, A=..., B=..., window=30)`.
+
+    The expression is made of steps one after the other, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and brackets. Each
+    step is a condition, or a `step(...)` that also sets registers, given by its name; `steps` is for names that are no
+    keywords. No event of a key is skipped, and a stretch is told once, however the expression takes its events. The
+    other arguments are those of `automaton`; rows have the key, `begin`, `end` and the registers.
+    """
+    given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
+    made, used = compiled(expression, given)
+    shape = Shape(START, made.final, None, names(by), order, as_window(window, REGEX), once=True)
+    known = tuple((registers or {}).items())
+    return Stream(Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX))
+
