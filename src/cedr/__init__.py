@@ -29,7 +29,6 @@ from cedr.temporal.punctuation import OneOf, Punctuation, Range, punctuation
 
 if TYPE_CHECKING:
     from cedr import sinks
-    from cedr.automata import automaton, regex, step
     from cedr.api import (
         aggregate,
         avg,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         stddev,
         sum,
     )
+    from cedr.automata import automaton, regex, step
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files

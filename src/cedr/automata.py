@@ -1,7 +1,7 @@
 """Automata over streams: the public functions `automaton`, `regex` and `step`.
 
-    w = cedr.automaton(ticks, table, start="S", final="F", steps=steps, registers={"m": 0}, window=30)
-    found = cedr.regex("A B* A", events, A=pl.col("kind") == "a", B=pl.col("kind") == "b", window="5 min", by="machine")
+w = cedr.automaton(ticks, table, start="S", final="F", steps=steps, registers={"m": 0}, window=30)
+found = cedr.regex("A B* A", events, A=pl.col("kind") == "a", B=pl.col("kind") == "b", window="5 min", by="machine")
 """
 
 from collections.abc import Iterable, Mapping
@@ -114,4 +114,3 @@ def regex(
     shape = Shape(START, made.final, None, names(by), order, as_window(window, REGEX), once=True)
     known = tuple((registers or {}).items())
     return Stream(Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX))
-

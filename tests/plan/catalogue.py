@@ -369,7 +369,9 @@ AUTOMATA = {
         ),
     ),
     "regex": Query(
-        lambda a: automata.regex("low+ rise{1,2} | rise", a, low=pl.col("v") <= 1, rise=RISES, registers={"r": 0}, by="m"),
+        lambda a: automata.regex(
+            "low+ rise{1,2} | rise", a, low=pl.col("v") <= 1, rise=RISES, registers={"r": 0}, by="m"
+        ),
         lambda h: ra.regex(
             ("or", ("then", ("repeat", "low", 1, None), ("repeat", "rise", 1, 2)), "rise"),
             h,

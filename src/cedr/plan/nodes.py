@@ -15,7 +15,21 @@ from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Automaton, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Merge, Session, Sort, TopK)
+STATEFUL = (
+    Aggregate,
+    Automaton,
+    Clip,
+    Coalesce,
+    Difference,
+    Distinct,
+    Intersect,
+    Join,
+    Match,
+    Merge,
+    Session,
+    Sort,
+    TopK,
+)
 """Nodes whose operators remember rows."""
 
 __all__ = [

@@ -37,7 +37,11 @@ def text(tree) -> str:
 
 
 def used(tree) -> set[str]:
-    return {tree} if isinstance(tree, str) else {n for part in tree[1:] if part in STEPS or isinstance(part, tuple) for n in used(part)}
+    return (
+        {tree}
+        if isinstance(tree, str)
+        else {n for part in tree[1:] if part in STEPS or isinstance(part, tuple) for n in used(part)}
+    )
 
 
 def operator(tree, **options):

@@ -27,7 +27,7 @@ def in_order(rows):
 
 @njit(cache=True)
 def shares_places(rows):
-    for i in range(1, len(rows)):
+    for i in range(1, len(rows)):  # noqa: SIM110 compiled code has no generators
         if rows[i, G] == rows[i - 1, G] and rows[i, AT] == rows[i - 1, AT]:
             return True
     return False

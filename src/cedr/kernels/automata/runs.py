@@ -1,8 +1,8 @@
 """The runs of an automaton that begin at some places; see `cedr.reference.automata` for what a run is.
 
-The runs of many places go on together, one event further in each round; those of one place stand next to each other. Runs that begin
-at a place and have come to the same state, registers and lifetime go on alike, so they are kept as one with their
-number. That keeps their number small where an automaton can take the same events in many ways.
+The runs of many places go on together, one event further in each round; those of one place stand next to each other.
+Runs that begin at a place and have come to the same state, registers and lifetime go on alike, so they are kept as one
+with their number. That keeps their number small where an automaton can take the same events in many ways.
 """
 
 from typing import NamedTuple
@@ -160,7 +160,12 @@ def step(rows, runs, registers, contents, table, programs):
                     for i in range(set_from[s], set_from[s + 1]):
                         new = value(sets[i, 1], registers, r, columns, content, constants, temporary)
                         grown_registers[size, sets[i, 0]] = new
-                grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = target[t], begin, end, number
+                grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = (
+                    target[t],
+                    begin,
+                    end,
+                    number,
+                )
                 grown[size, COUNT] = runs[r, COUNT] * rows[row, COPIES] * table_copies[t]
                 grown[size, LAST] = end_of_place(rows, row)
                 same = find(grown, grown_registers, mark, size)
@@ -188,7 +193,7 @@ def find(runs, registers, mark, last):
 @njit(cache=True)
 def equal(a, i, b, j):
     """NaN equals NaN, as everywhere in payloads."""
-    for m in range(a.shape[1]):
+    for m in range(a.shape[1]):  # noqa: SIM110 compiled code has no generators
         if a[i, m] != b[j, m] and (a[i, m] == a[i, m] or b[j, m] == b[j, m]):
             return False
     return True
@@ -221,11 +226,7 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
 @njit(cache=True)
 def shown(out, out_registers, since, told, runs, registers, r):
     for i in range(since, told):
-        if (
-            out[i, OUT_LO] == runs[r, LO]
-            and out[i, OUT_HI] == runs[r, HI]
-            and equal(out_registers, i, registers, r)
-        ):
+        if out[i, OUT_LO] == runs[r, LO] and out[i, OUT_HI] == runs[r, HI] and equal(out_registers, i, registers, r):
             return True
     return False
 

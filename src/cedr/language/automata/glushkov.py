@@ -73,7 +73,8 @@ def built(expression: tree.Regex, into: Positions) -> Part:
             return joined([built(part, into) for part in parts], into)
         case tree.Or(parts):
             found = [built(part, into) for part in parts]
-            first, last = (tuple(place for f in found for place in f[side]) for side in (0, 1))
+            first = tuple(place for f in found for place in f.first)
+            last = tuple(place for f in found for place in f.last)
             return Part(first, last, any(f.empty for f in found))
         case tree.Repeat(part, least, most):
             return repeated(part, least, most, into)

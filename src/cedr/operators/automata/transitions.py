@@ -68,8 +68,9 @@ class Transitions:
         told = np.full(len(self.states), self.final is None)
         told[self.final if self.final is not None else []] = True
         first = np.searchsorted(source[order], np.arange(len(self.states) + 1))
-        parts = (target, symbol, step, vs[can], ve[can], copies[can])
-        return Table(first, *(np.ascontiguousarray(a[order]) for a in parts), told, self.start)
+        columns = (target, symbol, step, vs[can], ve[can], copies[can])
+        target, symbol, step, vs, ve, copies = (np.ascontiguousarray(a[order]) for a in columns)
+        return Table(first, target, symbol, step, vs, ve, copies, told, self.start)
 
     def _steps(self, symbols: pl.Series) -> Times:
         """The number of the step each symbol names, -1 where it names none."""

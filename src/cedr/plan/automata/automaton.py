@@ -164,7 +164,9 @@ class Automaton(Node):
             what = f"{self.text}, step {name!r}"
             for register, _ in step.updates:
                 if register not in dict(self.registers):
-                    raise QueryError(f"{what} sets {register!r}, which is no register; give registers={{{register!r}: 0}}")
+                    raise QueryError(
+                        f"{what} sets {register!r}, which is no register; give registers={{{register!r}: 0}}"
+                    )
             for e in step.expressions:
                 check_columns(roots(e, columns), columns, what)
         return compile_steps(dict(self.steps), dict(self.registers), self.events.schema, self.text)

@@ -209,4 +209,3 @@ def divided(step: Step, compiler: Compiler) -> tuple[list[pl.Expr], list[pl.Expr
 def check_number(e: pl.Expr, kind: pl.DataType) -> None:
     if kind != pl.Boolean and not kind.is_float() and (not kind.is_integer() or kind in (pl.UInt64, pl.Int128)):
         raise QueryError(f"{show_expression(e)} is {kind}; registers are numbers, so cast it to Int64 or Float64 first")
-

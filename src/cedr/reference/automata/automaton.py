@@ -9,7 +9,8 @@ alternatives: a run takes one of them.
 (source, symbol, target), so that
 
     t1.source is the start state, each t.source is the target of the row before,
-    ei has the symbol of ti, if symbols are values of a column, where missing equals missing; and the step of that name, if there is one, holds for ei and the registers so far;
+    ei has the symbol of ti, if symbols are values of a column (missing equals missing),
+    and the step of that name, if there is one, holds for ei and the registers so far;
     then that step sets the registers, all at once, from their values before.
 
 Its lifetime is the time at which all of e1 .. en and t1 .. tn are there, and must not be empty: at every instant the
