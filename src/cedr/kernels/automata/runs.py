@@ -63,7 +63,7 @@ def runs_from(rows, places, since, contents, table, programs, initial, by_number
     told = 0
     for block in range(0, len(places), AT_ONCE):
         numbers = range(block, min(block + AT_ONCE, len(places)))
-        runs, registers = seeded(rows, places, numbers, table.start, initial, reach)
+        runs, registers = seeded(rows, places, numbers, contents, table, initial, reach)
         length = 0
         while len(runs):
             while len(out) < told + len(runs):
@@ -77,23 +77,37 @@ def runs_from(rows, places, since, contents, table, programs, initial, by_number
 
 
 @njit(cache=True)
-def seeded(rows, places, numbers, start, initial, reach):
-    """The runs of no events, one before each event of a place, which is the one it may take."""
+def seeded(rows, places, numbers, contents, table, initial, reach):
+    """The runs of no events, one before each event of a place, which is the one it may take; but none that is neither
+    told nor can take it."""
     size = 0
     for k in numbers:
         size += end_of_place(rows, places[k]) - places[k]
     runs = np.empty((size, 7), dtype=np.int64)
     registers = np.empty((size, len(initial)), dtype=initial.dtype)
+    start, told = table.start, table.told[table.start]
     r = 0
     for k in numbers:
         reach[k] = rows[places[k], AT]
         for row in range(places[k], end_of_place(rows, places[k])):
+            if not told and not can_begin(rows[row, CONTENT], contents.symbol, contents.accepts, table):
+                continue
             runs[r, STATE], runs[r, NUMBER], runs[r, COUNT] = start, k, 1
             runs[r, LO], runs[r, HI], runs[r, FIRST], runs[r, LAST] = rows[row, VS], rows[row, VE], row, row + 1
             for m in range(len(initial)):
                 registers[r, m] = initial[m]
             r += 1
-    return runs, registers
+    return runs[:r], registers[:r]
+
+
+@njit(cache=True)
+def can_begin(content, symbols, accepts, table):
+    """Whether some row of the table lets an event be the first, registers and times aside."""
+    for t in range(table.first[table.start], table.first[table.start + 1]):
+        s = table.step[t]
+        if (table.symbol[t] < 0 or table.symbol[t] == symbols[content]) and (s < 0 or (accepts[content] >> s) & 1):
+            return True
+    return False
 
 
 @njit(cache=True)
@@ -207,9 +221,11 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
         number = runs[r, NUMBER]
         if r == 0 or number != runs[r - 1, NUMBER]:
             mark = told
+        if not states[runs[r, STATE]]:
+            continue
         begin = rows[places[number], AT]
         end = rows[runs[r, LAST] - 1, AT]
-        if end < since[number] or not states[runs[r, STATE]]:
+        if end < since[number]:
             continue
         if once and shown(out, out_registers, mark, told, runs, registers, r):
             continue
