@@ -13,8 +13,9 @@ alternatives: a run takes one of them.
     and the step of that name, if there is one, holds for ei and the registers so far;
     then that step sets the registers, all at once, from their values before.
 
-Its lifetime is the time at which all of e1 .. en and t1 .. tn are there, and must not be empty: at every instant the
-runs are those of the events and of the table of that instant. With a window w each event counts for `[vs, vs + w)`,
+Its lifetime is the time at which all of e1 .. en and t1 .. tn are there, and must not be empty. So by number, at every
+instant the runs are those of the events and of the table of that instant; by starts an event also stands between its
+neighbours when it has ended. With a window w each event counts for `[vs, vs + w)`,
 whatever its own end, so that all events of a run lie within w.
 
 *Answer.* One tuple for each run that ends in a final state: the key, the places of the first and the last event, the
