@@ -1,9 +1,9 @@
 """The W query of the flying fixed point paper on one core, beside the same written by hand, event by event.
 
 1 M evenly weighted coin tosses from a seed, a window of 30 events, chunks of 50,000 with a CTI after each. The
-automaton has the 7 states, 11 transitions and one register of the paper, whose native operator reached 150,000 events a second.
-As there, what is told is dropped, but made. Told are complete runs, or all runs, as the paper's plan does; in disorder
-every 100th toss comes 1,000 tosses late. The loop by hand gets all tosses in order, with nothing to repair.
+automaton has the 7 states, 11 transitions and one register of the paper, whose native operator reached 150,000 events a
+second. As there, what is told is dropped, but made. Told are complete runs, or all runs, as the paper's plan does; in
+disorder every 100th toss comes 1,000 tosses late. The loop by hand gets all tosses in order, with nothing to repair.
 """
 
 import sys

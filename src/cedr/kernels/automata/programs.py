@@ -53,6 +53,9 @@ def execute(code, first, last, registers, r, columns, content, constants, tempor
         x = value(code[i, 1], registers, r, columns, content, constants, temporary)
         y = value(code[i, 2], registers, r, columns, content, constants, temporary)
         to = code[i, 4] - base
+        if op >= EQ:
+            temporary[to] = 1 if holds(op, x, y) else 0
+            continue
         if op == ADD:
             z = x + y
         elif op == SUBTRACT:
@@ -67,14 +70,8 @@ def execute(code, first, last, registers, r, columns, content, constants, tempor
             z = min(x, y)
         elif op == MAX:
             z = max(x, y)
-        elif op == CHOOSE:
-            z = y if x != 0 else value(code[i, 3], registers, r, columns, content, constants, temporary)
-        elif holds(op, x, y):
-            temporary[to] = 1
-            continue
         else:
-            temporary[to] = 0
-            continue
+            z = y if x != 0 else value(code[i, 3], registers, r, columns, content, constants, temporary)
         temporary[to] = z
 
 
