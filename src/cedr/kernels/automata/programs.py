@@ -31,30 +31,33 @@ class Programs(NamedTuple):
 
 
 @njit(cache=True)
-def value(address, registers, r, columns, content, constants, temporary):
-    """What stands at an address, for run r and an event of this content."""
-    if address < registers.shape[1]:
-        return registers[r, address]
-    address -= registers.shape[1]
-    if address < columns.shape[1]:
-        return columns[content, address]
-    address -= columns.shape[1]
-    if address < len(constants):
-        return constants[address]
-    return temporary[address - len(constants)]
+def memory_of(programs, registers, columns):
+    """Room for all addresses, with the constants; registers and columns are filled in run by run."""
+    first = registers + columns
+    memory = np.empty(first + len(programs.constants) + programs.temporary, dtype=programs.constants.dtype)
+    memory[first : first + len(programs.constants)] = programs.constants
+    return memory
 
 
 @njit(cache=True)
-def execute(code, first, last, registers, r, columns, content, constants, temporary):
-    """Run instructions; results are in the temporary places."""
-    base = registers.shape[1] + columns.shape[1] + len(constants)
+def fill(memory, registers, r, columns, content):
+    """Let the programs be about run r and an event of this content."""
+    width = registers.shape[1]
+    for m in range(width):
+        memory[m] = registers[r, m]
+    for m in range(columns.shape[1]):
+        memory[width + m] = columns[content, m]
+
+
+@njit(cache=True)
+def execute(code, first, last, memory):
+    """Run instructions."""
     for i in range(first, last):
         op = code[i, 0]
-        x = value(code[i, 1], registers, r, columns, content, constants, temporary)
-        y = value(code[i, 2], registers, r, columns, content, constants, temporary)
-        to = code[i, 4] - base
+        x, y = memory[code[i, 1]], memory[code[i, 2]]
+        to = code[i, 4]
         if op >= EQ:
-            temporary[to] = 1 if holds(op, x, y) else 0
+            memory[to] = 1 if holds(op, x, y) else 0
             continue
         if op == ADD:
             z = x + y
@@ -71,8 +74,8 @@ def execute(code, first, last, registers, r, columns, content, constants, tempor
         elif op == MAX:
             z = max(x, y)
         else:
-            z = y if x != 0 else value(code[i, 3], registers, r, columns, content, constants, temporary)
-        temporary[to] = z
+            z = y if x != 0 else memory[code[i, 3]]
+        memory[to] = z
 
 
 @njit(cache=True)

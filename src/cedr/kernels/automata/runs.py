@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.automata.places import AT, CONTENT, COPIES, VE, VS, G, end_of_place
-from cedr.kernels.automata.programs import execute, value
+from cedr.kernels.automata.programs import execute, fill, memory_of
 
 
 class Table(NamedTuple):
@@ -135,13 +135,13 @@ def go_on(rows, runs, by_number, reach):
 @njit(cache=True)
 def step(rows, runs, registers, contents, table, programs):
     """What the runs become when each takes one event that it may take."""
-    code, constants, guard, change = programs.code, programs.constants, programs.guard, programs.update
+    code, guard, change = programs.code, programs.guard, programs.update
     holds, set_from, sets = programs.holds, programs.set_from, programs.sets
     symbols, accepts, columns = contents.symbol, contents.accepts, contents.columns
     table_first, target, symbol, steps = table.first, table.target, table.symbol, table.step
     table_vs, table_ve, table_copies = table.vs, table.ve, table.copies
-    temporary = np.empty(programs.temporary, dtype=registers.dtype)
     width = registers.shape[1]
+    memory = memory_of(programs, width, columns.shape[1])
     most = 1
     for r in range(len(runs)):
         ways = table_first[runs[r, STATE] + 1] - table_first[runs[r, STATE]]
@@ -155,6 +155,7 @@ def step(rows, runs, registers, contents, table, programs):
             mark = size
         for row in range(runs[r, FIRST], runs[r, LAST]):
             content = rows[row, CONTENT]
+            fill(memory, registers, r, columns, content)
             lo, hi = max(runs[r, LO], rows[row, VS]), min(runs[r, HI], rows[row, VE])
             for t in range(table_first[state], table_first[state + 1]):
                 s = steps[t]
@@ -164,16 +165,15 @@ def step(rows, runs, registers, contents, table, programs):
                 if begin >= end:
                     continue
                 if s >= 0 and holds[s] >= 0:
-                    execute(code, guard[s], change[s], registers, r, columns, content, constants, temporary)
-                    if value(holds[s], registers, r, columns, content, constants, temporary) == 0:
+                    execute(code, guard[s], change[s], memory)
+                    if memory[holds[s]] == 0:
                         continue
                 for m in range(width):
                     grown_registers[size, m] = registers[r, m]
                 if s >= 0 and set_from[s] < set_from[s + 1]:
-                    execute(code, change[s], guard[s + 1], registers, r, columns, content, constants, temporary)
+                    execute(code, change[s], guard[s + 1], memory)
                     for i in range(set_from[s], set_from[s + 1]):
-                        new = value(sets[i, 1], registers, r, columns, content, constants, temporary)
-                        grown_registers[size, sets[i, 0]] = new
+                        grown_registers[size, sets[i, 0]] = memory[sets[i, 1]]
                 grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = (
                     target[t],
                     begin,
