@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
 from plan.catalogue import MERGES, QUERIES, SCHEMA, STATEFUL, AsOperator, Query, a, b, pair, payloads, same_m
 
-from cedr import api, testing
+from cedr import api, automata, testing
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
 from cedr.runtime.engine import Engine
@@ -115,6 +115,9 @@ def test_no_operator_of_the_api_is_left_out():
     aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
     readers = {"as_delay", "as_future", "as_idle", "as_per", "as_schemes", "lifetime_length"}
     assert aggregates - {"source", *readers} <= used
+    assert {"automaton", "regex"} <= used
+    made = {name for name, f in vars(automata).items() if getattr(f, "__module__", "") == automata.__name__}
+    assert made - {"step", "as_states", "as_window", "as_step"} <= used
 
 
 # --- weak ----------------------------------------------------------------------------------------------------------

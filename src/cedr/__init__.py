@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         stddev,
         sum,
     )
+    from cedr.automata import automaton, regex, step
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files
@@ -59,6 +60,7 @@ LAZY = {
         ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum"),
         "cedr.api",
     ),
+    **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
     "Policy": "cedr.operators.merge.policy",
     "Replica": "cedr.runtime.spark.replicas.job",
     "Replicas": "cedr.runtime.spark.replicas.replicas",
@@ -104,6 +106,7 @@ __all__ = [
     "Row",
     "Stream",
     "aggregate",
+    "automaton",
     "avg",
     "canonical",
     "count",
@@ -117,10 +120,12 @@ __all__ = [
     "quantile",
     "queries",
     "query",
+    "regex",
     "retract",
     "sinks",
     "source",
     "spark_session",
     "stddev",
+    "step",
     "sum",
 ]

@@ -75,7 +75,7 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        "no benchmark 'nothing'; there are: consistency, crash, engine, lmerge, patterns, punctuation, spark"
+        "no benchmark 'nothing'; there are: automata, consistency, crash, engine, lmerge, patterns, punctuation, soak, spark"
         in done.stderr
     )
 
@@ -95,6 +95,14 @@ def test_the_pattern_benchmark_finds_what_the_matchers_by_hand_find(tmp_path):
     agreed = [row for row in rows if row["name"].endswith("answers agree")]
     assert len(agreed) == 8
     assert all(row["value"] == 1 for row in agreed)
+
+
+def test_the_automata_benchmark_finds_what_is_found_by_hand(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "automata", "--quick", "--json", str(tmp_path / "a.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "a.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 3
 
 
 def test_the_merge_benchmark_gives_the_answer_by_every_algorithm_and_draws_its_figures(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from random_patterns import engine_ids
 
-from cedr import api
+from cedr import api, automata
 from cedr import reference as ref
 from cedr.columnar.chunk import Chunk
 from cedr.plan.consistency import Level
@@ -27,6 +27,7 @@ from cedr.plan.patterns import (
     Unless,
 )
 from cedr.plan.physical import fragment_of
+from cedr.reference import automata as ra
 from cedr.reference import patterns as rp
 from cedr.runtime.engine import Engine
 from cedr.stream import Stream
@@ -324,6 +325,63 @@ PATTERNS = {
         ),
     ),
 }
+LADDER = [("S", "low", "1"), ("1", "low", "1"), ("1", "rise", "2"), ("2", "rise", "2"), ("2", "low", "F")]
+RISES = automata.step(pl.col("v") > pl.col("r"), r=pl.col("v"))
+R_LOW = ra.Step(lambda p, s: p.v is not None and p.v <= 1)
+R_RISES = ra.Step(lambda p, s: p.v is not None and p.v > s["r"], lambda p, s: {"r": p.v})
+
+AUTOMATA = {
+    "automaton": Query(
+        lambda a: automata.automaton(
+            a,
+            LADDER,
+            start="S",
+            final="F",
+            steps={"low": pl.col("v") <= 1, "rise": RISES},
+            registers={"r": 0},
+            by="m",
+            window=12,
+        ).where(pl.col("m") == 1),
+        lambda h: ref.select(
+            ra.automaton(
+                h,
+                LADDER,
+                start="S",
+                final=["F"],
+                steps={"low": R_LOW, "rise": R_RISES},
+                registers={"r": 0},
+                by=["m"],
+                window=12,
+            ),
+            by_m,
+        ),
+    ),
+    "automaton with a table that changes": Query(
+        lambda a, b: automata.automaton(
+            a, b.select(source="m", symbol="v", target=1 - pl.col("m")), start=0, symbol="v", by="m"
+        ),
+        lambda g, h: ra.automaton(
+            g,
+            ref.project(h, lambda p: Row(source=p.m, symbol=p.v, target=1 - p.m)),
+            start=0,
+            symbol="v",
+            by=["m"],
+        ),
+    ),
+    "regex": Query(
+        lambda a: automata.regex(
+            "low+ rise{1,2} | rise", a, low=pl.col("v") <= 1, rise=RISES, registers={"r": 0}, by="m"
+        ),
+        lambda h: ra.regex(
+            ("or", ("then", ("repeat", "low", 1, None), ("repeat", "rise", 1, 2)), "rise"),
+            h,
+            steps={"low": R_LOW, "rise": R_RISES},
+            registers={"r": 0},
+            by=["m"],
+        ),
+    ),
+}
+STATEFUL |= AUTOMATA
 STATEFUL |= {f"pattern {name}": query for name, query in PATTERNS.items()}
 
 QUERIES = {**STATELESS, **STATEFUL}

@@ -19,6 +19,7 @@ from cedr.plan.nodes import (
     Aggregate,
     Align,
     AlterLifetime,
+    Automaton,
     Chop,
     Clip,
     Coalesce,
@@ -256,6 +257,16 @@ def _(node: Match) -> str:
 
 
 @line.register
+def _(node: Automaton) -> str:
+    shape = node.shape
+    within = "" if shape.window is None else f", within {show_duration(shape.window)}"
+    order = "" if shape.order is None else f", in order of {shape.order}"
+    states = "" if shape.final is None else f" to {', '.join(map(str, shape.final))}"
+    told = "" if shape.once else f": {shape.start}{states or ', all runs'}"
+    return f"Automaton{by(shape.by)}{order}{within}{told}"
+
+
+@line.register
 def _(node: Clip) -> str:
     return f"Clip{on(node)}"
 
@@ -372,6 +383,13 @@ def _(node: MergeBy, known: list[Properties]) -> str:
 @state.register
 def _(node: Match, known: list[Properties]) -> str:
     return "events that may still take part in a match or forbid one: as far before the CTI as the scopes reach"
+
+
+@state.register
+def _(node: Automaton, known: list[Properties]) -> str:
+    if node.shape.window is None:
+        return bounded("events past the CTI", known[:1])
+    return f"events that started within {show_duration(node.shape.window)} before the CTI, or since"
 
 
 @state.register

@@ -1,5 +1,6 @@
 """All nodes by name, and those that keep state."""
 
+from cedr.plan.automata import Automaton
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.joins import Clip, Join
@@ -16,6 +17,7 @@ from cedr.plan.source import Source
 
 STATEFUL = (
     Aggregate,
+    Automaton,
     Clip,
     Coalesce,
     Difference,
@@ -36,6 +38,7 @@ __all__ = [
     "Aggregate",
     "Align",
     "AlterLifetime",
+    "Automaton",
     "Chop",
     "Clip",
     "Coalesce",

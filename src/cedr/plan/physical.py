@@ -20,6 +20,7 @@ from cedr.plan.nodes import (
     Aggregate,
     Align,
     AlterLifetime,
+    Automaton,
     Chop,
     Clip,
     Coalesce,
@@ -339,6 +340,14 @@ def _(node: Match, known: list[Properties]) -> Operator:
         return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
     asked = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
     return BitemporalMatcher(*asked) if node.bitemporal else Matcher(*asked, node.outputs_of_key)
+
+
+@operator_of.register
+def _(node: Automaton, known: list[Properties]) -> Operator:
+    from cedr.operators.automata.automaton import Automaton as Op
+
+    table = node.fixed if node.fixed is not None else node.table
+    return Op(node.events.schema, tuple(node.steps_read()), table, node.compiled, node.shape, node.schema)
 
 
 @operator_of.register

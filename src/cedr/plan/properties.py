@@ -19,6 +19,7 @@ from cedr.plan.nodes import (
     Aggregate,
     Align,
     AlterLifetime,
+    Automaton,
     Chop,
     Clip,
     Coalesce,
@@ -267,6 +268,20 @@ def _(node: Match, *inputs: Properties) -> Properties:
     as_inputs = node.bitemporal or ends_with_event(node.pattern)
     finite = all(p.finite for p in inputs) if as_inputs else not endless
     return Properties(**order, key=None, finite=finite, remember=remember(*inputs))
+
+
+@derive.register
+def _(node: Automaton, events: Properties, *table: Properties) -> Properties:
+    """By sequence numbers runs only come; by starts a late event may take one apart, so order is needed for that."""
+    insert_only = events.insert_only and all(p.insert_only for p in table)
+    monotone = node.shape.order is not None or events.ordered
+    windowed = node.shape.window not in (None, INF)
+    return Properties(
+        ordered=events.ordered and not table,
+        insert_only=insert_only and monotone,
+        finite=windowed or events.finite,
+        remember=remember(events, *table),
+    )
 
 
 @derive.register

@@ -20,6 +20,7 @@ from cedr.columnar.sharding import can_be_key
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
+    Automaton,
     Clip,
     Coalesce,
     Difference,
@@ -98,6 +99,12 @@ def _(node: Node) -> Wish:
 def _(node: Join | Clip) -> Wish:
     possible = set(keys_among(node.left_on, node.left))
     return [pair for pair in zip(node.left_on, node.right_on, strict=True) if pair[0] in possible]
+
+
+@wish.register
+def _(node: Automaton) -> Wish:
+    """A table that changes has to be where all events are."""
+    return [] if len(node.inputs) > 1 else [(name,) for name in keys_among(node.by, node.events)]
 
 
 @wish.register

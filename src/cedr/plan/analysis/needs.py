@@ -19,6 +19,7 @@ from cedr.plan.node import Node
 from cedr.plan.nodes import (
     Aggregate,
     Align,
+    Automaton,
     Clip,
     Coalesce,
     Difference,
@@ -166,6 +167,16 @@ def _(node: Session, seen: Seen) -> Needs:
     endless = node.timeout == INF
     timeout = f"a timeout of {show_duration(node.timeout)}"
     return Needs(AT_ONCE, (Need((0,), endless, timeout, "a timeout that ends" if endless else ""),))
+
+
+@needs.register
+def _(node: Automaton, seen: Seen) -> Needs:
+    ports = tuple(range(len(node.inputs)))
+    if node.shape.window is None:
+        return Needs(AT_ONCE, (Need(ports, not seen.inputs[0].finite, lifetimes(node.events), ENDING),))
+    endless = node.shape.window == INF
+    window = f"a window of {show_duration(node.shape.window)}"
+    return Needs(AT_ONCE, (Need(ports, endless, window, "a window that ends" if endless else ""),))
 
 
 @needs.register

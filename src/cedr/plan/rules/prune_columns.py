@@ -12,6 +12,7 @@ from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     STATEFUL,
     Aggregate,
+    Automaton,
     Clip,
     Coalesce,
     Difference,
@@ -105,6 +106,11 @@ def _(node: Join, needed: Columns) -> list[Columns]:
 
 @reads.register(Match)
 def _(node: Match, needed: Columns) -> list[Columns]:
+    return node.reads()
+
+
+@reads.register(Automaton)
+def _(node: Automaton, needed: Columns) -> list[Columns]:
     return node.reads()
 
 

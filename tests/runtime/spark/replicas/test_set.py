@@ -126,10 +126,10 @@ def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, 
     assert merged.table().equals(expected(given))
     assert told_up_to(merged) == INF
     with pytest.raises(
-        SinkError, match="copy 'b' .* is there already; a copy that begins anew needs a name of its own"
+        SinkError, match=r"copy 'b' .* is there already; a copy that begins anew needs a name of its own"
     ):
         set_.jump_start("b", checkpoint_of="a")
-    with pytest.raises(QueryError, match="there is no replica 'c' in .*; there are: a, b"):
+    with pytest.raises(QueryError, match=r"there is no replica 'c' in .*; there are: a, b"):
         set_.jump_start("d", checkpoint_of="c")
 
 
@@ -198,7 +198,7 @@ def test_times_of_day_stay_what_they_are(spark, tmp_path):
 
 def test_mistakes_are_explained(spark, given, tmp_path):
     set_ = Replicas(tmp_path / "set", sums())
-    with pytest.raises(QueryError, match="no replica in .* has told anything yet; start one first"):
+    with pytest.raises(QueryError, match=r"no replica in .* has told anything yet; start one first"):
         merge(set_, spark, tmp_path / "out")
     with pytest.raises(QueryError, match=r"puts out .*m: String, .*but the replicas in .* put out .*; a new version"):
         Replicas(tmp_path / "set", reports().group_by("m").agg(n=cedr.count()))
@@ -206,7 +206,7 @@ def test_mistakes_are_explained(spark, given, tmp_path):
         run(set_, spark, files(given), "a/b")
     with pytest.raises(QueryError, match="this name is that of the merge"):
         run(set_, spark, files(given), "merge")
-    with pytest.raises(QueryError, match="there is no replica 'x' in .*; there are: none"):
+    with pytest.raises(QueryError, match=r"there is no replica 'x' in .*; there are: none"):
         set_.retire("x")
 
 

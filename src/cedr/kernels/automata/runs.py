@@ -1,0 +1,254 @@
+"""The runs of an automaton that begin at some places; see `cedr.reference.automata` for what a run is.
+
+The runs of many places go on together, one event further in each round; those of one place stand next to each other.
+Runs that begin at a place and have come to the same state, registers and lifetime go on alike, so they are kept as one
+with their number. That keeps their number small where an automaton can take the same events in many ways.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cedr.kernels.automata.places import AT, CONTENT, COPIES, VE, VS, G, end_of_place
+from cedr.kernels.automata.programs import execute, fill, memory_of
+
+
+class Table(NamedTuple):
+    """The transition table: rows `first[s]` to `first[s + 1]` lead out of state s."""
+
+    first: np.ndarray
+    target: np.ndarray
+    symbol: np.ndarray
+    """The number of the symbol an event must have, -1 for any."""
+    step: np.ndarray
+    """The number of the step it must take, -1 for none."""
+    vs: np.ndarray
+    ve: np.ndarray
+    copies: np.ndarray
+    told: np.ndarray
+    """By state, whether runs that end there are told."""
+    start: int
+
+
+class Contents(NamedTuple):
+    """What is known of events, by the number of their content."""
+
+    symbol: np.ndarray
+    accepts: np.ndarray
+    """The steps whose conditions about the event alone hold, by bits."""
+    columns: np.ndarray
+    """What programs read."""
+
+
+STATE, LO, HI, COUNT, NUMBER, FIRST, LAST = range(7)
+"""What is kept of a run. NUMBER is that of the place where it began, FIRST and LAST the rows it may take next; after
+the seeds, what it took last."""
+BEGIN, END, OUT_STATE, OUT_COUNT, OUT_LO, OUT_HI, OUT_GROUP = range(7)
+
+AT_ONCE = 1024
+"""Places whose runs go on together; with more of them the runs leave the fast memory of the processor."""
+
+
+@njit(cache=True)
+def runs_from(rows, places, since, contents, table, programs, initial, by_number, once):
+    """What is told of the runs from these places, as far as they end at `since` or later; and how far they reach.
+
+    Places are given by their first row. `by_number`: places are sequence numbers. `once`: runs that show the same, the
+    state aside, are told once.
+    """
+    reach = np.empty(len(places), dtype=np.int64)
+    out = np.empty((64, 7), dtype=np.int64)
+    out_registers = np.empty((64, len(initial)), dtype=initial.dtype)
+    told = 0
+    for block in range(0, len(places), AT_ONCE):
+        numbers = range(block, min(block + AT_ONCE, len(places)))
+        runs, registers = seeded(rows, places, numbers, contents, table, initial, reach)
+        length = 0
+        while len(runs):
+            while len(out) < told + len(runs):
+                out, out_registers = doubled(out), doubled(out_registers)
+            told = tell(rows, places, since, runs, registers, length, table.told, once, out, out_registers, told)
+            if length:
+                go_on(rows, runs, by_number, reach)
+            runs, registers = step(rows, runs, registers, contents, table, programs)
+            length += 1
+    return out[:told], out_registers[:told], reach
+
+
+@njit(cache=True)
+def seeded(rows, places, numbers, contents, table, initial, reach):
+    """The runs of no events, one before each event of a place, which is the one it may take; but none that is neither
+    told nor can take it."""
+    size = 0
+    for k in numbers:
+        size += end_of_place(rows, places[k]) - places[k]
+    runs = np.empty((size, 7), dtype=np.int64)
+    registers = np.empty((size, len(initial)), dtype=initial.dtype)
+    start, told = table.start, table.told[table.start]
+    r = 0
+    for k in numbers:
+        reach[k] = rows[places[k], AT]
+        for row in range(places[k], end_of_place(rows, places[k])):
+            if not told and not can_begin(rows[row, CONTENT], contents.symbol, contents.accepts, table):
+                continue
+            runs[r, STATE], runs[r, NUMBER], runs[r, COUNT] = start, k, 1
+            runs[r, LO], runs[r, HI], runs[r, FIRST], runs[r, LAST] = rows[row, VS], rows[row, VE], row, row + 1
+            for m in range(len(initial)):
+                registers[r, m] = initial[m]
+            r += 1
+    return runs[:r], registers[:r]
+
+
+@njit(cache=True)
+def can_begin(content, symbols, accepts, table):
+    """Whether some row of the table lets an event be the first, registers and times aside."""
+    for t in range(table.first[table.start], table.first[table.start + 1]):
+        s = table.step[t]
+        if (table.symbol[t] < 0 or table.symbol[t] == symbols[content]) and (s < 0 or (accepts[content] >> s) & 1):
+            return True
+    return False
+
+
+@njit(cache=True)
+def go_on(rows, runs, by_number, reach):
+    """Let runs look at the next place, which is none if it cannot follow; and note how far those of a place look."""
+    r = 0
+    while r < len(runs):
+        number, last = runs[r, NUMBER], runs[r, LAST]
+        end, latest = r, runs[r, HI]
+        while end < len(runs) and runs[end, NUMBER] == number:
+            latest = max(latest, runs[end, HI])
+            end += 1
+        there = last < len(rows) and rows[last, G] == rows[last - 1, G]
+        if by_number:
+            reach[number] = rows[last - 1, AT] + 1
+        else:
+            reach[number] = min(latest, rows[last, AT]) if there else latest
+        there = there and rows[last, AT] <= reach[number]
+        after = end_of_place(rows, last) if there else last
+        for i in range(r, end):
+            runs[i, FIRST], runs[i, LAST] = last, after
+        r = end
+
+
+@njit(cache=True)
+def step(rows, runs, registers, contents, table, programs):
+    """What the runs become when each takes one event that it may take."""
+    code, guard, change = programs.code, programs.guard, programs.update
+    holds, set_from, sets = programs.holds, programs.set_from, programs.sets
+    symbols, accepts, columns = contents.symbol, contents.accepts, contents.columns
+    table_first, target, symbol, steps = table.first, table.target, table.symbol, table.step
+    table_vs, table_ve, table_copies = table.vs, table.ve, table.copies
+    width = registers.shape[1]
+    memory = memory_of(programs, width, columns.shape[1])
+    most = 1
+    for r in range(len(runs)):
+        ways = table_first[runs[r, STATE] + 1] - table_first[runs[r, STATE]]
+        most += (runs[r, LAST] - runs[r, FIRST]) * ways
+    grown = np.empty((most, 7), dtype=np.int64)
+    grown_registers = np.empty((most, width), dtype=registers.dtype)
+    size = mark = 0
+    for r in range(len(runs)):
+        state, number = runs[r, STATE], runs[r, NUMBER]
+        if r == 0 or number != runs[r - 1, NUMBER]:
+            mark = size
+        for row in range(runs[r, FIRST], runs[r, LAST]):
+            content = rows[row, CONTENT]
+            fill(memory, registers, r, columns, content)
+            lo, hi = max(runs[r, LO], rows[row, VS]), min(runs[r, HI], rows[row, VE])
+            for t in range(table_first[state], table_first[state + 1]):
+                s = steps[t]
+                if (symbol[t] >= 0 and symbol[t] != symbols[content]) or (s >= 0 and not (accepts[content] >> s) & 1):
+                    continue
+                begin, end = max(lo, table_vs[t]), min(hi, table_ve[t])
+                if begin >= end:
+                    continue
+                if s >= 0 and holds[s] >= 0:
+                    execute(code, guard[s], change[s], memory)
+                    if memory[holds[s]] == 0:
+                        continue
+                for m in range(width):
+                    grown_registers[size, m] = registers[r, m]
+                if s >= 0 and set_from[s] < set_from[s + 1]:
+                    execute(code, change[s], guard[s + 1], memory)
+                    for i in range(set_from[s], set_from[s + 1]):
+                        grown_registers[size, sets[i, 0]] = memory[sets[i, 1]]
+                grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = (
+                    target[t],
+                    begin,
+                    end,
+                    number,
+                )
+                grown[size, COUNT] = runs[r, COUNT] * rows[row, COPIES] * table_copies[t]
+                grown[size, LAST] = end_of_place(rows, row)
+                same = find(grown, grown_registers, mark, size)
+                if same < size:
+                    grown[same, COUNT] += grown[size, COUNT]
+                else:
+                    size += 1
+    return grown[:size], grown_registers[:size]
+
+
+@njit(cache=True)
+def find(runs, registers, mark, last):
+    """The first run from `mark` on that goes on like the last one."""
+    for r in range(mark, last):
+        if (
+            runs[r, STATE] == runs[last, STATE]
+            and runs[r, LO] == runs[last, LO]
+            and runs[r, HI] == runs[last, HI]
+            and equal(registers, r, registers, last)
+        ):
+            return r
+    return last
+
+
+@njit(cache=True)
+def equal(a, i, b, j):
+    """NaN equals NaN, as everywhere in payloads."""
+    for m in range(a.shape[1]):  # noqa: SIM110 compiled code has no generators
+        if a[i, m] != b[j, m] and (a[i, m] == a[i, m] or b[j, m] == b[j, m]):
+            return False
+    return True
+
+
+@njit(cache=True)
+def tell(rows, places, since, runs, registers, length, states, once, out, out_registers, told):
+    """Add the runs that end in a state that is told; with `once`, no two of a place that show the same."""
+    mark = told
+    for r in range(len(runs)):
+        number = runs[r, NUMBER]
+        if r == 0 or number != runs[r - 1, NUMBER]:
+            mark = told
+        if not states[runs[r, STATE]]:
+            continue
+        begin = rows[places[number], AT]
+        end = rows[runs[r, LAST] - 1, AT]
+        if end < since[number]:
+            continue
+        if once and shown(out, out_registers, mark, told, runs, registers, r):
+            continue
+        out[told, BEGIN], out[told, OUT_STATE], out[told, OUT_GROUP] = begin, runs[r, STATE], rows[places[number], G]
+        out[told, END] = end if length else begin - 1
+        out[told, OUT_LO], out[told, OUT_HI] = runs[r, LO], runs[r, HI]
+        out[told, OUT_COUNT] = 1 if once else runs[r, COUNT] if length else rows[runs[r, FIRST], COPIES]
+        for m in range(registers.shape[1]):
+            out_registers[told, m] = registers[r, m]
+        told += 1
+    return told
+
+
+@njit(cache=True)
+def shown(out, out_registers, since, told, runs, registers, r):
+    for i in range(since, told):
+        if out[i, OUT_LO] == runs[r, LO] and out[i, OUT_HI] == runs[r, HI] and equal(out_registers, i, registers, r):
+            return True
+    return False
+
+
+@njit(cache=True)
+def doubled(rows):
+    larger = np.empty((2 * len(rows), rows.shape[1]), dtype=rows.dtype)
+    larger[: len(rows)] = rows
+    return larger

@@ -1,0 +1,1 @@
+"""Regular expressions over events, and the automata they become."""

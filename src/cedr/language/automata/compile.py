@@ -1,0 +1,29 @@
+"""From the text of a regular expression and its steps to the automaton; mistakes are shown in the text."""
+
+from collections.abc import Mapping
+
+from cedr.language.automata import tree
+from cedr.language.automata.glushkov import Positions, positions_of
+from cedr.language.automata.parse import parse_regex
+from cedr.language.errors import LanguageError, did_you_mean, listed
+from cedr.language.tree import walk
+from cedr.plan.automata import Step
+
+
+def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tuple[str, Step], ...]]:
+    """The automaton, and the steps it uses in the order in which they are written."""
+    expression = parse_regex(text)
+    try:
+        used = {part.name: known(part, steps) for part in walk(expression) if isinstance(part, tree.Take)}
+        if unused := [name for name in steps if name not in used]:
+            raise LanguageError(f"step {unused[0]!r} is given, but the expression has no such step", expression.at)
+        return positions_of(expression), tuple(used.items())
+    except LanguageError as e:
+        raise e.within(text) from None
+
+
+def known(part: tree.Take, steps: Mapping[str, Step]) -> Step:
+    if part.name in steps:
+        return steps[part.name]
+    there = f"; the steps are {listed(steps, 'and')}" if steps else "; give it as a keyword"
+    raise LanguageError(f"there is no step {part.name!r}{did_you_mean(part.name, steps) or there}", part.at)

@@ -1,0 +1,106 @@
+"""Text to regular expression; a mistake is shown with a caret below it."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+from lark.exceptions import VisitError
+from lark.tree import Meta
+
+from cedr.language.automata import tree
+from cedr.language.errors import LanguageError, listed
+from cedr.language.literals import place, place_of
+from cedr.language.parse import DEEPEST, where
+from cedr.language.tree import Place, depth
+
+WORDS = {
+    "NAME": "a step",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "VBAR": "'|'",
+    "STAR": "'*'",
+    "PLUS": "'+'",
+    "MAYBE": "'?'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "COMMA": "','",
+    "NUMBER": "a number",
+    "$END": "the end",
+}
+"""What may come next, in the words of a reader."""
+
+
+def parse_regex(text: str) -> tree.Regex:
+    try:
+        found = understood(text)
+        if depth(found) > DEEPEST:
+            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", Place())
+    except LanguageError as e:
+        raise e.within(text) from None
+    return found
+
+
+def understood(text: str) -> tree.Regex:
+    try:
+        found: tree.Regex = Build().transform(parser().parse(text))
+    except UnexpectedCharacters as e:
+        at = Place(e.line, e.column, e.line, e.column + 1)
+        raise LanguageError(f"{e.char!r} has no meaning here; expected {expected(e.allowed or set())}", at) from None
+    except UnexpectedToken as e:
+        early = e.token.type == "$END"
+        said = "the expression ends too early" if early else f"{str(e.token)!r} cannot stand here"
+        problem = f"{said}; expected {expected(e.accepts or e.expected)}"
+        raise LanguageError(problem, where(e.token, text)) from None
+    except VisitError as e:
+        raise e.orig_exc from None
+    return found
+
+
+def expected(terminals: set[str]) -> str:
+    return listed([words for terminal, words in WORDS.items() if terminal in terminals])
+
+
+@cache
+def parser() -> Lark:
+    grammar = (files("cedr.language.automata") / "regex.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", propagate_positions=True)
+
+
+@v_args(meta=True)
+class Build(Transformer[Token, Any]):
+    """What the rules of the grammar become."""
+
+    def start(self, meta: Meta, found: list[Any]) -> Any:
+        return found[0]
+
+    def step(self, meta: Meta, found: list[Any]) -> tree.Regex:
+        return tree.Take(str(found[0]), at=place_of(found[0]))
+
+    def sequence(self, meta: Meta, found: list[Any]) -> tree.Regex:
+        return tree.Then(tuple(found), at=place(meta))
+
+    def choice(self, meta: Meta, found: list[Any]) -> tree.Regex:
+        return tree.Or(tuple(found), at=place(meta))
+
+    def repeat(self, meta: Meta, found: list[Any]) -> Any:
+        made, *quantifiers = found
+        for least, most in quantifiers:
+            made = tree.Repeat(made, least, most, at=place(meta))
+        return made
+
+    def quantifier(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(found[0])]
+
+    def exactly(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
+        return self.between(meta, [found[0], found[0]])
+
+    def at_least(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
+        return int(found[0]), None
+
+    def between(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
+        least, most = int(found[0]), int(found[1])
+        if most < max(least, 1):
+            problem = f"{{{least},{most}}} repeats nothing; the last number must be at least 1 and not below the first"
+            raise LanguageError(problem, place(meta))
+        return least, most

@@ -1,0 +1,218 @@
+"""The native automaton: all runs over the events of each key, repaired when events or the table change.
+
+The runs that begin at a place depend on the events at the places they look at, up to where the last of them ended. So
+a change concerns the places before it whose runs reach it: their answers from the first change on are computed from
+the events, and the table, before and after, and the difference is told. Nothing that was told is kept.
+
+Later events neither end a run nor take one back if they come in order, so what is found is told at once: from perfect
+input comes perfect output at any latency. An answer to the time of a CTI is right, as a run begins with the start of
+its last event or of a row of the table, and ends with the first end of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.index import RowIndex
+from cedr.kernels.automata import places as pl_
+from cedr.kernels.automata import runs as rn
+from cedr.kernels.automata.changes import cancelled, changes
+from cedr.operators.automata.compiled import CompiledSteps, Numbers, Shape
+from cedr.operators.automata.contents import Known
+from cedr.operators.automata.transitions import Transitions
+from cedr.operators.base import Operator, State
+from cedr.operators.front import Front
+from cedr.operators.join import NOTHING_HELD
+from cedr.operators.stateless import plus
+from cedr.operators.synopsis import Order
+from cedr.temporal.time import MIN
+
+Rows = np.ndarray
+
+
+class Found(NamedTuple):
+    """What is told of runs: places, state and lifetime of each, and its registers."""
+
+    runs: Times
+    registers: Numbers
+
+    def words(self) -> Times:
+        """What makes a tuple, with its end last; the number of copies is not among it."""
+        columns = (rn.OUT_GROUP, rn.BEGIN, rn.END, rn.OUT_STATE, rn.OUT_LO)
+        numbers = np.ascontiguousarray(self.registers).view(np.int64)
+        return np.hstack((self.runs[:, columns], numbers, self.runs[:, [rn.OUT_HI]]))
+
+
+class Automaton(Operator):
+    """Port 0 brings events; port 1, if the table is not fixed, its rows."""
+
+    def __init__(
+        self,
+        schema: Mapping[str, pl.DataType],
+        reads: tuple[str, ...],
+        table: pl.DataFrame | Mapping[str, pl.DataType],
+        steps: CompiledSteps,
+        shape: Shape,
+        output: Mapping[str, pl.DataType],
+    ) -> None:
+        """`reads`: the columns of events that steps and symbols look at; `table`: its rows, or only its columns."""
+        fixed = table if isinstance(table, pl.DataFrame) else None
+        self.ports = 1 if fixed is not None else 2
+        super().__init__()
+        self.schema, self.shape, self.steps = dict(output), shape, steps
+        kinds = table.schema if isinstance(table, pl.DataFrame) else table
+        self.transitions = Transitions(kinds["source"], kinds["symbol"], fixed, shape, steps)
+        self.known = Known({name: schema[name] for name in reads}, shape.symbol, steps, self.transitions.symbols)
+        self.groups = RowIndex({name: schema[name] for name in shape.by})
+        same = {name: name for name in shape.by}
+        self.front = Front(self, self.groups, [same, {}][: self.ports])
+        self.events: Rows = np.empty((0, pl_.WIDTH), dtype=np.int64)
+        self.reach: Times = np.empty(0, dtype=np.int64)
+        self.order = Order()
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self.order.watch(chunk, self.promised[port])
+        if not len(chunk):
+            old = new = None
+        elif port == 0:
+            old, new = self._take_events(chunk)
+        else:
+            old, new = self._take_transitions(chunk)
+        self.front.advance(port, chunk)
+        settled = self.front.settle(NOTHING_HELD)
+        promises = self.front.passed(self.cti, len(chunk))
+        out = replace(self._difference(old, new), promises=promises)
+        if chunk.cti != MIN or len(chunk.promises):
+            self._forget(settled)
+        return out
+
+    # --- what comes in -------------------------------------------------------------------------------------------
+
+    def _take_events(self, chunk: Chunk) -> tuple[Found, Found]:
+        came = self._changes(chunk)
+        before, reach = self.events, self.reach
+        places, since = pl_.touched(before, reach, came)
+        old, _ = self._runs(before, places, since)
+        self.events, self.reach = pl_.merged(before, reach, came)
+        places, since = pl_.touched(self.events, self.reach, came)
+        new, found = self._runs(self.events, places, since)
+        pl_.set_reach(self.events, self.reach, places, found)
+        return old, new
+
+    def _take_transitions(self, chunk: Chunk) -> tuple[Found, Found]:
+        places, since = pl_.all_places(self.events)
+        old, _ = self._runs(self.events, places, since)
+        self.transitions.take(chunk)
+        new, reach = self._runs(self.events, places, since)
+        pl_.set_reach(self.events, self.reach, places, reach)
+        return old, new
+
+    def _changes(self, chunk: Chunk) -> Rows:
+        """The events that came and went, with the lifetimes that count."""
+        shape = self.shape
+        needed = (*shape.by, *([shape.order] if shape.order else []))
+        rows = chunk.rows
+        if needed and any(rows[name].null_count() for name in needed):
+            rows = rows.drop_nulls(needed)
+            chunk = replace(chunk, rows=rows)
+        g, content = self.groups.ids(rows), self.known.ids(rows)
+        vs, old, new = chunk.vs, chunk.old, chunk.new
+        at = vs if shape.order is None else rows[shape.order].cast(pl.Int64).to_numpy()
+        gone, come = old > vs, new > vs
+        if shape.window is not None:
+            old = new = plus(vs, shape.window)
+        parts = [
+            np.column_stack((g[is_], at[is_], vs[is_], end[is_], content[is_], np.full(int(is_.sum()), sign)))
+            for is_, end, sign in ((gone, old, -1), (come, new, 1))
+        ]
+        return pl_.in_order(np.concatenate(parts) if gone.any() else parts[1])
+
+    def _runs(self, rows: Rows, places: Times, since: Times) -> tuple[Found, Times]:
+        steps, shape = self.steps, self.shape
+        asked = self.known.contents, self.transitions.table, steps.programs, steps.initial
+        runs, registers, reach = rn.runs_from(rows, places, since, *asked, shape.order is not None, shape.once)
+        return Found(runs, registers), reach
+
+    # --- what is told --------------------------------------------------------------------------------------------
+
+    def _difference(self, old: Found | None, new: Found | None) -> Chunk:
+        if old is None or new is None:
+            nothing = np.empty(0, dtype=np.int64)
+            return self.order.chunk(nothing, nothing, nothing, pl.DataFrame(schema=self.schema), self.cti)
+        lo, hi = new.runs[:, rn.OUT_LO], new.runs[:, rn.OUT_HI]
+        if not len(old.runs):
+            times = new.runs[:, rn.OUT_COUNT]
+            if not self.shape.once and (times > 1).any():
+                row = np.repeat(np.arange(len(times)), times)
+                new, lo, hi = Found(new.runs[row], new.registers[row]), lo[row], hi[row]
+            return self.order.chunk(lo, lo, hi, self._payload(new), self.cti)
+        both = Found(np.concatenate((old.runs, new.runs)), np.concatenate((old.registers, new.registers)))
+        count = both.runs[:, rn.OUT_COUNT].copy()
+        if self.shape.once:
+            count[:] = 1
+            both.runs[:, rn.OUT_STATE] = 0
+        count[: len(old.runs)] *= -1
+        words = both.words()
+        order = np.lexsort(words.T[::-1])
+        words, count = words[order], count[order]
+        kept = cancelled(words, count)
+        order, ends = order[kept], words[kept, -1]
+        row, was, now, times = changes(words[kept], count[kept]).T
+        lo = both.runs[order[row], rn.OUT_LO]
+        before, after = np.where(was < 0, lo, ends[was]), np.where(now < 0, lo, ends[now])
+        picked = np.repeat(np.arange(len(row)), times)
+        chosen = order[row[picked]]
+        payload = self._payload(Found(both.runs[chosen], both.registers[chosen]))
+        return self.order.chunk(lo[picked], before[picked], after[picked], payload, self.cti)
+
+    def _payload(self, found: Found) -> pl.DataFrame:
+        runs = found.runs
+        shown = [pl.Series("begin", runs[:, rn.BEGIN]), pl.Series("end", runs[:, rn.END])]
+        if not self.shape.once:
+            shown.append(self.transitions.labels(runs[:, rn.OUT_STATE]).alias("state"))
+        shown += [pl.Series(name, found.registers[:, i]) for i, name in enumerate(self.steps.registers)]
+        if not self.shape.by:
+            return pl.DataFrame(shown)
+        return self.groups.take(runs[:, rn.OUT_GROUP]).hstack(shown)
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def _forget(self, settled: Times) -> None:
+        self.transitions.forget(self.cti)
+        keep = pl_.still_needed(self.events, settled)
+        if 4 * np.count_nonzero(~keep) < len(keep):
+            return
+        self.events, self.reach = self.events[keep], self.reach[keep]
+        numbers = self.known.compact(self.events[:, pl_.CONTENT])
+        if numbers is not None:
+            self.events[:, pl_.CONTENT] = numbers[self.events[:, pl_.CONTENT]]
+            self.transitions.renew()
+        numbers = self.groups.compact(self.events[:, pl_.G])
+        if numbers is not None:
+            self.events[:, pl_.G] = numbers[self.events[:, pl_.G]]
+            self.front.renumber(numbers)
+
+    def state_size(self) -> tuple[int, int]:
+        size = self.events.nbytes + self.reach.nbytes + self.transitions.nbytes + self.front.nbytes
+        return len(self.events), size
+
+    def save(self) -> State:
+        return {
+            "indexes": (self.groups.snapshot(), self.known.index.snapshot()),
+            "events": (self.events, self.reach),
+            "order": (self.order.kept, self.order.highest),
+            **self.transitions.save(),
+            **self.front.save(),
+        }
+
+    def load(self, state: State) -> None:
+        self.transitions.load(state)
+        self.groups.restore(state["indexes"][0])
+        self.known.restore(state["indexes"][1])
+        self.events, self.reach = state["events"]
+        self.order.kept, self.order.highest = state["order"]
+        self.front.load(state)

@@ -1,0 +1,45 @@
+"""What the operator is given: steps as columns and programs, and the table's fixed parts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.kernels.automata.programs import Programs
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class CompiledSteps:
+    """All steps of an automaton, by their numbers."""
+
+    names: tuple[str, ...]
+    conditions: tuple[pl.Expr, ...]
+    """What must hold of the event alone, and that nothing is missing that programs read."""
+    columns: tuple[pl.Expr, ...]
+    """What programs read."""
+    programs: Programs
+    registers: tuple[str, ...]
+    initial: Numbers
+    """The registers at the start; their type is that of all numbers."""
+
+    @property
+    def register_type(self) -> pl.DataType:
+        return pl.Float64() if self.initial.dtype == np.float64 else pl.Int64()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How an automaton runs over its events: by which key, in which order, within which window, and what it tells."""
+
+    start: Any
+    final: tuple[Any, ...] | None
+    """None: every run is told."""
+    symbol: str | None
+    by: tuple[str, ...]
+    order: str | None
+    window: int | None
+    once: bool
+    """Runs that show the same, the state aside, are told once, and the state is not shown."""

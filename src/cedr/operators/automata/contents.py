@@ -1,0 +1,67 @@
+"""What is known of the events: which steps they can take, their symbols, and the numbers that programs read.
+
+Events with the same values in the columns that are read have the same content, and all of this is computed once.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Times
+from cedr.columnar.index import RowIndex
+from cedr.kernels.automata.runs import Contents
+from cedr.operators.automata.compiled import CompiledSteps
+from cedr.operators.automata.transitions import SYMBOL
+
+
+class Known:
+    """`symbols` numbers the symbols, in the table and here."""
+
+    def __init__(
+        self, schema: Mapping[str, pl.DataType], symbol: str | None, steps: CompiledSteps, symbols: RowIndex
+    ) -> None:
+        self.index = RowIndex(dict(schema))
+        self.symbol, self.steps, self.symbols = symbol, steps, symbols
+        self.contents = self._of(pl.DataFrame(schema=dict(schema)))
+
+    def ids(self, rows: pl.DataFrame) -> Times:
+        """The number of the content of each row."""
+        numbers = self.index.ids(rows)
+        known = len(self.contents.symbol)
+        if known < len(self.index):
+            fresh = self._of(self.index.rows[known:] if self.index.schema else rows[:1].select())
+            self.contents = Contents(*(np.concatenate(both) for both in zip(self.contents, fresh, strict=True)))
+        return numbers
+
+    def _of(self, rows: pl.DataFrame) -> Contents:
+        n = rows.height if self.index.schema else len(self.index)
+        accepts = np.zeros(n, dtype=np.int64)
+        for number, condition in enumerate(self.steps.conditions):
+            accepts |= self._column(rows, condition, pl.Int64(), n) << number
+        kind = self.steps.register_type
+        columns = np.empty((n, len(self.steps.columns)), dtype=self.steps.initial.dtype)
+        for number, e in enumerate(self.steps.columns):
+            columns[:, number] = self._column(rows, e, kind, n)
+        if self.symbol is None:
+            return Contents(np.full(n, -1, dtype=np.int64), accepts, columns)
+        symbol = self.symbols.ids(rows.select(pl.col(self.symbol).alias(SYMBOL)))
+        return Contents(symbol, accepts, columns)
+
+    def _column(self, rows: pl.DataFrame, e: pl.Expr, kind: pl.DataType, n: int) -> Times:
+        found = rows.select(e.cast(kind).fill_null(0).alias("x"))["x"].to_numpy()
+        return np.broadcast_to(found, n)
+
+    def compact(self, used: Times) -> Times | None:
+        """Forget contents that are no longer in use, and their symbols; returns the new number of each content."""
+        numbers = self.index.compact(used)
+        if numbers is not None:
+            self.contents = Contents(*(np.ascontiguousarray(a[numbers >= 0]) for a in self.contents))
+            symbols = None if self.symbol is None else self.symbols.compact(self.contents.symbol)
+            if symbols is not None:
+                self.contents = self.contents._replace(symbol=symbols[self.contents.symbol])
+        return numbers
+
+    def restore(self, rows: pl.DataFrame) -> None:
+        self.index.restore(rows)
+        self.contents = self._of(self.index.rows)

@@ -1,0 +1,199 @@
+"""The plan node that runs an automaton over events; `cedr.reference.automata` says what it finds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from cedr.operators.automata.compiled import CompiledSteps, Shape
+from cedr.operators.automata.transitions import COLUMNS, SYMBOL, TARGET
+from cedr.plan.automata.steps import MOST_STEPS, Step, compile_steps
+from cedr.plan.node import Node
+from cedr.plan.schema import (
+    Schema,
+    check_columns,
+    check_predicate,
+    first_line,
+    project_schema,
+    roots,
+    show_expression,
+)
+from cedr.temporal.errors import QueryError
+
+Triple = tuple[Any, Any, Any]
+PLACES = ("begin", "end", "state")
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton(Node):
+    """The runs of an automaton over `events`, with a table of transitions that is fixed or a stream."""
+
+    events: Node
+    transitions: Node | tuple[Triple, ...]
+    shape: Shape
+    steps: tuple[tuple[str, Step], ...] = ()
+    registers: tuple[tuple[str, float], ...] = ()
+    text: str = "automaton"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.events, self.transitions) if isinstance(self.transitions, Node) else (self.events,)
+
+    def with_inputs(self, *inputs: Node) -> Self:
+        table = inputs[1] if isinstance(self.transitions, Node) else self.transitions
+        return replace(self, events=inputs[0], transitions=table)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        return self.shape.by
+
+    @cached_property
+    def schema(self) -> Schema:
+        shape, columns, what = self.shape, self.events.schema, self.text
+        check_columns(shape.by, columns, f"{what}(by={list(shape.by)})")
+        if shape.order is not None:
+            check_columns([shape.order], columns, f"{what}(order={shape.order!r})")
+            if not columns[shape.order].is_integer() or columns[shape.order] == pl.UInt64:
+                raise QueryError(
+                    f"{what}(order={shape.order!r}): the column is {columns[shape.order]}; "
+                    "it must hold sequence numbers, as Int64"
+                )
+        self.check_names()
+        self.check_steps()
+        self.check_table()
+        table = self.table
+        state = {} if shape.once else {"state": table[TARGET]}
+        kind = self.compiled.register_type
+        key = {name: columns[name] for name in shape.by}
+        return {**key, "begin": pl.Int64(), "end": pl.Int64(), **state, **dict.fromkeys(dict(self.registers), kind)}
+
+    # --- the table -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fixed(self) -> pl.DataFrame | None:
+        """The table, if it never changes."""
+        if isinstance(self.transitions, Node):
+            return None
+        if not self.transitions:
+            raise QueryError(f"{self.text}: there are no transitions, so no event is ever taken")
+        kinds = {}
+        if self.shape.symbol is not None:
+            check_columns([self.shape.symbol], self.events.schema, f"{self.text}(symbol={self.shape.symbol!r})")
+            kinds[SYMBOL] = self.events.schema[self.shape.symbol]
+        try:
+            return pl.DataFrame(list(self.transitions), schema=list(COLUMNS), schema_overrides=kinds, orient="row")
+        except (PolarsError, TypeError, ValueError) as e:
+            raise QueryError(
+                f"{self.text}: a transition is (source, symbol, target), such as ('S', 'A', 'F'), with states of one "
+                f"type; {first_line(e)}"
+            ) from None
+
+    @cached_property
+    def table(self) -> Schema:
+        """Names and types of the table's columns."""
+        if self.fixed is not None:
+            return dict(self.fixed.schema)
+        assert isinstance(self.transitions, Node)
+        check_columns(COLUMNS, self.transitions.schema, f"{self.text}, transitions")
+        return {name: self.transitions.schema[name] for name in COLUMNS}
+
+    def check_table(self) -> None:
+        kinds, what = self.table, self.text
+        if kinds["source"] != kinds[TARGET]:
+            raise QueryError(f"{what}: states are {kinds['source']} in source, but {kinds[TARGET]} in target")
+        if self.shape.symbol is not None:
+            check_columns([self.shape.symbol], self.events.schema, f"{what}(symbol={self.shape.symbol!r})")
+            kind = self.events.schema[self.shape.symbol]
+            if kind != kinds[SYMBOL]:
+                raise QueryError(
+                    f"{what}: symbols are {kinds[SYMBOL]} in the table, but {kind} in {self.shape.symbol!r}; cast one"
+                )
+        elif kinds[SYMBOL] != pl.String:
+            raise QueryError(f"{what}: symbols name steps, so they are texts, not {kinds[SYMBOL]}; or give symbol=...")
+        for label in (self.shape.start, *(self.shape.final or ())):
+            if not fits(label, kinds[TARGET]):
+                raise QueryError(f"{what}: state {label!r} is no {kinds[TARGET]}, as the states of the table are")
+        if self.fixed is not None:
+            self.check_fixed(self.fixed)
+
+    def check_fixed(self, table: pl.DataFrame) -> None:
+        """What would be a mistake in a table that never changes."""
+        sources, targets = table["source"].to_list(), table[TARGET].to_list()
+        if self.shape.start not in sources:
+            raise QueryError(f"{self.text}: no transition leads out of the start state {self.shape.start!r}")
+        for label in self.shape.final or ():
+            if label not in targets and label != self.shape.start:
+                raise QueryError(f"{self.text}: no transition leads to the final state {label!r}")
+        if self.shape.symbol is None:
+            for name in table[SYMBOL].to_list():
+                check_columns([name], dict(self.steps), f"{self.text}: symbols name steps")
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def check_names(self) -> None:
+        taken = [*self.shape.by, *(PLACES if not self.shape.once else PLACES[:2])]
+        for name in (*self.shape.by, *dict(self.registers)):
+            if taken.count(name) > (name in self.shape.by):
+                raise QueryError(f"{self.text}: {name!r} is a column of the result; give it another name")
+        for name, value in self.registers:
+            if name in self.events.schema:
+                raise QueryError(f"{self.text}: {name!r} is a register and a column of the events; rename one")
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise QueryError(f"{self.text}: register {name!r} starts as {value!r}; it must be a number")
+
+    def check_steps(self) -> None:
+        if len(self.steps) > MOST_STEPS:
+            raise QueryError(f"{self.text}: {len(self.steps)} steps, at most {MOST_STEPS} are possible")
+        columns = {**self.events.schema, **dict.fromkeys(dict(self.registers), self.compiled.register_type)}
+        for name, step in self.steps:
+            what = f"{self.text}, step {name!r}"
+            if step.when is not None:
+                check_predicate(step.when, columns, f"{what} ({show_expression(step.when)})")
+            for register, e in step.updates:
+                (kind,) = project_schema([e.alias(register)], columns, f"{what} sets {register!r}").values()
+                if not kind.is_numeric():
+                    raise QueryError(f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, no number")
+
+    @cached_property
+    def compiled(self) -> CompiledSteps:
+        columns = {**self.events.schema, **dict.fromkeys(dict(self.registers), pl.Float64())}
+        for name, step in self.steps:
+            what = f"{self.text}, step {name!r}"
+            for register, _ in step.updates:
+                if register not in dict(self.registers):
+                    raise QueryError(
+                        f"{what} sets {register!r}, which is no register; give registers={{{register!r}: 0}}"
+                    )
+            for e in step.expressions:
+                check_columns(roots(e, columns), columns, what)
+        return compile_steps(dict(self.steps), dict(self.registers), self.events.schema, self.text)
+
+    def steps_read(self) -> list[str]:
+        """The columns of events that steps and symbols look at."""
+        names = {name for _, step in self.steps for e in step.expressions for name in e.meta.root_names()}
+        names |= {self.shape.symbol} if self.shape.symbol else set()
+        return [name for name in self.events.schema if name in names]
+
+    def reads(self) -> list[set[str]]:
+        """The columns of each input that are needed."""
+        of_events = {*self.steps_read(), *self.shape.by, *([self.shape.order] if self.shape.order else [])}
+        return [of_events, set(COLUMNS)][: len(self.inputs)]
+
+
+def fits(label: Any, kind: pl.DataType) -> bool:
+    try:
+        pl.Series([label], dtype=kind, strict=True)
+    except (PolarsError, TypeError, ValueError, OverflowError):
+        return False
+    return label is not None
+
+
+def as_triples(transitions: Iterable[Any], what: str) -> tuple[Triple, ...]:
+    found = tuple(tuple(row) if isinstance(row, list | tuple) else (row,) for row in transitions)
+    for row in found:
+        if len(row) != 3:
+            raise QueryError(f"{what}: {row!r} is no transition; write (source, symbol, target)")
+    return found

@@ -1,0 +1,58 @@
+"""Random automata: the same steps for the operator, as expressions, and for the oracle, as functions."""
+
+import polars as pl
+from hypothesis import strategies as st
+
+from cedr import automata
+from cedr.reference import automata as ra
+from cedr.testing import rows
+
+SCHEMA = {"m": pl.Int64, "v": pl.Int64, "n": pl.Int64}
+TABLE = {"source": pl.String, "symbol": pl.String, "target": pl.String}
+REGISTERS = {"r": 0, "q": 1}
+
+values = st.one_of(st.none(), st.integers(0, 3))
+payloads = rows(m=st.sampled_from([0, 0, 0, 1, None]), v=values, n=st.one_of(st.integers(0, 4), st.none()))
+
+v, r, q = pl.col("v"), pl.col("r"), pl.col("q")
+STEPS = {
+    "any": automata.step(),
+    "low": v <= 1,
+    "count": automata.step(v >= 1, r=r + 1),
+    "grow": automata.step((v > r) & (v != 3), r=v, q=r),
+    "few": automata.step((r < 2) | (q == 0), q=q * 2 - v),
+    "odd": automata.step(~(v + r == 2) & (v >= 0), r=pl.when(q > r).then(q - 1).otherwise(pl.max_horizontal(r, v, 1))),
+    "near": automata.step(r.is_between(0, v), q=-(q - v).abs()),
+}
+
+
+def given(p) -> bool:
+    return p.v is not None
+
+
+DEFINED = {
+    "any": ra.Step(),
+    "low": ra.Step(lambda p, s: given(p) and p.v <= 1),
+    "count": ra.Step(lambda p, s: given(p) and p.v >= 1, lambda p, s: {"r": s["r"] + 1}),
+    "grow": ra.Step(lambda p, s: given(p) and p.v > s["r"] and p.v != 3, lambda p, s: {"r": p.v, "q": s["r"]}),
+    "few": ra.Step(lambda p, s: given(p) and (s["r"] < 2 or s["q"] == 0), lambda p, s: {"q": s["q"] * 2 - p.v}),
+    "odd": ra.Step(
+        lambda p, s: given(p) and p.v + s["r"] != 2,
+        lambda p, s: {"r": s["q"] - 1 if s["q"] > s["r"] else max(s["r"], p.v, 1)},
+    ),
+    "near": ra.Step(lambda p, s: given(p) and 0 <= s["r"] <= p.v, lambda p, s: {"q": -abs(s["q"] - p.v)}),
+}
+
+states = st.sampled_from(["S", "1", "F"])
+transitions = st.tuples(states, st.sampled_from(sorted(STEPS)), states)
+tables = st.lists(transitions, min_size=1, max_size=5).map(lambda rest: [("S", "any", "1"), ("1", "count", "F"), *rest])
+table_rows = rows(source=states, symbol=st.sampled_from([*sorted(STEPS), "unknown"]), target=states)
+
+shapes = st.fixed_dictionaries(
+    {
+        "by": st.sampled_from([(), ("m",)]),
+        "order": st.sampled_from([None, "n"]),
+        "window": st.sampled_from([None, 4, 9]),
+    }
+)
+finals = st.sampled_from([None, ["F"], ["F", "1"]])
