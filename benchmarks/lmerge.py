@@ -23,7 +23,7 @@ from cedr.operators.merge.algorithms import ALGORITHMS
 sys.path.insert(0, str(Path(__file__).parent))
 
 from merging.arrivals import RATE, TICK, Followed, bursty, congested, follow, longest_silence, rates
-from merging.switching import PLANS, Ran, events, race
+from merging.switching import MOST, PLANS, SHARES, Ran, events, race
 from merging.told import AS_IT_COMES, ORDERED, SCHEMA, agree, payloads, streams
 
 IN_ORDER = ("R0", "R1", "R2")
@@ -243,7 +243,12 @@ def plan_switching(report: Report, n: int, quick: bool) -> None:
     cheap = race([first], events(n, alternate=False)).total
     report.add("Plans: a stream that is cheap throughout", cheap, "s")
     gain = ran["merged"].total / ran["merged, feedback"].total
-    report.add("Plans: what feedback gains", gain, "x", bar=None if quick else FEEDBACK_BAR)
+    bar = None if quick else FEEDBACK_BAR
+    report.add(f"Plans: what feedback gains, dear is {MOST} times as dear", gain, "x", bar=bar)
+    for dear in [] if quick else [d for d in SHARES if d != MOST]:
+        less = events(n, dear=dear)
+        gain = race(plans, less).total / race(plans, less, feedback=True).total
+        report.add(f"Plans: what feedback gains, dear is {dear} times as dear", gain, "x")
     same = [agree(one.output, ran["merged"].output) for one in ran.values()]
     report.add("Plans: answers agree", min(same), "of 1", bar=1)
 

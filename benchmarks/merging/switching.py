@@ -26,8 +26,9 @@ from cedr.temporal.time import INF
 SCHEMA = {"number": pl.Int64(), "x": pl.Int64()}
 LISTED = 500_000
 """Values in the list: every second number from 0."""
-SHARE = 0.05
-"""Small values are in this share of the list at its start, large ones at its end: dear is about 40 times as dear."""
+SHARES = {39: 0.05, 19: 0.1, 9: 0.2}
+"""Small values are in this share of the list at its start, large ones at its end; so dear is so many times as dear."""
+MOST = 39
 CHUNK = 500
 STRETCH = (0.05, 0.15)
 """The least and the most of all events that are in a stretch: 10,000 to 30,000 of 200,000, as in the paper."""
@@ -63,13 +64,13 @@ LIST = np.arange(LISTED) * 2
 PLANS = {"from the start": Search(LIST), "from the end": Search(LIST[::-1].copy())}
 
 
-def events(n: int, alternate: bool = True) -> list[Chunk]:
+def events(n: int, alternate: bool = True, dear: int = MOST) -> list[Chunk]:
     """Events in order, short ones, with a CTI after each chunk; small and large values in turn, or small ones only."""
     rng = np.random.default_rng(1)
     sizes = rng.integers(int(STRETCH[0] * n), int(STRETCH[1] * n), int(1 / STRETCH[0]))
     large = np.repeat(np.arange(len(sizes)) % 2, sizes)[:n]
     large *= alternate
-    width = int(2 * LISTED * SHARE)
+    width = int(2 * LISTED * SHARES[dear])
     x = rng.integers(0, width, n) + large * (2 * LISTED - width)
     vs = np.arange(n) * 10
     frame = pl.DataFrame({"number": np.arange(n), "x": x}, schema=SCHEMA)
