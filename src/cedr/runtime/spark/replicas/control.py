@@ -24,7 +24,7 @@ from cedr.temporal.time import MIN
 MERGE = "merge"
 """The member that merges the others."""
 
-State = Literal["starting", "running", "done", "over", "failed"]
+State = Literal["starting", "running", "stopped", "done", "over", "failed"]
 
 
 @dataclass(frozen=True)

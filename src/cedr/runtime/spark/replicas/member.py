@@ -77,7 +77,7 @@ class Member:
             if over or self.control.stopping or os.getppid() != self.parent or (ends and self.cti == INF):
                 running.stop()
                 self.cti = reached()
-                return "over" if over else "done" if self.cti == INF else "running"
+                return "over" if over else "done" if self.cti == INF else "stopped"
             time.sleep(LOOK)
         running.await_termination()
         self.cti = reached()
