@@ -28,6 +28,7 @@ from cedr.plan.nodes import (
     Fused,
     Hopping,
     Intersect,
+    Iterate,
     Join,
     Level,
     Match,
@@ -116,6 +117,11 @@ def details(node: Node) -> list[str]:
 @details.register
 def _(node: Match) -> list[str]:
     return pattern_lines(node)
+
+
+@details.register
+def _(node: Iterate) -> list[str]:
+    return [text.removeprefix("  ") for text in tree(node.body)]
 
 
 def operators(plan: Node, known: dict[int, Properties]) -> list[str]:
@@ -273,6 +279,12 @@ def _(node: Merge) -> str:
 
 
 @line.register
+def _(node: Iterate) -> str:
+    held = f", holds {node.settings.selection}" if node.settings.selection else ""
+    return f"Iterate, progress by {node.settings.progress}{held}"
+
+
+@line.register
 def _(node: Level) -> str:
     words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
     return f"Level {', '.join(w for w in words if w)}".rstrip()
@@ -353,6 +365,11 @@ def _(node: Merge, known: list[Properties]) -> str:
         "R2": "the events at the highest start",
     }
     return f"{algorithm}, as {why}; {keeps.get(algorithm) or bounded('events past the CTI, each once', known)}"
+
+
+@state.register
+def _(node: Iterate, known: list[Properties]) -> str:
+    return bounded("derivations and what the body remembers, past what is definite", known)
 
 
 @state.register

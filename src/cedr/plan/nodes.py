@@ -2,6 +2,7 @@
 
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
+from cedr.plan.iteration import Iterate
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
 from cedr.plan.merging import Merge
@@ -14,7 +15,7 @@ from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Join, Match, Merge, Session, Sort, TopK)
+STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Iterate, Join, Match, Merge, Session, Sort, TopK)
 """Nodes whose operators remember rows."""
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Hopping",
     "Inserts",
     "Intersect",
+    "Iterate",
     "Join",
     "Level",
     "Lifetime",

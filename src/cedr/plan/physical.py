@@ -32,6 +32,7 @@ from cedr.plan.nodes import (
     Hopping,
     Inserts,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
@@ -170,6 +171,18 @@ def _(node: Merge, known: list[Properties]) -> Operator:
 
     algorithm = choose(known, node.policy, node.algorithm).algorithm
     return ALGORITHMS[algorithm](node.schema, len(node.members), node.policy)
+
+
+@operator_of.register
+def _(node: Iterate, known: list[Properties]) -> Operator:
+    from cedr.operators.iterate.body import Body
+    from cedr.operators.iterate.iterate import Iterate as Op
+
+    plan = optimize(node.body).plan
+    fragment, _ = fragment_from(topological(plan), plan)
+    steps = fragment.steps
+    body = Body([s.make() for s in steps], [s.inputs for s in steps], fragment.output, node.names)
+    return Op(node.schema, body, node.settings)
 
 
 @operator_of.register

@@ -31,6 +31,7 @@ from cedr.plan.nodes import (
     Hopping,
     Inserts,
     Intersect,
+    Iterate,
     Join,
     Level,
     Match,
@@ -172,6 +173,13 @@ def _(node: Merge, *inputs: Properties) -> Properties:
         finite=finite,
         remember=remember(*inputs),
     )
+
+
+@derive.register
+def _(node: Iterate, *inputs: Properties) -> Properties:
+    """Rows are told before the loop is done, and taken back."""
+    finite = all(p.finite for p in inputs)
+    return Properties(key=frozenset(node.by), duplicate_free=True, finite=finite, remember=remember(*inputs))
 
 
 @derive.register

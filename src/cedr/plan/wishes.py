@@ -26,6 +26,7 @@ from cedr.plan.nodes import (
     Distinct,
     Fused,
     Intersect,
+    Iterate,
     Join,
     Lifetime,
     Match,
@@ -77,8 +78,9 @@ def _(node: Aggregate | TopK | Session) -> Wish:
     return [(name,) for name in keys_among(node.by, node.input)]
 
 
-@wish.register
-def _(node: Sort) -> Wish:
+@wish.register(Sort)
+@wish.register(Iterate)
+def _(node: Node) -> Wish:
     return []
 
 

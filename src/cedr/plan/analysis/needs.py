@@ -28,6 +28,7 @@ from cedr.plan.nodes import (
     Guard,
     Hopping,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
@@ -133,6 +134,12 @@ def _(node: Merge, seen: Seen) -> Needs | None:
     ports = tuple(range(len(node.members)))
     telling = Need(ports) if node.policy.tells == "half-frozen" else AT_ONCE
     return Needs(telling, (kept(node, ports, all(known.finite for known in seen.inputs)),))
+
+
+@needs.register
+def _(node: Iterate, seen: Seen) -> Needs:
+    ports = tuple(range(len(node.members)))
+    return Needs(AT_ONCE, (kept(node, ports, all(known.finite for known in seen.inputs)),))
 
 
 @needs.register

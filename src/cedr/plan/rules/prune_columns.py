@@ -18,6 +18,7 @@ from cedr.plan.nodes import (
     Distinct,
     Fused,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
@@ -65,6 +66,11 @@ def reads(node: Node, needed: Columns) -> list[Columns]:
 @reads.register(Select)
 def _(node: Select, needed: Columns) -> list[Columns]:
     return [needed.union(*(roots(p, node.schema) for p in node.predicates))]
+
+
+@reads.register(Iterate)
+def _(node: Iterate, needed: Columns) -> list[Columns]:
+    return [set(member.schema) for member in node.members]
 
 
 @reads.register(Project)
