@@ -9,10 +9,10 @@ and must look at one instant at a time: it may not move lifetimes.
 """
 
 from collections.abc import Callable
-from itertools import pairwise
 
 from cedr.reference.distinct import distinct
-from cedr.temporal import History, Interval, QueryError
+from cedr.reference.fixed_point.snapshots import common_snapshots
+from cedr.temporal import History, QueryError
 
 Body = Callable[..., History]
 """From the history of the loop, and the other inputs, to what is derived from them."""
@@ -22,12 +22,9 @@ Best = Callable[[History], History]
 
 def fixed_point(body: Body, seed: History, *others: History, best: Best = distinct, most: int = 1000) -> History:
     """The least fixed point of each snapshot; one that is not reached in `most` rounds is an error."""
-    inputs = (seed, *others)
-    points = sorted({t for h in inputs for t in h.end_points()})
     found = History()
-    for time in (Interval(*both) for both in pairwise(points)):
-        now = [History(e.during(time) for e in h.at(time.start)) for h in inputs]
-        found += least(body, now[0], now[1:], best, most)
+    for _, (first, *rest) in common_snapshots(seed, *others):
+        found += least(body, first, rest, best, most)
     return distinct(found)
 
 

@@ -4,11 +4,11 @@ Edges are rows with `start`, `end` and, for distances, `length`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 from cedr.reference.distinct import distinct
-from cedr.temporal import History, Interval, Row
+from cedr.reference.fixed_point.snapshots import common_snapshots
+from cedr.temporal import History, Row
 
 Edges = list[Row]
 
@@ -56,11 +56,10 @@ def per_snapshot(
     found: Callable[[Edges, set[Any]], Iterable[Row]], edges: History, sources: History | None
 ) -> History:
     """What is found between any two neighbouring end points; without sources every node that has an edge is one."""
-    points = sorted({t for h in (edges, sources or History()) for t in h.end_points()})
     result = []
-    for time in (Interval(*both) for both in pairwise(points)):
-        now = [e.payload for e in edges.at(time.start)]
-        roots = {e.start for e in now} if sources is None else {e.payload.node for e in sources.at(time.start)}
+    for time, (links, nodes) in common_snapshots(edges, sources or History()):
+        now = [e.payload for e in links]
+        roots = {e.start for e in now} if sources is None else {e.payload.node for e in nodes}
         result += [(time.start, time.end, row) for row in found(now, roots)]
     return distinct(History(result))
 
