@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from graph_streams import EDGES, GRAPHS, LINKS, NODES, WEIGHED, AsPorts, links, weighed
+from graph_streams import EDGES, GRAPHS, LINKS, NODES, WEIGHED, AsPorts, busy_graph, in_slices, links, weighed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
@@ -83,6 +83,24 @@ def test_causality_chains(run, how):
 
     query = graphs.causality_chains(links(), event="end", cause="start", **how)
     check_against_oracle(lambda: AsPorts(query), oracle, run[0], [EDGES], run[1])
+
+
+# --- denser graphs -------------------------------------------------------------------------------------------------
+
+READY_MADE = {
+    "reachability": (graphs.reachability, reachable),
+    "shortest paths": (graphs.shortest_paths, distances),
+    "components": (graphs.connected_components, components),
+}
+
+
+@pytest.mark.parametrize("name", READY_MADE)
+@given(random=st.randoms(use_true_random=False), how=HOW, nodes=st.integers(2, 5))
+def test_busy_graphs(name, random, how, nodes):
+    build, oracle = READY_MADE[name]
+    arrivals = in_slices(random, busy_graph(random, 3 * nodes, nodes, weighed=True))
+    restore_at = {random.randrange(len(arrivals))}
+    check_against_oracle(lambda: AsPorts(build(weighed(), **how)), oracle, arrivals, [GRAPHS], restore_at)
 
 
 # --- other bodies --------------------------------------------------------------------------------------------------
