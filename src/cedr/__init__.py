@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         stddev,
         sum,
     )
+    from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 API = ("aggregate", "avg", "count", "first", "last", "max", "median", "min", "quantile", "source", "stddev", "sum")
+
+GRAPHS = ("causality_chains", "connected_components", "reachability", "shortest_paths")
 
 
 def __getattr__(name: str) -> Any:
@@ -75,6 +78,10 @@ def __getattr__(name: str) -> Any:
         from cedr import api
 
         return getattr(api, name)
+    if name in GRAPHS:
+        from cedr import graphs
+
+        return getattr(graphs, name)
     if name == "Policy":
         from cedr.operators.merge.policy import Policy
 
@@ -111,6 +118,8 @@ __all__ = [
     "aggregate",
     "avg",
     "canonical",
+    "causality_chains",
+    "connected_components",
     "count",
     "files",
     "first",
@@ -122,7 +131,9 @@ __all__ = [
     "quantile",
     "queries",
     "query",
+    "reachability",
     "retract",
+    "shortest_paths",
     "sinks",
     "source",
     "spark_session",

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 
 from cedr.operators.aggregates import Min
+from cedr.plan.reach import Reach
 from cedr.stream import Stream
+from cedr.temporal.errors import QueryError
 
 
 def reachability(
@@ -20,14 +22,22 @@ def reachability(
     start: str = "start",
     end: str = "end",
     node: str = "node",
+    settled: bool = False,
     **loop: Any,
 ) -> Stream:
     """Pairs of nodes such that one or more edges lead from the first to the second.
 
     start, end   the columns of an edge's nodes, and of the result
     sources      pairs begin at these nodes only, which stand in its column `node`
+    settled      tell only what CTIs have settled. Then there is no loop: how far each node is from each source is kept
+                 and mended, which is much faster on large graphs
     loop         settings of `iterate`
     """
+    if settled:
+        if sources is None or loop:
+            wrong = f"{', '.join(loop)} is about loops" if loop else "it needs sources, from which to look"
+            raise QueryError(f"reachability(settled=True): {wrong}; without settled a loop is used")
+        return Stream(Reach(edges.plan, sources.plan, start, end, node))
     hops = edges.select(_start=start, _end=end)
     paths = beginning_at(sources, node, hops.select(**{start: pl.col("_start"), end: pl.col("_end")}), start)
     return paths.iterate(

@@ -272,7 +272,8 @@ class Stream:
     ) -> "Stream":
         """This stream and all that `body` derives from it, again and again, until nothing new is derived.
 
-            links.iterate(lambda paths: paths.join(links, left_on="end", right_on="start").select("start", end="end_right"))
+            hops = links.select(via="start", to="end")
+            links.iterate(lambda paths: paths.join(hops, left_on="end", right_on="via").select("start", end="to"))
 
         `body` gets the loop as a stream, and may use other streams. It must yield the columns of this one. At each
         instant the result is the least set that contains this stream and what the body derives from the result. A body

@@ -35,6 +35,7 @@ from cedr.plan.nodes import (
     Merge,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -285,6 +286,11 @@ def _(node: Iterate) -> str:
 
 
 @line.register
+def _(node: Reach) -> str:
+    return f"Reach from {node.node} over {node.start} to {node.end}"
+
+
+@line.register
 def _(node: Level) -> str:
     words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
     return f"Level {', '.join(w for w in words if w)}".rstrip()
@@ -370,6 +376,11 @@ def _(node: Merge, known: list[Properties]) -> str:
 @state.register
 def _(node: Iterate, known: list[Properties]) -> str:
     return bounded("derivations and what the body remembers, past what is definite", known)
+
+
+@state.register
+def _(node: Reach, known: list[Properties]) -> str:
+    return "all edges and nodes, and of each source how far each node is"
 
 
 @state.register

@@ -174,11 +174,17 @@ REFUSALS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((Align, Finalize, Level, Sort), WAITS),
     (Merge, f"{HIDES}; use union"),
     (Intersect, f"{HIDES}; use a join on all columns"),
-    (Difference, "more in the loop must never mean less out of it, and copies do not count there; "
-     'use difference(other, by=...) or join(how="anti") with a stream from outside on the right'),
+    (
+        Difference,
+        "more in the loop must never mean less out of it, and copies do not count there; "
+        'use difference(other, by=...) or join(how="anti") with a stream from outside on the right',
+    ),
     (Match, "a pattern moves lifetimes and may forbid events; use it before or after the loop"),
-    (TopK, "top_k(1, ...) may end a body, where it says which rows the loop holds; else more in the loop could mean "
-     "less out of it"),
+    (
+        TopK,
+        "top_k(1, ...) may end a body, where it says which rows the loop holds; else more in the loop could mean "
+        "less out of it",
+    ),
     (Iterate, "a loop in a loop is not supported; join the inner loop's result from outside"),
 )
 

@@ -9,13 +9,29 @@ from cedr.plan.merging import Merge
 from cedr.plan.node import Node, Speculative, Unary, topological
 from cedr.plan.patterns import Match
 from cedr.plan.payloads import Project, Select
+from cedr.plan.reach import Reach
 from cedr.plan.sessions import Session
 from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union
 from cedr.plan.snapshots import Aggregate, TopK
 from cedr.plan.sorting import Sort
 from cedr.plan.source import Source
 
-STATEFUL = (Aggregate, Clip, Coalesce, Difference, Distinct, Intersect, Iterate, Join, Match, Merge, Session, Sort, TopK)
+STATEFUL = (
+    Aggregate,
+    Clip,
+    Coalesce,
+    Difference,
+    Distinct,
+    Intersect,
+    Iterate,
+    Join,
+    Match,
+    Merge,
+    Reach,
+    Session,
+    Sort,
+    TopK,
+)
 """Nodes whose operators remember rows."""
 
 __all__ = [
@@ -44,6 +60,7 @@ __all__ = [
     "Moving",
     "Node",
     "Project",
+    "Reach",
     "Select",
     "Session",
     "Shift",

@@ -38,6 +38,7 @@ from cedr.plan.nodes import (
     Merge,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -183,6 +184,13 @@ def _(node: Iterate, known: list[Properties]) -> Operator:
     steps = fragment.steps
     body = Body([s.make() for s in steps], [s.inputs for s in steps], fragment.output, node.names)
     return Op(node.schema, body, node.settings)
+
+
+@operator_of.register
+def _(node: Reach, known: list[Properties]) -> Operator:
+    from cedr.operators.reach import Reach as Op
+
+    return Op(node.schema, (node.start, node.end), node.node)
 
 
 @operator_of.register

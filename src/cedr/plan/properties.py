@@ -38,6 +38,7 @@ from cedr.plan.nodes import (
     Merge,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -180,6 +181,14 @@ def _(node: Iterate, *inputs: Properties) -> Properties:
     """Rows are told before the loop is done, and taken back."""
     finite = all(p.finite for p in inputs)
     return Properties(key=frozenset(node.by), duplicate_free=True, finite=finite, remember=remember(*inputs))
+
+
+@derive.register
+def _(node: Reach, *inputs: Properties) -> Properties:
+    """Told in the order of time, and ended in it."""
+    finite = any(p.finite for p in inputs)
+    key = frozenset(node.schema)
+    return Properties(ordered=True, key=key, duplicate_free=True, finite=finite, remember=remember(*inputs))
 
 
 @derive.register

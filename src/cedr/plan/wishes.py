@@ -32,6 +32,7 @@ from cedr.plan.nodes import (
     Match,
     Merge,
     Project,
+    Reach,
     Select,
     Session,
     Sort,
@@ -80,6 +81,7 @@ def _(node: Aggregate | TopK | Session) -> Wish:
 
 @wish.register(Sort)
 @wish.register(Iterate)
+@wish.register(Reach)
 def _(node: Node) -> Wish:
     return []
 

@@ -1,5 +1,7 @@
 """Loops against the oracle: any body, any telling, any slicing, any number of turns, restored in the middle."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from graph_streams import EDGES, GRAPHS, LINKS, NODES, WEIGHED, AsPorts, busy_graph, in_slices, links, weighed
@@ -54,6 +56,24 @@ def test_reachability_from_sources(data, how):
     query = graphs.reachability(links(), api.source("b", {"node": int}), **how)
     schemas = [EDGES, {"node": pl.Int64}]
     check_against_oracle(lambda: AsPorts(query), reachable, arrivals, schemas, restore_at)
+
+
+@given(random=st.randoms(use_true_random=False), nodes=st.integers(2, 6))
+def test_reachability_by_search_trees(random, nodes):
+    """What is settled is told as the loop tells it."""
+    edges = in_slices(random, busy_graph(random, 3 * nodes, nodes))
+    sources = [(1, [node_of(e) for e in elements]) for _, elements in in_slices(random, busy_graph(random, 3, nodes))]
+    rest = {0: iter(edges), 1: iter(sources)}
+    ports = [port for port, slices in enumerate((edges, sources)) for _ in slices]
+    random.shuffle(ports)
+    arrivals = [next(rest[port]) for port in ports]
+    query = graphs.reachability(links(), api.source("b", {"node": int}), settled=True)
+    restore_at = {random.randrange(len(arrivals))}
+    check_against_oracle(lambda: AsPorts(query), reachable, arrivals, [EDGES, {"node": pl.Int64}], restore_at)
+
+
+def node_of(e):
+    return replace(e, payload=Row(node=e.payload.start)) if hasattr(e, "payload") else e
 
 
 @given(run=runs(WEIGHED, max_size=6), how=HOW)

@@ -167,7 +167,7 @@ class Holdings:
         numbers = self.payloads.compact(used)
         if numbers is not None:
             self.counts, self.held, self.fed, self.told = (
-                (numbers[p], *rest) for p, *rest in (self.counts, self.held, self.fed, self.told)
+                (numbers[p], start, end) for p, start, end in (self.counts, self.held, self.fed, self.told)
             )
             self._number_anew(unfed=self.unfed[numbers >= 0])
 

@@ -10,7 +10,6 @@ and its retraction never chase each other. A loop that derives new rows again an
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,25 +19,11 @@ from cedr.operators.base import Operator, State
 from cedr.operators.iterate.body import LOOP, Body, outside
 from cedr.operators.iterate.ffp import METHODS
 from cedr.operators.iterate.holdings import Holdings
+from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.iterate.settings import Settings
 from cedr.temporal.errors import DivergenceError
 from cedr.temporal.time import INF, MIN
 from cedr.temporal.time import show as show_time
-
-
-class LoopMetrics(NamedTuple):
-    """What the evaluation of the paper looks at (FFP, 5.2.1). Operators read no clock: silence is counted in chunks."""
-
-    method: str
-    turns: int
-    speculative_punctuations: int
-    definite_punctuations: int
-    lag: int | None
-    """How far the definite punctuation is behind the external progress; None before both are known."""
-    synopsis_rows: int
-    """Rows that the operators of the body hold."""
-    longest_silence: int
-    """The most chunks in a row without a definite punctuation: the less, the livelier."""
 
 
 class Iterate(Operator):

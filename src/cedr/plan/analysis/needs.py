@@ -34,6 +34,7 @@ from cedr.plan.nodes import (
     Merge,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Sliding,
@@ -140,6 +141,11 @@ def _(node: Merge, seen: Seen) -> Needs | None:
 def _(node: Iterate, seen: Seen) -> Needs:
     ports = tuple(range(len(node.members)))
     return Needs(AT_ONCE, (kept(node, ports, all(known.finite for known in seen.inputs)),))
+
+
+@needs.register
+def _(node: Reach, seen: Seen) -> Needs:
+    return Needs(Need((0, 1)), (kept(node, (0, 1), all(known.finite for known in seen.inputs)),))
 
 
 @needs.register

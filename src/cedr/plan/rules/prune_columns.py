@@ -23,6 +23,7 @@ from cedr.plan.nodes import (
     Match,
     Merge,
     Project,
+    Reach,
     Select,
     Session,
     Sort,
@@ -66,6 +67,11 @@ def reads(node: Node, needed: Columns) -> list[Columns]:
 @reads.register(Select)
 def _(node: Select, needed: Columns) -> list[Columns]:
     return [needed.union(*(roots(p, node.schema) for p in node.predicates))]
+
+
+@reads.register(Reach)
+def _(node: Reach, needed: Columns) -> list[Columns]:
+    return [{node.start, node.end}, {node.node}]
 
 
 @reads.register(Iterate)

@@ -52,9 +52,7 @@ def components(edges: History) -> History:
     return per_snapshot(found, edges, None)
 
 
-def per_snapshot(
-    found: Callable[[Edges, set[Any]], Iterable[Row]], edges: History, sources: History | None
-) -> History:
+def per_snapshot(found: Callable[[Edges, set[Any]], Iterable[Row]], edges: History, sources: History | None) -> History:
     """What is found between any two neighbouring end points; without sources every node that has an edge is one."""
     result = []
     for time, (links, nodes) in common_snapshots(edges, sources or History()):

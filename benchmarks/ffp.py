@@ -1,0 +1,178 @@
+"""Loops: how closely High-Water-Mark, Probing and Hybrid follow progress, and mending a graph against searching it anew.
+
+Section 5 of the FFP paper with reachability in a window as the loop. 100 edges between two punctuations, which are 100
+chronons apart; after each chunk there are a few turns, so that rows still circulate when the next comes.
+
+    disorder     every 100th edge comes early, by some punctuations
+    rate         chunks without anything between those with edges
+    lulls        edges between two punctuations are left out at random
+
+*Lag* is how far what is known is behind what is true, averaged over time: half the distance of punctuations at least.
+Then a graph of 100,000 edges of which 1 % change per batch: what is reachable from 100 sources, mended and anew.
+"""
+
+import time
+from dataclasses import dataclass
+from statistics import mean
+
+import numpy as np
+import polars as pl
+
+import cedr
+from cedr.bench import Report, median, one_core, spread
+from cedr.columnar.chunk import Chunk, assemble, empty
+from cedr.temporal.time import INF, MIN
+
+APART = 100
+NODES = 400
+LIFE = 300
+TURNS = 4
+METHODS = ("hwm", "probing", "hybrid")
+EDGES = {"start": pl.Int64(), "end": pl.Int64()}
+LAG_BAR = 1.2
+MENDED_BAR = 20
+
+Feed = list[tuple[Chunk, int]]
+"""Chunks, each with the progress that is true after it."""
+
+
+def run(report: Report, quick: bool = False) -> None:
+    one_core()
+    chunks = 60 if quick else 300
+    for shift in (0, 2, 5, 10):
+        compare(report, f"disorder {shift}", feed(chunks, early=shift))
+    for idle in (0, 1, 4, 16):
+        compare(report, f"{idle} idle", feed(chunks, idle=idle), still=idle)
+    for lull in (0.0, 0.5, 0.9):
+        compare(report, f"lulls {lull:.0%}", feed(chunks, lull=lull))
+    mending(report, 10_000 if quick else 100_000, 20 if quick else 100)
+
+
+# --- section 5 -----------------------------------------------------------------------------------------------------
+
+
+def feed(chunks: int, early: int = 0, idle: int = 0, lull: float = 0.0) -> Feed:
+    random = np.random.default_rng(7)
+    vs = np.arange(chunks * APART)
+    arrival = np.where((vs % 100 == 99) & (early > 0), vs // APART - early, vs // APART)
+    start, end = random.integers(0, NODES, len(vs)), random.integers(0, NODES, len(vs))
+    found: Feed = []
+    for number in range(chunks):
+        mine = np.flatnonzero(arrival == number)
+        if random.random() < lull:
+            mine = mine[:0]
+        payload = pl.DataFrame({"start": start[mine], "end": end[mine]}, schema=EDGES)
+        cti = (number + 1) * APART
+        found.append((assemble(vs[mine], vs[mine], vs[mine] + LIFE, payload, cti), cti))
+        found += [(empty(EDGES), cti)] * idle
+    return found
+
+
+@dataclass(frozen=True)
+class Followed:
+    lag: float
+    speculative: int
+    definite: int
+    synopsis: float
+    silence: float
+    """The longest time without progress, in seconds."""
+
+
+def follow(progress: str, fed: Feed) -> Followed:
+    edges = cedr.source("edges", EDGES)
+    sources = edges.where(pl.col("start") < NODES // 20).select(node="start")
+    engine = cedr.reachability(edges, sources, progress=progress, turns=TURNS).engine()
+    behind, synopsis, silences = [], [], []
+    reached, last = 0, time.perf_counter()
+    for chunk, true in fed:
+        out = engine.push("edges", chunk)
+        if out.cti != MIN:
+            reached, now = out.cti, time.perf_counter()
+            silences.append(now - last)
+            last = now
+        behind.append(true - reached)
+        synopsis.append(engine.loop_metrics()["synopsis_rows"][0])
+    found = engine.loop_metrics().row(0, named=True)
+    silences.append(time.perf_counter() - last)
+    counts = found["speculative_punctuations"], found["definite_punctuations"]
+    return Followed(mean(behind) + APART / 2, *counts, mean(synopsis), max(silences))
+
+
+def compare(report: Report, title: str, fed: Feed, still: int = 0) -> None:
+    found = {progress: follow(progress, fed) for progress in METHODS}
+    for progress, f in found.items():
+        note = (
+            f"{f.speculative:,} speculative, {f.definite:,} definite punctuations; "
+            f"{f.synopsis:,.0f} rows held; longest silence {f.silence * 1000:,.0f} ms"
+        )
+        bar = {"bar": LAG_BAR, "at_most": True} if progress == "hybrid" else {}
+        report.add(f"{title}: lag of {progress} over the least", f.lag / (APART / 2), "x", note=note, **bar)
+    if still:
+        idle = len(fed) * still // (still + 1)
+        extra = found["hybrid"].speculative - follow("hybrid", fed[:: still + 1]).speculative
+        per = extra / idle
+        report.add(f"{title}: speculations of hybrid per idle chunk", per, "", bar=0.0, at_most=True)
+
+
+# --- mending against searching anew --------------------------------------------------------------------------------
+
+
+def mending(report: Report, n_edges: int, n_sources: int) -> None:
+    """Batches in which 1 % of the edges go and as many come; the rival builds its graph and searches from each source."""
+    random = np.random.default_rng(11)
+    nodes = n_edges // 5
+    start, end = (random.integers(0, nodes, n_edges) for _ in range(2))
+    sources = random.choice(nodes, n_sources, replace=False)
+    engine = cedr.reachability(
+        cedr.source("edges", EDGES), cedr.source("sources", {"node": pl.Int64()}), settled=True
+    ).engine()
+    began = np.zeros(n_edges, dtype=np.int64)
+    roots = pl.DataFrame({"node": sources})
+    engine.push("sources", assemble(*inserted(np.zeros(n_sources, dtype=np.int64)), roots, INF))
+    engine.push("edges", assemble(*inserted(began), pairs(start, end), 1))
+    mended, anew, reached = [], [], 0
+    for batch in range(1, 12):
+        went = random.choice(n_edges, n_edges // 200, replace=False)
+        gone = assemble(began[went], np.full(len(went), INF), np.full(len(went), batch), pairs(start[went], end[went]))
+        start[went], end[went] = (random.integers(0, nodes, len(went)) for _ in range(2))
+        began[went] = batch
+        come = assemble(*inserted(began[went]), pairs(start[went], end[went]))
+        chunk = Chunk(pl.concat([gone.rows, come.rows]), batch + 1)
+        since = time.perf_counter()
+        engine.push("edges", chunk)
+        mended.append(time.perf_counter() - since)
+        since = time.perf_counter()
+        found = searched(start, end, nodes, sources)
+        anew.append(time.perf_counter() - since)
+        reached = pairs_of(found, start, end, sources)
+    operator = engine.operators[-1]
+    assert reached == int((operator.parents >= 0).sum()), "both must find the same"  # type: ignore[attr-defined]
+    mended, anew = mended[1:], anew[1:]
+    title = f"{n_edges:,} edges, {n_sources} sources"
+    report.add(f"{title}: a batch mended", median(mended) * 1000, "ms", spread=spread(mended))
+    report.add(f"{title}: searched anew by scipy", median(anew) * 1000, "ms", spread=spread(anew))
+    ratio = median(anew) / median(mended)
+    report.add(f"{title}: mending is faster by", ratio, "x", bar=MENDED_BAR, note=f"{reached:,} pairs are reachable")
+
+
+def inserted(vs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return vs, vs, np.full(len(vs), INF)
+
+
+def pairs(start: np.ndarray, end: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame({"start": start, "end": end}, schema=EDGES)
+
+
+def searched(start: np.ndarray, end: np.ndarray, nodes: int, sources: np.ndarray) -> list[np.ndarray]:
+    """The nodes that a search from each source meets, itself among them."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    graph = csr_array((np.ones(len(start), dtype=np.int8), (start, end)), shape=(nodes, nodes))
+    return [breadth_first_order(graph, s, return_predecessors=False) for s in sources]
+
+
+def pairs_of(found: list[np.ndarray], start: np.ndarray, end: np.ndarray, sources: np.ndarray) -> int:
+    """How many pairs that is; a source reaches itself only by way of a cycle."""
+    cycles = [np.isin(start[end == s], nodes).any() for s, nodes in zip(sources, found, strict=True)]
+    return sum(map(len, found)) - len(found) + int(np.sum(cycles))
