@@ -91,18 +91,18 @@ class Reach(Operator):
         if len(chunk):
             self._wait(port, chunk)
         told = [self._at(int(t)) for t in self._due()]
-        rows = tuple(np.concatenate(arrays) for arrays in zip(*told, strict=True)) if told else NO_ROWS
-        root, node, vs, old, new = rows
-        payload = pl.DataFrame(
-            {name: self.nodes.take(ids)["node"] for name, ids in zip(self.schema, (root, node), strict=True)},
-            schema=self.schema,
-        )
+        root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *told, strict=True))
+        both = self.nodes.take(np.concatenate((root, node)))["node"]
+        start, end = both[: len(root)], both[len(root) :]
+        payload = pl.DataFrame([s.alias(name) for s, name in zip((start, end), self.schema, strict=True)])
         return assemble(vs, old, new, payload, self.cti)
 
     def _wait(self, port: int, chunk: Chunk) -> None:
         """Keep the end points of a chunk's rows."""
         columns = self.edge_columns if port == 0 else [self.node]
-        rows = chunk.rows.filter(pl.col(columns[0]).is_not_null())
+        rows = chunk.rows
+        if rows[columns[0]].null_count():
+            rows = rows.filter(pl.col(columns[0]).is_not_null())
         numbers = self._edges(rows) if port == 0 else self._nodes(rows[columns[0]])
         old, new = rows["_ve_old"].to_numpy(), rows["_ve_new"].to_numpy()
         sign = np.where(new > old, 1, -1)
@@ -111,7 +111,8 @@ class Reach(Operator):
         self.waiting[port] = su.merge(*self.waiting[port], *(a[ends] for a in changes))
 
     def _edges(self, rows: pl.DataFrame) -> Times:
-        start, end = (self._nodes(rows[name]) for name in self.edge_columns)
+        one, two = (rows[name] for name in self.edge_columns)
+        start, end = np.split(self._nodes(pl.concat([one, two.alias(one.name)])), 2)
         numbers = self.edges.ids(pl.DataFrame({"both": (start << 32) | end}))
         self.graph.grow(len(self.edges), len(self.nodes))
         self.graph.start[numbers], self.graph.end[numbers] = start, end
@@ -135,7 +136,8 @@ class Reach(Operator):
 
     def _due(self) -> Times:
         """The times before the CTI at which something changes."""
-        return np.unique(np.concatenate([t[t < self.cti] for _, t, _ in self.waiting]))
+        due = [t[t < self.cti] for _, t, _ in self.waiting]
+        return np.unique(np.concatenate(due))
 
     def _take(self, port: int, t: int) -> tuple[Times, Times]:
         numbers, times, by = self.waiting[port]
