@@ -54,7 +54,7 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        "no benchmark 'nothing'; there are: consistency, crash, engine, lmerge, patterns, punctuation, spark"
+        "no benchmark 'nothing'; there are: consistency, crash, engine, ffp, lmerge, patterns, punctuation, spark"
         in done.stderr
     )
 

@@ -164,7 +164,7 @@ def mend(parents, rows, roots, gone, come, start, end, out_first, out_next, in_f
     was_lost = np.zeros(nodes, dtype=np.bool_)
     known = np.full(nodes, -1, dtype=np.int32)
     many = MANY * (len(gone) + len(come)) > nodes
-    near = np.empty(nodes, dtype=np.int32)
+    near = np.empty(nodes, dtype=parents.dtype)
     changed_row = [np.int64(0) for _ in range(0)]
     changed_node = [np.int64(0) for _ in range(0)]
     reached = [True for _ in range(0)]

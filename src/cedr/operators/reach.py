@@ -128,9 +128,10 @@ class Reach(Operator):
 
     def _shape(self, rows: int, nodes: int) -> None:
         """Room for so many sources and nodes."""
-        for name, fill in (("parents", NONE), ("since", np.int64(INF))):
+        short = np.int16 if nodes < 2**15 else np.int32  # most of the time goes into reading the trees
+        for name, fill, kind in (("parents", NONE, short), ("since", INF, np.int64)):
             known = getattr(self, name)
-            array = np.full((rows, nodes), fill)
+            array = np.full((rows, nodes), fill, dtype=kind)
             array[: known.shape[0], : known.shape[1]] = known
             setattr(self, name, array)
 
@@ -164,9 +165,7 @@ class Reach(Operator):
             return NO_ROWS
         come = come[self.reached[g.end[come]] < len(self.row_of)]
         lists = g.out_first, g.out_next, g.in_first, g.in_next
-        row, node, reached = mend(
-            self.parents, rows, self.roots, g.pairs(gone), g.pairs(come), g.start, g.end, *lists
-        )
+        row, node, reached = mend(self.parents, rows, self.roots, g.pairs(gone), g.pairs(come), g.start, g.end, *lists)
         if not len(row):
             return NO_ROWS
         np.add.at(self.reached, node, np.where(reached, 1, -1))
