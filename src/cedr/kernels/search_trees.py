@@ -2,9 +2,9 @@
 
 Every node that a root reaches hangs on another, its *parent*, by an edge. An edge that goes matters only where a node
 hangs by it. That node is then detached, with all that hangs on it, and looks for another one to hang on: any whose way
-up leads to the root. It does not lead there through a detached node, so no node can hang on itself. If there is none for
-any of the detached, they are lost, and those that hang on them are detached in turn. In the end what was lost is reached
-again where it can be. An edge that comes matters only to nodes that are not reached.
+up leads to the root. It does not lead there through a detached node, so no node can hang on itself. If there is none
+for any of the detached, they are lost, and those that hang on them are detached in turn. In the end what was lost is
+reached again where it can be. An edge that comes matters only to nodes that are not reached.
 
     parent[r, v]   the node on which v hangs in the tree of root r; NONE if v is not reached
 
@@ -91,8 +91,8 @@ def hang(v, parent, root, known, sure, start, in_first, in_next):
 
 @njit(cache=True)
 def let_go(parent, root, gone, known, sure, start, end, out_first, out_next, in_first, in_next):
-    """Nodes that hung by edges that are gone hang on others; returns those for which there are none, which are lost, and
-    all that were detached."""
+    """Nodes that hung by edges that are gone hang on others. Returns those that find none, which are lost, and all that
+    were detached."""
     lost = [np.int64(0) for _ in range(0)]
     detached = [np.int64(0) for _ in range(0)]
     waiting = [np.int64(0) for _ in range(0)]
@@ -105,7 +105,7 @@ def let_go(parent, root, gone, known, sure, start, end, out_first, out_next, in_
         left = [np.int64(0) for _ in range(0)]
         for v in waiting:
             if not hang(v, parent, root, known, sure, start, in_first, in_next):
-                left.append(v)
+                left.append(v)  # noqa: PERF401 numba's lists are not extended by generators
         if len(left) < len(waiting):
             waiting = left  # what hangs again may hold others
             continue
@@ -114,13 +114,13 @@ def let_go(parent, root, gone, known, sure, start, end, out_first, out_next, in_
             lost.append(v)
             parent[v] = NONE
         for v in left:
-            e = out_first[v] if v != root else NONE
-            while e >= 0:
-                if parent[end[e]] == v:
-                    parent[end[e]] = DETACHED
-                    waiting.append(np.int64(end[e]))
-                    detached.append(np.int64(end[e]))
-                e = out_next[e]
+            f = out_first[v] if v != root else NONE
+            while f >= 0:
+                if parent[end[f]] == v:
+                    parent[end[f]] = DETACHED
+                    waiting.append(np.int64(end[f]))
+                    detached.append(np.int64(end[f]))
+                f = out_next[f]
     return lost, detached
 
 
