@@ -35,6 +35,10 @@ def all_values(frame: pl.DataFrame) -> str:
     return "".join(sorted("-" if v is None else str(v) for v in frame["v"]))
 
 
+def next_of_v(loop: History, other: History) -> History:
+    return ref.inner_join(loop, other, lambda p, q: p.v == q.m, lambda p, q: Row(m=p.m, v=q.v))
+
+
 MORE = {
     "more aggregates": Query(
         lambda a: a.group_by("m").agg(
@@ -55,6 +59,10 @@ MORE = {
         lambda h: ref.aggregate(
             h, text=lambda es: "".join(sorted("-" if e.payload.v is None else str(e.payload.v) for e in es))
         ),
+    ),
+    "iterate": Query(
+        lambda a, b: a.iterate(lambda loop: loop.join(b, left_on="v", right_on="m").select("m", v="v_right")),
+        lambda g, h: ref.fixed_point(next_of_v, g, h),
     ),
     "top_k of all": Query(lambda a: a.top_k(2, by="v"), lambda h: ref.top_k(h, 2, lambda p: p.v)),
 }

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         sum,
     )
     from cedr.automata import automaton, regex, step
+    from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
     from cedr.runtime.spark.files.settings import files
@@ -61,6 +62,7 @@ LAZY = {
         "cedr.api",
     ),
     **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
+    **dict.fromkeys(("causality_chains", "connected_components", "reachability", "shortest_paths"), "cedr.graphs"),
     "Policy": "cedr.operators.merge.policy",
     "Replica": "cedr.runtime.spark.replicas.job",
     "Replicas": "cedr.runtime.spark.replicas.replicas",
@@ -109,6 +111,8 @@ __all__ = [
     "automaton",
     "avg",
     "canonical",
+    "causality_chains",
+    "connected_components",
     "count",
     "files",
     "first",
@@ -120,8 +124,10 @@ __all__ = [
     "quantile",
     "queries",
     "query",
+    "reachability",
     "regex",
     "retract",
+    "shortest_paths",
     "sinks",
     "source",
     "spark_session",

@@ -19,12 +19,15 @@ from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
+from cedr.operators.iterate.ffp import Progress
+from cedr.operators.iterate.settings import MOST, TURNS, Settings
 from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Finding, analyse
 from cedr.plan.consistency import Flavour
 from cedr.plan.explain import explain
+from cedr.plan.iteration import iterate, loop_of
 from cedr.plan.joins import How
 from cedr.plan.node import Node
 from cedr.plan.optimizer import RULES, Rule, optimize
@@ -276,6 +279,31 @@ class Stream:
     def coalesce(self) -> "Stream":
         """The same table at every instant, in the fewest and longest events."""
         return Stream(nodes.Coalesce(self.plan))
+
+    def iterate(
+        self,
+        body: "Callable[[Stream], Stream]",
+        *,
+        progress: Progress = "hybrid",
+        most: int = MOST,
+        turns: int = TURNS,
+    ) -> "Stream":
+        """This stream and all that `body` derives from it, again and again, until nothing new is derived.
+
+            hops = links.select(via="start", to="end")
+            links.iterate(lambda paths: paths.join(hops, left_on="end", right_on="via").select("start", end="to"))
+
+        `body` gets the loop as a stream, and may use other streams. It must yield the columns of this one. At each
+        instant the result is the least set that contains this stream and what the body derives from the result. A body
+        that ends with `group_by(..).agg(x=cedr.min("x"))`, max or `top_k(1, ..)` keeps the best row of each group.
+
+        progress   how it is found how far the loop has come: hybrid, hwm or probing
+        most       a loop that is not at rest after so many turns is stopped with an error
+        turns      at most so many turns after each chunk of input; what still circulates goes on with the next
+        """
+        loop = loop_of(self.plan)
+        derived = plan_of(body(Stream(loop)), "iterate: body")
+        return Stream(iterate(self.plan, loop, derived, Settings(progress, most, turns)))
 
     # --- snapshots -----------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from cedr.plan.nodes import (
     Fused,
     Hopping,
     Intersect,
+    Iterate,
     Join,
     Level,
     Match,
@@ -36,6 +37,7 @@ from cedr.plan.nodes import (
     MergeBy,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -118,6 +120,11 @@ def details(node: Node) -> list[str]:
 @details.register
 def _(node: Match) -> list[str]:
     return pattern_lines(node)
+
+
+@details.register
+def _(node: Iterate) -> list[str]:
+    return [text.removeprefix("  ") for text in tree(node.body)]
 
 
 def operators(plan: Node, known: dict[int, Properties]) -> list[str]:
@@ -292,6 +299,17 @@ def _(node: MergeBy) -> str:
 
 
 @line.register
+def _(node: Iterate) -> str:
+    held = f", holds {node.settings.selection}" if node.settings.selection else ""
+    return f"Iterate, progress by {node.settings.progress}{held}"
+
+
+@line.register
+def _(node: Reach) -> str:
+    return f"Reach from {node.node} over {node.start} to {node.end}"
+
+
+@line.register
 def _(node: Level) -> str:
     words = [str(node.consistency or ""), f"latency {node.latency}" if node.latency else "", node.flavour or ""]
     return f"Level {', '.join(w for w in words if w)}".rstrip()
@@ -378,6 +396,16 @@ def _(node: Merge, known: list[Properties]) -> str:
 def _(node: MergeBy, known: list[Properties]) -> str:
     algorithm, why = node.chosen(known[0])
     return f"{algorithm}, as {why}; {bounded('events past the CTI of the fastest copy, each once', known)}"
+
+
+@state.register
+def _(node: Iterate, known: list[Properties]) -> str:
+    return bounded("derivations and what the body remembers, past what is definite", known)
+
+
+@state.register
+def _(node: Reach, known: list[Properties]) -> str:
+    return "all edges and nodes, and of each source how far each node is"
 
 
 @state.register

@@ -3,12 +3,14 @@
 from cedr.plan.automata import Automaton
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
+from cedr.plan.iteration import Iterate
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
 from cedr.plan.merging import Merge, MergeBy
 from cedr.plan.node import Node, Speculative, Unary, topological
 from cedr.plan.patterns import Match
 from cedr.plan.payloads import Project, Select
+from cedr.plan.reach import Reach
 from cedr.plan.sessions import Session
 from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union
 from cedr.plan.snapshots import Aggregate, TopK
@@ -23,10 +25,12 @@ STATEFUL = (
     Difference,
     Distinct,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
     MergeBy,
+    Reach,
     Session,
     Sort,
     TopK,
@@ -51,6 +55,7 @@ __all__ = [
     "Hopping",
     "Inserts",
     "Intersect",
+    "Iterate",
     "Join",
     "Level",
     "Lifetime",
@@ -60,6 +65,7 @@ __all__ = [
     "Moving",
     "Node",
     "Project",
+    "Reach",
     "Select",
     "Session",
     "Shift",

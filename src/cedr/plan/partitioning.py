@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from cedr.plan.consistency import Level
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Align, Clip, Finalize, Guard, Join, Source, Union
+from cedr.plan.nodes import Align, Clip, Finalize, Guard, Iterate, Join, Reach, Source, Union
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK, aggregate_in_parts
 from cedr.plan.physical import Fragment, Input, add_source, fragment_from
@@ -286,6 +286,8 @@ def by_input(keys: Wish, inputs: int) -> list[Keys]:
 
 def reason(node: Node, keys: Keys | None, rows: Placed, stage: int) -> str:
     """Why rows have to move before they reach a node."""
+    if keys == () and isinstance(node, Iterate | Reach):
+        return "a loop runs in one shard" if isinstance(node, Iterate) else "a graph is in one shard"
     if keys == ():
         parts = isinstance(node.inputs[0], PartialAggregate | PartialTopK)
         return "partial answers come together" if parts else "there is no key"

@@ -33,12 +33,14 @@ from cedr.plan.nodes import (
     Hopping,
     Inserts,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
     MergeBy,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -180,6 +182,25 @@ def _(node: MergeBy, known: list[Properties]) -> Operator:
 
     algorithm = node.chosen(known[0]).algorithm
     return Op(node.input.schema, node.column, node.join, node.policy, algorithm, node.wrong)
+
+
+@operator_of.register
+def _(node: Iterate, known: list[Properties]) -> Operator:
+    from cedr.operators.iterate.body import Body
+    from cedr.operators.iterate.iterate import Iterate as Op
+
+    plan = optimize(node.body).plan
+    fragment, _ = fragment_from(topological(plan), plan)
+    steps = fragment.steps
+    body = Body([s.make() for s in steps], [s.inputs for s in steps], fragment.output, node.names)
+    return Op(node.schema, body, node.settings)
+
+
+@operator_of.register
+def _(node: Reach, known: list[Properties]) -> Operator:
+    from cedr.operators.reach import Reach as Op
+
+    return Op(node.schema, (node.start, node.end), node.node)
 
 
 @operator_of.register

@@ -32,6 +32,7 @@ from cedr.plan.nodes import (
     Hopping,
     Inserts,
     Intersect,
+    Iterate,
     Join,
     Level,
     Match,
@@ -39,6 +40,7 @@ from cedr.plan.nodes import (
     MergeBy,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Shift,
@@ -180,6 +182,21 @@ def _(node: Merge, *inputs: Properties) -> Properties:
 @derive.register
 def _(node: MergeBy, p: Properties) -> Properties:
     return Properties(finite=p.finite, remember=p.remember)
+
+
+@derive.register
+def _(node: Iterate, *inputs: Properties) -> Properties:
+    """Rows are told before the loop is done, and taken back."""
+    finite = all(p.finite for p in inputs)
+    return Properties(key=frozenset(node.by), duplicate_free=True, finite=finite, remember=remember(*inputs))
+
+
+@derive.register
+def _(node: Reach, *inputs: Properties) -> Properties:
+    """Told in the order of time, and ended in it."""
+    finite = any(p.finite for p in inputs)
+    key = frozenset(node.schema)
+    return Properties(ordered=True, key=key, duplicate_free=True, finite=finite, remember=remember(*inputs))
 
 
 @derive.register

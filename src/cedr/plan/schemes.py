@@ -19,7 +19,7 @@ from itertools import product
 
 from cedr.operators.patterns import single
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Finalize, Match, Merge, MergeBy, Sort, Source
+from cedr.plan.nodes import Finalize, Iterate, Match, Merge, MergeBy, Reach, Sort, Source
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.wishes import passed, wish
 from cedr.temporal.time import INF
@@ -113,6 +113,13 @@ def _(node: Merge, *inputs: Schemes) -> Schemes:
     told = [CTI in schemes for schemes in inputs]
     enough = all(told) if node.policy.progress == "slowest" else any(told)
     return {CTI: False} if enough else {}
+
+
+@derive.register(Iterate)
+@derive.register(Reach)
+def _(node: Node, *inputs: Schemes) -> Schemes:
+    """What goes round knows CTIs only."""
+    return {CTI: False} if all(CTI in schemes for schemes in inputs) else {}
 
 
 @derive.register

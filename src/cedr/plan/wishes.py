@@ -27,12 +27,14 @@ from cedr.plan.nodes import (
     Distinct,
     Fused,
     Intersect,
+    Iterate,
     Join,
     Lifetime,
     Match,
     Merge,
     MergeBy,
     Project,
+    Reach,
     Select,
     Session,
     Sort,
@@ -79,8 +81,10 @@ def _(node: Aggregate | TopK | Session) -> Wish:
     return [(name,) for name in keys_among(node.by, node.input)]
 
 
-@wish.register
-def _(node: Sort) -> Wish:
+@wish.register(Sort)
+@wish.register(Iterate)
+@wish.register(Reach)
+def _(node: Node) -> Wish:
     return []
 
 

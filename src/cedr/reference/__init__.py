@@ -11,6 +11,7 @@ from cedr.reference.clip import clip
 from cedr.reference.coalesce import coalesce
 from cedr.reference.difference import difference
 from cedr.reference.distinct import distinct
+from cedr.reference.fixed_point import fixed_point
 from cedr.reference.intersect import intersect
 from cedr.reference.join import anti_join, inner_join, join, semi_join
 from cedr.reference.project import project
@@ -36,6 +37,7 @@ __all__ = [
     "difference",
     "distinct",
     "first",
+    "fixed_point",
     "hopping",
     "inner_join",
     "inserts",

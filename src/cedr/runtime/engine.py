@@ -16,10 +16,11 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
 from cedr.operators.base import Metrics, Operator
+from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.merge.base import LMerge
 from cedr.plan.physical import Fragment, Input
 from cedr.runtime.change_level import OUTPUT, Place, transplant
-from cedr.runtime.metrics import metrics_table
+from cedr.runtime.metrics import loop_table, metrics_table
 from cedr.temporal.consistency import Consistency
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import MIN
@@ -118,6 +119,11 @@ class Engine:
     def metrics(self) -> pl.DataFrame:
         """One row per operator; see `cedr.runtime.metrics`."""
         return metrics_table(self.fragment.steps, self.operators, self.highest)
+
+    def loop_metrics(self) -> pl.DataFrame:
+        """One row per loop; see `LoopMetrics`."""
+        found = {number: getattr(op, "loop_metrics", None) for number, op in enumerate(self.operators)}
+        return loop_table({number: m for number, m in found.items() if isinstance(m, LoopMetrics)})
 
     # --- saving and restoring ------------------------------------------------------------------------------------
 

@@ -5,11 +5,12 @@ late       rows it put aside because they came too late or named nothing
 repaired   the share of the rows it put out that it later adjusted: adjusts out per insert out
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from cedr.operators.base import Operator
+from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.plan.physical import Step
 from cedr.temporal.time import INF, MIN
 
@@ -28,6 +29,13 @@ SCHEMA = {
     "late": pl.Int64,
     "repaired": pl.Float64,
 }
+
+LOOP_SCHEMA = {"step": pl.Int64, "method": pl.String, **dict.fromkeys(LoopMetrics._fields[1:], pl.Int64)}
+
+
+def loop_table(loops: Mapping[int, LoopMetrics]) -> pl.DataFrame:
+    """How the loops of a query come forward, by the number of their step."""
+    return pl.DataFrame([(number, *m) for number, m in loops.items()], schema=LOOP_SCHEMA, orient="row")
 
 
 def metrics_table(steps: Sequence[Step], operators: Sequence[Operator], highest: Sequence[int]) -> pl.DataFrame:

@@ -2,7 +2,16 @@
 
 from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency, SyncPoint, sync_points
 from cedr.temporal.element import END, Adjust, Cti, Data, Element, ExternalCti, Insert, Stream, retract
-from cedr.temporal.errors import CedrError, CedrWarning, LifetimeError, PayloadError, QueryError, StreamError, TimeError
+from cedr.temporal.errors import (
+    CedrError,
+    CedrWarning,
+    DivergenceError,
+    LifetimeError,
+    PayloadError,
+    QueryError,
+    StreamError,
+    TimeError,
+)
 from cedr.temporal.history import Event, History
 from cedr.temporal.interval import Interval
 from cedr.temporal.row import Row
@@ -37,6 +46,7 @@ __all__ = [
     "Consistency",
     "Cti",
     "Data",
+    "DivergenceError",
     "Element",
     "Event",
     "ExternalCti",

@@ -36,3 +36,7 @@ class StreamError(CedrError, ValueError):
 
 class QueryError(CedrError, ValueError):
     """A query that cannot mean anything, found before it runs."""
+
+
+class DivergenceError(QueryError):
+    """A loop that derives new rows for ever, found while it runs."""

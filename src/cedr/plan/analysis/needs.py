@@ -29,12 +29,14 @@ from cedr.plan.nodes import (
     Guard,
     Hopping,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
     MergeBy,
     Moving,
     Project,
+    Reach,
     Select,
     Session,
     Sliding,
@@ -142,6 +144,17 @@ def _(node: MergeBy, seen: Seen) -> Needs:
     """It follows the progress of any copy, by CTIs or promises about it."""
     telling = Need((0,)) if node.policy.tells == "half-frozen" else AT_ONCE
     return Needs(telling, (Need((0,)),))
+
+
+@needs.register
+def _(node: Iterate, seen: Seen) -> Needs:
+    ports = tuple(range(len(node.members)))
+    return Needs(AT_ONCE, (kept(node, ports, all(known.finite for known in seen.inputs)),))
+
+
+@needs.register
+def _(node: Reach, seen: Seen) -> Needs:
+    return Needs(Need((0, 1)), (kept(node, (0, 1), all(known.finite for known in seen.inputs)),))
 
 
 @needs.register

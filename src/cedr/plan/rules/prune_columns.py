@@ -19,11 +19,13 @@ from cedr.plan.nodes import (
     Distinct,
     Fused,
     Intersect,
+    Iterate,
     Join,
     Match,
     Merge,
     MergeBy,
     Project,
+    Reach,
     Select,
     Session,
     Sort,
@@ -67,6 +69,16 @@ def reads(node: Node, needed: Columns) -> list[Columns]:
 @reads.register(Select)
 def _(node: Select, needed: Columns) -> list[Columns]:
     return [needed.union(*(roots(p, node.schema) for p in node.predicates))]
+
+
+@reads.register(Reach)
+def _(node: Reach, needed: Columns) -> list[Columns]:
+    return [{node.start, node.end}, {node.node}]
+
+
+@reads.register(Iterate)
+def _(node: Iterate, needed: Columns) -> list[Columns]:
+    return [set(member.schema) for member in node.members]
 
 
 @reads.register(Project)

@@ -18,6 +18,8 @@ from cedr.runtime.spark.streaming import RunningQuery
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
 
+IDLE = "Waiting for data to arrive"
+"""What Spark says of a query that has found nothing more to read."""
 LOOK = 0.25
 """Seconds between two looks at the control store."""
 
@@ -63,11 +65,11 @@ class Member:
         """Until the query ends, or somebody wants it to."""
         self.cti, last = MIN, -1.0
         while running.is_active:
-            self.cti = reached()
+            self.cti = max(self.cti, reached())
             if time.monotonic() - last > 1:
                 progress = running.progress
                 self.batch = progress[-1].batchId if progress else self.batch
-                self.idle = bool(progress) and not running.spark_query.status["isDataAvailable"]
+                self.idle = bool(progress) and running.spark_query.status["message"] == IDLE
                 self.stand("running", self.cti)
                 last = time.monotonic()
             if self.name == MERGE:
@@ -76,11 +78,11 @@ class Member:
             over = wish is not None and wish.over
             if over or self.control.stopping or os.getppid() != self.parent or (ends and self.cti == INF):
                 running.stop()
-                self.cti = reached()
+                self.cti = max(self.cti, reached())
                 return "over" if over else "done" if self.cti == INF else "stopped"
             time.sleep(LOOK)
         running.await_termination()
-        self.cti = reached()
+        self.cti = max(self.cti, reached())
         return "done"
 
     def stand(self, state: State, cti: int, error: str = "") -> None:

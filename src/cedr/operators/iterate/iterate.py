@@ -1,0 +1,174 @@
+"""Iterate: the loop as one operator. Its first input is the seed, the others are what the body reads from outside.
+
+A *turn* lets everything that circulates pass the body once, as one chunk. What an input brings passes the body on its
+own, between turns; so new rows enter while older ones still go round. After each chunk there are at most `turns` turns,
+and what still circulates then goes on with the next chunk. When all inputs are over, turns go on until nothing
+circulates.
+
+Withdrawals take turns, too, and do not wait: nothing is derived anew while they go round (see `holdings`). So an event
+and its retraction never chase each other. A loop that derives new rows again and again is stopped after `most` turns.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, empty
+from cedr.operators.base import Operator, State
+from cedr.operators.iterate.body import LOOP, Body, outside
+from cedr.operators.iterate.ffp import METHODS
+from cedr.operators.iterate.holdings import Holdings
+from cedr.operators.iterate.metrics import LoopMetrics
+from cedr.operators.iterate.settings import Settings
+from cedr.temporal.errors import DivergenceError
+from cedr.temporal.time import INF, MIN
+from cedr.temporal.time import show as show_time
+
+
+class Iterate(Operator):
+    def __init__(self, schema: Mapping[str, pl.DataType], body: Body, settings: Settings) -> None:
+        self.ports = len(body.names)
+        super().__init__()
+        self.schema, self.body, self.settings = dict(schema), body, settings
+        self.holdings = Holdings(schema, settings.selection)
+        self.ffp = METHODS[settings.progress]()
+        self.taken = 0
+        """Turns."""
+        self.restless = 0
+        """Turns since nothing circulated, or nothing about times before the checkpoint."""
+        self.checkpoint = MIN
+        self.circulates, self.first = False, INF
+        """Whether anything does, and the earliest time it is about."""
+        self.silence = self.longest_silence = 0
+        self.cause = 0
+        """The input that brought rows last."""
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if len(chunk):
+            self.cause = port
+        self._enter(port, chunk)
+        self.ffp.external = self.cti
+        definite = self.ffp.definite
+        spent = 0
+        self._settle()
+        while self._goes_on(spent):
+            spent += 1
+            self._turn()
+        if self.cti == INF:
+            self.ffp.reach(INF)
+        out = self.holdings.tell(self.ffp.definite)
+        self._forget(definite)
+        return out
+
+    def _enter(self, port: int, chunk: Chunk) -> None:
+        plain = Chunk(chunk.rows.select("_vs", "_ve_old", "_ve_new", *self._columns(port, chunk)), self.ctis[port])
+        if port == 0:
+            self.holdings.absorb(plain, firm=False)
+        else:
+            self._derive(outside(port), plain, firm=False)
+
+    def _columns(self, port: int, chunk: Chunk) -> list[str]:
+        return list(self.schema if port == 0 else chunk.schema)
+
+    def _derive(self, name: str, chunk: Chunk, *, firm: bool) -> None:
+        derived = self.body.run({name: chunk})
+        if derived is not None:
+            self.holdings.absorb(derived, firm=firm)
+
+    def _goes_on(self, spent: int) -> bool:
+        """Whether there is another turn after this chunk."""
+        circulates = self.circulates
+        if self.cti == INF:
+            return circulates
+        self.ffp.leave()
+        return spent < self.settings.turns and (circulates or (self.ffp.flying and not self.ffp.lodged))
+
+    def _turn(self) -> None:
+        """What circulates passes the body, then the speculative punctuation."""
+        self.taken += 1
+        if self.circulates:
+            self._count_restless()
+            self._derive(LOOP, self.holdings.feed(self.ffp.definite), firm=True)
+        self._settle()
+        self.ffp.back()
+
+    def _settle(self) -> None:
+        """Withdraw until no more falls, then hold what has support; and see what that changes."""
+        while self.holdings.withdraw():
+            self.taken += 1
+            self._count_restless()
+            self._derive(LOOP, self.holdings.feed(self.ffp.definite), firm=False)
+        self.holdings.renew()
+        sync = self.holdings.circulating().sync
+        self.circulates, self.first = len(sync) > 0, int(sync.min(initial=INF))
+        if self.circulates:
+            self.ffp.see(self.first, int(sync.max()))
+
+    def _forget(self, before: int) -> None:
+        """What is definite now lets the loop forget."""
+        self.silence = 0 if self.ffp.definite > before else self.silence + 1
+        self.longest_silence = max(self.longest_silence, self.silence)
+        if not self.circulates:
+            self.restless = 0
+        if self.ffp.definite > before:
+            self._derive(LOOP, empty(self.schema, self.ffp.definite), firm=False)
+            self.holdings.forget(self.ffp.definite)
+
+    # --- divergence ----------------------------------------------------------------------------------------------
+
+    def _count_restless(self) -> None:
+        """Rows about times that all inputs have passed must come to rest, or new ones are derived for ever."""
+        if self.circulates and self.first >= self.checkpoint > MIN:
+            self.restless, self.checkpoint = 0, max(self.checkpoint, self.cti)
+        elif self.restless == 0:
+            self.checkpoint = self.cti
+        self.restless += 1
+        if self.restless > self.settings.most:
+            raise DivergenceError(self._divergence())
+
+    def _divergence(self) -> str:
+        p, vs, _, new = self.holdings.circulating()
+        example = ""
+        if len(p):
+            row = ", ".join(f"{k}={v!r}" for k, v in self.holdings.payloads.take(p[-1:]).row(0, named=True).items())
+            example = f", such as ({row}) from {show_time(int(vs[-1]))} to {show_time(int(new[-1]))}"
+        return (
+            f"iterate: after {self.settings.most} turns new rows are still derived{example}; input "
+            f"{self.body.names[self.cause]!r} brought rows last. On a cycle a body that counts or adds up never comes "
+            'to an end: leave such columns out, end the body with group_by(...).agg(x=cedr.min("x")), or filter them. '
+            f"If the loop does come to an end, give it most= more than {self.settings.most}"
+        )
+
+    # --- the rest ------------------------------------------------------------------------------------------------
+
+    @property
+    def loop_metrics(self) -> LoopMetrics:
+        known = MIN not in (self.cti, self.ffp.definite)
+        lag = 0 if self.ffp.definite == INF else self.cti - self.ffp.definite if known and self.cti != INF else None
+        return LoopMetrics(
+            self.settings.progress,
+            self.taken,
+            self.ffp.speculative_punctuations,
+            self.ffp.definite_punctuations,
+            lag,
+            self.body.size()[0],
+            self.longest_silence,
+        )
+
+    def state_size(self) -> tuple[int, int]:
+        return tuple(np.add(self.holdings.size(), self.body.size()).tolist())
+
+    def save(self) -> State:
+        numbers = {name: getattr(self, name) for name in COUNTERS}
+        return {"body": self.body.save(), "ffp": self.ffp.save(), **self.holdings.save(), "loop": numbers}
+
+    def load(self, state: State) -> None:
+        self.body.load(state["body"])
+        self.ffp.load(state["ffp"])
+        self.holdings.load(state)
+        for name, value in state["loop"].items():
+            setattr(self, name, value)
+
+
+COUNTERS = ("taken", "restless", "checkpoint", "circulates", "first", "silence", "longest_silence", "cause")

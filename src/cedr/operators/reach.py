@@ -1,0 +1,225 @@
+"""Reach: which nodes are reachable from which sources, told as CTIs settle it.
+
+The answer of `graphs.reachability` as a loop, found another way: for each source a search tree is kept and mended when
+edges come and go (`cedr.kernels.search_trees`). What happened before the CTI is worked in
+instant by instant, in the order of time, so there is nothing to take back; what lies after it waits as end points.
+The cost of a batch is that of the edges that changed, whatever the size of the graph.
+
+Port 0 takes the edges, port 1 the sources. Edges that are there twice count once. A missing node connects nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.index import RowIndex
+from cedr.kernels import supports as su
+from cedr.kernels.search_trees import NONE, link, mend, unlink
+from cedr.operators.base import Operator, State
+from cedr.temporal.time import INF
+
+LISTS = ("out_first", "out_next", "out_prev", "in_first", "in_next", "in_prev")
+
+
+class Graph:
+    """Edges by number, in lists by node."""
+
+    def __init__(self) -> None:
+        none = np.empty(0, dtype=np.int32)
+        self.start, self.end, self.copies = none, none, none
+        self.out_first, self.out_next, self.out_prev = none, none, none
+        self.in_first, self.in_next, self.in_prev = none, none, none
+
+    def grow(self, edges: int, nodes: int) -> None:
+        for name in ("start", "end", "copies"):
+            setattr(self, name, grown(getattr(self, name), edges, 0))
+        for name in LISTS:
+            setattr(self, name, grown(getattr(self, name), nodes if name.endswith("first") else edges, -1))
+
+    def change(self, edges: Times, by: Times) -> tuple[Times, Times]:
+        """Edges have so many copies more or less; returns those that are gone and those that have come."""
+        before = self.copies[edges] > 0
+        self.copies[edges] += by
+        after = self.copies[edges] > 0
+        gone, come = edges[before & ~after], edges[after & ~before]
+        lists = self.start, self.end, *(getattr(self, name) for name in LISTS)
+        unlink(gone, *lists)
+        link(come, *lists)
+        return gone, come
+
+    def pairs(self, edges: Times) -> Times:
+        return np.column_stack((self.start[edges], self.end[edges])).astype(np.int64)
+
+    def leaving(self, node: int) -> Times:
+        """The edges that leave a node."""
+        found = []
+        e = int(self.out_first[node])
+        while e >= 0:
+            found.append(e)
+            e = int(self.out_next[e])
+        return np.array(found, dtype=np.int64)
+
+
+class Reach(Operator):
+    ports = 2
+
+    def __init__(self, schema: Mapping[str, pl.DataType], edges: tuple[str, str], node: str) -> None:
+        super().__init__()
+        self.schema, self.edge_columns, self.node = dict(schema), list(edges), node
+        self.nodes = RowIndex({"node": next(iter(self.schema.values()))})
+        self.edges = RowIndex({"both": pl.Int64()})
+        """By the numbers of both nodes in one word."""
+        self.graph = Graph()
+        self.waiting = [su.nothing(), su.nothing()]
+        """By port: numbers of edges or nodes, times, and how many copies more or less from then on."""
+        self.row_of: dict[int, int] = {}
+        """By source node its row, in the arrays that have one per source."""
+        self.free: list[int] = []
+        self.roots = np.empty(0, dtype=np.int64)
+        self.parents = np.empty((0, 0), dtype=np.int32)
+        self.since = np.empty((0, 0), dtype=np.int64)
+        """When each node was reached; what is told ends at INF until it ends."""
+        self.copies = np.empty(0, dtype=np.int64)
+        """How often each node is a source."""
+        self.reached = np.empty(0, dtype=np.int64)
+        """By how many sources each node is reached. An edge to a node that all reach brings nothing new."""
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if len(chunk):
+            self._wait(port, chunk)
+        told = [self._at(int(t)) for t in self._due()]
+        root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *told, strict=True))
+        both = self.nodes.take(np.concatenate((root, node)))["node"]
+        start, end = both[: len(root)], both[len(root) :]
+        payload = pl.DataFrame([s.alias(name) for s, name in zip((start, end), self.schema, strict=True)])
+        return assemble(vs, old, new, payload, self.cti)
+
+    def _wait(self, port: int, chunk: Chunk) -> None:
+        """Keep the end points of a chunk's rows."""
+        columns = self.edge_columns if port == 0 else [self.node]
+        rows = chunk.rows
+        if rows[columns[0]].null_count():
+            rows = rows.filter(pl.col(columns[0]).is_not_null())
+        numbers = self._edges(rows) if port == 0 else self._nodes(rows[columns[0]])
+        old, new = rows["_ve_old"].to_numpy(), rows["_ve_new"].to_numpy()
+        sign = np.where(new > old, 1, -1)
+        changes = su.count_changes(numbers, np.minimum(old, new), np.maximum(old, new), sign)
+        ends = changes[1] < INF
+        self.waiting[port] = su.merge(*self.waiting[port], *(a[ends] for a in changes))
+
+    def _edges(self, rows: pl.DataFrame) -> Times:
+        one, two = (rows[name] for name in self.edge_columns)
+        start, end = np.split(self._nodes(pl.concat([one, two.alias(one.name)])), 2)
+        numbers = self.edges.ids(pl.DataFrame({"both": (start << 32) | end}))
+        self.graph.grow(len(self.edges), len(self.nodes))
+        self.graph.start[numbers], self.graph.end[numbers] = start, end
+        return numbers
+
+    def _nodes(self, column: pl.Series) -> Times:
+        numbers = self.nodes.ids(column.alias("node").to_frame())
+        self.copies, self.reached = (grown(a, len(self.nodes), 0) for a in (self.copies, self.reached))
+        self.graph.grow(len(self.edges), len(self.nodes))
+        if self.parents.shape[1] < len(self.nodes):
+            self._shape(len(self.roots), len(self.nodes) + len(self.nodes) // 8)
+        return numbers
+
+    def _shape(self, rows: int, nodes: int) -> None:
+        """Room for so many sources and nodes."""
+        short = np.int16 if nodes < 2**15 else np.int32  # most of the time goes into reading the trees
+        for name, fill, kind in (("parents", NONE, short), ("since", INF, np.int64)):
+            known = getattr(self, name)
+            array = np.full((rows, nodes), fill, dtype=kind)
+            array[: known.shape[0], : known.shape[1]] = known
+            setattr(self, name, array)
+
+    def _due(self) -> Times:
+        """The times before the CTI at which something changes."""
+        due = [t[t < self.cti] for _, t, _ in self.waiting]
+        return np.unique(np.concatenate(due))
+
+    def _take(self, port: int, t: int) -> tuple[Times, Times]:
+        numbers, times, by = self.waiting[port]
+        now = times == t
+        self.waiting[port] = numbers[~now], times[~now], by[~now]
+        return numbers[now], by[now]
+
+    def _at(self, t: int) -> tuple[Times, ...]:
+        """What changes at an instant: source, node, start, and how the end changes."""
+        gone, come = self.graph.change(*self._take(0, t))
+        nodes, by = self._take(1, t)
+        before = self.copies[nodes] > 0
+        self.copies[nodes] += by
+        after = self.copies[nodes] > 0
+        told = [self._end(int(n), t) for n in nodes[before & ~after]]
+        rows = np.array(sorted(self.row_of.values()), dtype=np.int64)
+        told.append(self._mend(rows, gone, come, t))
+        told += [self._begin(int(n), t) for n in nodes[after & ~before]]
+        return tuple(np.concatenate(arrays) for arrays in zip(*told, strict=True))
+
+    def _mend(self, rows: Times, gone: Times, come: Times, t: int) -> tuple[Times, ...]:
+        g = self.graph
+        if not len(rows) or not (len(gone) or len(come)):
+            return NO_ROWS
+        come = come[self.reached[g.end[come]] < len(self.row_of)]
+        lists = g.out_first, g.out_next, g.in_first, g.in_next
+        row, node, reached = mend(self.parents, rows, self.roots, g.pairs(gone), g.pairs(come), g.start, g.end, *lists)
+        if not len(row):
+            return NO_ROWS
+        np.add.at(self.reached, node, np.where(reached, 1, -1))
+        vs = np.where(reached, t, self.since[row, node])
+        self.since[row, node] = np.where(reached, t, INF)
+        return self.roots[row], node, vs, np.where(reached, vs, INF), np.where(reached, INF, t)
+
+    def _begin(self, node: int, t: int) -> tuple[Times, ...]:
+        """A source comes: a search from it."""
+        if not self.free:
+            size = max(2 * len(self.roots), 8)
+            self.free = list(range(len(self.roots), size))[::-1]
+            self.roots = grown(self.roots, size, -1, exact=True)
+            self._shape(size, self.parents.shape[1])
+        row = self.free.pop()
+        self.row_of[node], self.roots[row] = row, node
+        return self._mend(np.array([row]), np.empty(0, dtype=np.int64), self.graph.leaving(node), t)
+
+    def _end(self, node: int, t: int) -> tuple[Times, ...]:
+        """A source goes, and all that was reached from it."""
+        row = self.row_of.pop(node)
+        self.free.append(row)
+        found = np.flatnonzero(self.parents[row] >= 0)
+        self.reached[found] -= 1
+        vs = self.since[row, found]
+        self.parents[row], self.since[row] = NONE, INF
+        return np.full(len(found), node), found, vs, np.full(len(found), INF), np.full(len(found), t)
+
+    def state_size(self) -> tuple[int, int]:
+        rows = len(self.edges) + sum(len(w[0]) for w in self.waiting) + len(self.row_of)
+        arrays = [self.parents, self.since, *vars(self.graph).values(), *self.waiting[0], *self.waiting[1]]
+        return rows, sum(a.nbytes for a in arrays)
+
+    def save(self) -> State:
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        indices = {"nodes": self.nodes.snapshot(), "edges": self.edges.snapshot()}
+        return {**arrays, **indices, "graph": dict(vars(self.graph)), "row_of": dict(self.row_of), "free": self.free[:]}
+
+    def load(self, state: State) -> None:
+        for name in ARRAYS:
+            setattr(self, name, state[name])
+        self.nodes.restore(state["nodes"])
+        self.edges.restore(state["edges"])
+        vars(self.graph).update(state["graph"])
+        self.row_of, self.free = dict(state["row_of"]), list(state["free"])
+
+
+ARRAYS = ("waiting", "roots", "parents", "since", "copies", "reached")
+NO_ROWS: tuple[Any, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(5))
+
+
+def grown(array: Times, size: int, fill: int, *, exact: bool = False) -> Times:
+    """An array with room for so many, twice as large each time it grows."""
+    if len(array) >= size:
+        return array
+    more = (size if exact else max(size, 2 * len(array), 64)) - len(array)
+    return np.concatenate((array, np.full(more, fill, dtype=array.dtype)))

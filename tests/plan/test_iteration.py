@@ -1,0 +1,117 @@
+"""Loops in plans: what may be in a body, what is refused and why, and what `explain` says."""
+
+import polars as pl
+import pytest
+from graph_streams import EDGES, GRAPHS, links, weighed
+
+from cedr import api, graphs
+from cedr.columnar.chunk import chunk_of
+from cedr.temporal import INF, Cti, DivergenceError, Insert, QueryError, Row
+
+
+def hop(loop):
+    return loop.join(links("b"), left_on="end", right_on="start").select("start", end="end_right")
+
+
+REFUSED = {
+    "sliding": (lambda loop: hop(loop).sliding(5), "Sliding 5 cannot stand in a loop: it moves lifetimes"),
+    "session": (lambda loop: hop(loop).session(5), "it moves lifetimes"),
+    "clip": (lambda loop: loop.clip(links("b"), on="start"), "it moves lifetimes"),
+    "align": (lambda loop: hop(loop.align()), "it waits until the loop is done"),
+    "level": (lambda loop: hop(loop.with_consistency("strong")), "it waits until the loop is done"),
+    "sort": (lambda loop: hop(loop.sort("start")), "it waits until the loop is done"),
+    "difference": (lambda loop: hop(loop).difference(links("b")), 'join(how="anti") with a stream from outside'),
+    "anti join of the loop": (
+        lambda loop: links("b").join(loop, on="start", how="anti"),
+        "only the left side may come from the loop",
+    ),
+    "semi join of the loop": (lambda loop: links("b").join(loop, on="start", how="semi"), "use an inner join"),
+    "intersect": (lambda loop: loop.intersect(links("b")), "use a join on all columns"),
+    "merge": (lambda loop: loop.merge(links("b")), "use union"),
+    "count": (
+        lambda loop: hop(loop).group_by("start").agg(end=api.count()),
+        "only min or max may be in a loop, at the end of the body",
+    ),
+    "min inside": (
+        lambda loop: hop(loop.group_by("start").agg(end=api.min("end"))),
+        "it may end a body, where it says which rows the loop holds",
+    ),
+    "two aggregates": (lambda loop: hop(loop).agg(start=api.min("start"), end=api.max("end")), "has 2 aggregates"),
+    "top 2": (lambda loop: hop(loop).top_k(2, by="end"), "top_k(1, ...) may end a body"),
+    "loop in a loop": (lambda loop: graphs.reachability(loop), "a loop in a loop is not supported"),
+    "other columns": (
+        lambda loop: hop(loop).select("start", stop="end"),
+        "only the left has ['end'], only the right has ['stop']",
+    ),
+    "no loop": (lambda loop: links("b"), "the body does not use the loop"),
+    "no stream": (lambda loop: 5, "iterate: body: the other side is a int; it must be a stream"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_in_a_loop_is_refused_with_the_reason(name):
+    body, reason = REFUSED[name]
+    with pytest.raises(QueryError) as refused:
+        links().iterate(body)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"progress": "fast"}, "iterate(progress='fast'): it is one of 'hybrid', 'hwm', 'probing'"),
+        ({"most": 0}, "iterate(most=0): it is a number of turns, at least 1"),
+        ({"turns": 1.5}, "iterate(turns=1.5): it is a number of turns, at least 1"),
+    ],
+)
+def test_settings_are_checked(settings, problem):
+    with pytest.raises(QueryError) as refused:
+        links().iterate(hop, **settings)
+    assert problem in str(refused.value)
+
+
+def test_a_loop_without_end_is_stopped_and_the_input_named():
+    """Lengths of all paths, not only of the shortest, on a cycle."""
+    edges = weighed()
+    roads = api.source("roads", GRAPHS)
+    query = edges.iterate(
+        lambda loop: loop.join(roads, left_on="end", right_on="start").select(
+            "start", end="end_right", length=pl.col("length") + pl.col("length_right")
+        ),
+        most=50,
+    )
+    engine = query.engine()
+    engine.push("a", chunk_of([Insert(0, 9, Row(start=1, end=1, length=1))], GRAPHS))
+    with pytest.raises(DivergenceError) as stopped:
+        engine.push("roads", chunk_of([Insert(0, 9, Row(start=1, end=1, length=2)), Cti(INF)], GRAPHS))
+    assert "after 50 turns new rows are still derived, such as (start=1, end=1, length=" in str(stopped.value)
+    assert "input 'roads' brought rows last" in str(stopped.value)
+    assert "most= more than 50" in str(stopped.value)
+
+
+def test_a_long_way_is_no_divergence_when_it_is_allowed():
+    way = [Insert(0, 9, Row(start=i, end=i + 1)) for i in range(100)]
+    nodes = api.source("b", {"node": int})
+    for most, turns in ((120, 64), (120, 1000)):
+        query = graphs.reachability(links(), nodes, most=most, turns=turns)
+        engine = query.engine()
+        engine.push("b", chunk_of([Insert(0, 9, Row(node=0)), Cti(INF)], {"node": pl.Int64}))
+        out = [engine.push("a", chunk_of(part, EDGES)) for part in (way, [Cti(INF)])]
+        assert sum(len(chunk) for chunk in out) == 100
+
+
+def test_explain_shows_the_body_and_where_a_loop_runs():
+    text = graphs.shortest_paths(weighed()).explain()
+    assert "Iterate, progress by hybrid, holds the best by length asc per start, end" in text
+    assert "Source loop (start: Int64, end: Int64, length: Int64)" in text
+    assert "in one shard: a loop runs in one shard" in text
+
+
+def test_what_comes_from_outside_is_an_input_whatever_it_is_made_of():
+    outside = links("b").sliding(5).group_by("start").agg(end=api.max("end"))
+    query = links().iterate(
+        lambda loop: loop.join(outside, left_on="end", right_on="start").select("start", end="end_right")
+    )
+    names = [step.name for step in query.fragment().steps]
+    assert names[-1] == "Iterate"
+    assert "Aggregate" in names
