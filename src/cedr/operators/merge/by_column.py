@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import TIMES, Chunk, concat, empty
+from cedr.columnar.chunk import TIMES, Chunk, chunk_of, concat, empty
 from cedr.operators.base import Operator, State
 from cedr.operators.late import Late, LateStream
 from cedr.operators.merge.policy import Policy
@@ -152,11 +152,8 @@ class MergeBy(Operator):
             self._detach(copy, e.promise)
             self.put_aside[copy] = str(e)
             self.ignored[copy[0]] += len(part)
-            event = e.element
-            row = pl.DataFrame([{**event.payload}], schema=self.schema)  # type: ignore[attr-defined]
-            ends = (event.vs, getattr(event, "ve_old", event.vs), getattr(event, "ve_new", event.ve))  # type: ignore[attr-defined]
-            times = [pl.lit(t, pl.Int64).alias(name) for name, t in zip(TIMES, ends, strict=True)]
-            self._late.add(Late(row.select(*times, pl.all()), np.array([e.position]), "wrong_copy", e.promise))
+            row = chunk_of([e.element], self.schema).rows  # type: ignore[list-item]  # an insert or adjust
+            self._late.add(Late(row, np.array([e.position]), "wrong_copy", e.promise))
             return empty(self.schema)
 
     # --- state -------------------------------------------------------------------------------------------------------
