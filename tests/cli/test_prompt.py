@@ -33,9 +33,9 @@ class Terminal:
         self.screen, inside = pty.openpty()
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 150, 0, 0))
         environment = {**os.environ, "XDG_STATE_HOME": str(home), "TERM": "dumb"}
-        self.process = subprocess.Popen(
-            COMMAND, stdin=inside, stdout=inside, stderr=inside, env=environment, preexec_fn=own_terminal
-        )
+        # not by a function between fork and exec: threads of Spark's tests may hold locks that the child would wait for
+        command = ["setsid", "--ctty", *COMMAND]
+        self.process = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside, env=environment)
         os.close(inside)
         self.expect("cedr> ")
 
@@ -69,11 +69,6 @@ class Terminal:
 
     def exit_code(self) -> int:
         return self.process.wait(PATIENCE)
-
-
-def own_terminal() -> None:
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def piped(text: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
