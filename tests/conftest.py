@@ -1,6 +1,6 @@
 """What all tests share: Spark's Python workers run this interpreter, and how hard hypothesis tries.
 
-default                      30 examples per law; failing ones are kept in .hypothesis and tried first next time
+default                      26 examples per law; failing ones are kept in .hypothesis and tried first next time
 --hypothesis-profile=ci      the same, for runs that start from an empty checkout: as random, every failure printed
 CEDR_EXAMPLES=5000           deep: that many examples per law, when you have the time
 """
@@ -18,7 +18,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; t
 
 settings.register_profile(
     "default",
-    max_examples=30,
+    max_examples=26,
     deadline=None,
     derandomize=False,
     print_blob=True,
