@@ -25,6 +25,7 @@ import polars as pl
 import cedr
 from cedr.bench import Report, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
+from cedr.operators.reach import Reach
 from cedr.runtime.engine import Engine
 from cedr.temporal.time import INF, MIN
 
@@ -185,7 +186,8 @@ def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool) -> No
         anew.append(time.perf_counter() - since)
         reached = pairs_of(found, start, end, sources)
     operator = engine.operators[-1]
-    assert reached == int((operator.parents >= 0).sum()), "both must find the same"  # type: ignore[attr-defined]
+    assert isinstance(operator, Reach)
+    assert reached == int((operator.parents >= 0).sum()), "both must find the same"
     mended, anew = mended[1:], anew[1:]
     title = f"{n_edges:,} edges {'that expire' if expire else 'taken back'}, {n_sources} sources"
     report.add(f"{title}: a batch mended", median(mended) * 1000, "ms", spread=spread(mended))

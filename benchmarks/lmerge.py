@@ -36,7 +36,7 @@ MASKED_BAR = 0.9
 """Of the rate that sources send, so much must always come out, whatever is congested."""
 FEEDBACK_BAR = 5.0
 """So many times as fast must two plans be that are told what is of no more use: what the paper saw."""
-CLEANSE = "Cleanse and R2"
+CLEANSE = "Cleanse and R1"
 
 
 def run(report: Report, quick: bool = False) -> None:
@@ -113,7 +113,7 @@ def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], qu
     speed_7 = report.plot("figure_7_speed", f"Figure 7: speed; {cleansed}", "inputs", "M elements/s")
     for algorithm in (*ALGORITHMS, CLEANSE):
         cleanse = algorithm == CLEANSE
-        name = "R2" if cleanse else algorithm
+        name = "R1" if cleanse else algorithm
         warm(name)
         told = ORDERED if algorithm in IN_ORDER else AS_IT_COMES
         most = {}

@@ -115,8 +115,7 @@ def shown(control: "Control") -> "Table":
     """One line per member."""
     from rich.table import Table
 
-    from cedr.temporal.time import show
-
+    show = shown_times(control)
     table = Table(title=f"feedback: {show(control.feedback)}", title_justify="left", title_style="dim")
     for name in ("member", "version", "wish", "state", "batch", "has told up to", "error"):
         table.add_column(name)
@@ -125,6 +124,26 @@ def shown(control: "Control") -> "Table":
         batch = "" if row["batch"] is None else str(row["batch"])
         table.add_row(row["name"], str(row["version"]), row["wish"], row["state"], batch, cti, row["error"])
     return table
+
+
+def shown_times(control: "Control") -> Callable[[int], str]:
+    """Times as the input has them."""
+    import polars as pl
+
+    from cedr.runtime.spark.folder import Folder as Place
+    from cedr.runtime.spark.replicas.replicas import table_of
+    from cedr.temporal.time import INF, MIN, show
+
+    copies = control.folder.path.removesuffix("control") + "copies"
+    found = (table_of(Place(str(copy))) for copy in Path(copies).glob("*"))
+    kind = next((table.time_type for table in found if table is not None), pl.Int64())
+
+    def text(t: int) -> str:
+        if t in (INF, MIN) or not isinstance(kind, pl.Datetime):
+            return show(t)
+        return str(pl.Series([t]).cast(kind)[0])
+
+    return text
 
 
 @contextmanager
@@ -140,8 +159,7 @@ def view(control: "Control") -> Iterator[Callable[[], object]]:
     last: dict[str, object] = {}
 
     def lines() -> None:
-        from cedr.temporal.time import show
-
+        show = shown_times(control)
         for row in control.table().iter_rows(named=True):
             now = row["state"], row["batch"]
             if last.get(row["name"]) != now and row["batch"] is not None and time.monotonic() > due[0]:

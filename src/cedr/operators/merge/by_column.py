@@ -30,6 +30,7 @@ from cedr.operators.late import Late, LateStream
 from cedr.operators.merge.policy import Policy
 from cedr.operators.merge.r3 import R3
 from cedr.operators.merge.r4 import R4
+from cedr.temporal.element import Adjust, Insert
 from cedr.temporal.errors import StreamError
 from cedr.temporal.time import INF, MIN
 
@@ -149,12 +150,16 @@ class MergeBy(Operator):
         except StreamError as e:
             if self.wrong == "raise":
                 raise
-            self._detach(copy, e.promise)
-            self.put_aside[copy] = str(e)
             self.ignored[copy[0]] += len(part)
-            row = chunk_of([e.element], self.schema).rows  # type: ignore[list-item]  # an insert or adjust
-            self._late.add(Late(row, np.array([e.position]), "wrong_copy", e.promise))
+            self._put_aside(copy, e)
             return empty(self.schema)
+
+    def _put_aside(self, copy: Copy, error: StreamError) -> None:
+        self._detach(copy, error.promise)
+        self.put_aside[copy] = str(error)
+        assert isinstance(error.element, Insert | Adjust)
+        row = chunk_of([error.element], self.schema).rows
+        self._late.add(Late(row, np.array([error.position]), "wrong_copy", error.promise))
 
     # --- state -------------------------------------------------------------------------------------------------------
 

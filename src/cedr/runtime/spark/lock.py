@@ -12,6 +12,11 @@ from collections.abc import Callable
 from cedr.runtime.spark.folder import Folder
 from cedr.temporal.errors import QueryError
 
+
+class InUseError(QueryError):
+    """A checkpoint that another query holds; it may be free a moment later."""
+
+
 held: dict[str, "Lock"] = {}
 """The locks of this process. They are not let go of because nobody has the running query in a variable."""
 
@@ -36,7 +41,7 @@ class Lock:
         except BlockingIOError:
             holder = os.pread(self.file, 1000, 0).decode()
             os.close(self.file)
-            raise QueryError(
+            raise InUseError(
                 f"the checkpoint {folder.place} is in use by a query that runs in {holder}; stop that one first, or "
                 "give this one a checkpoint and a table of its own"
             ) from None

@@ -1,13 +1,19 @@
 """A set of replicas in one Spark: different plans and levels, jump starts, feedback, copies that are over or wrong."""
 
 import random
+import sys
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import cedr
 from cedr import Replicas
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.lock import Lock
+from cedr.runtime.spark.replicas.control import TRY_AGAIN, USERS_MISTAKE, Control, Wish
 from cedr.runtime.spark.replicas.copies import CopySink, copies_in, copies_of
+from cedr.runtime.spark.replicas.member import main
 from cedr.runtime.spark.replicas.replicas import told_up_to
 from cedr.runtime.spark.sinks.base import SinkError
 from cedr.temporal import INF, MIN, QueryError
@@ -208,6 +214,21 @@ def test_mistakes_are_explained(spark, given, tmp_path):
         run(set_, spark, files(given), "merge")
     with pytest.raises(QueryError, match=r"there is no replica 'x' in .*; there are: none"):
         set_.retire("x")
+
+
+def test_a_member_whose_checkpoint_another_one_still_has_may_be_tried_again(spark, given, tmp_path):
+    (tmp_path / "job.py").write_text("import sys\njob = sys.modules['of_the_test'].job\n")
+    sys.modules["of_the_test"] = SimpleNamespace(job=lambda spark, name: cedr.Replica(sums(), files(given)))
+    control = Control(str(tmp_path / "set" / "control"))
+    control.make()
+    (tmp_path / "set" / "logs").mkdir()
+    control.wish(Wish("a", f"{tmp_path}/job.py:job"))
+    with Lock(Folder(str(tmp_path / "set" / "checkpoints" / "a" / "cedr"))) as lock:
+        assert main(str(tmp_path / "set"), "a", "local[2]") == TRY_AGAIN
+        assert "is in use by a query that runs in process" in control.standing()["a"].error
+        lock.release()
+    control.wish(Wish("a", f"{tmp_path}/job.py:no_job"))
+    assert main(str(tmp_path / "set"), "a", "local[2]") == USERS_MISTAKE
 
 
 def test_what_copies_write_is_what_merge_by_reads(given, tmp_path):

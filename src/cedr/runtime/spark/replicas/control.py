@@ -24,6 +24,10 @@ from cedr.temporal.time import MIN
 MERGE = "merge"
 """The member that merges the others."""
 
+USERS_MISTAKE, TRY_AGAIN = 2, 3
+"""What a member's process ends with when its error is the user's to mend; and when another process has its checkpoint,
+which may be gone soon, as after a supervisor was killed."""
+
 State = Literal["starting", "running", "stopped", "done", "over", "failed"]
 
 

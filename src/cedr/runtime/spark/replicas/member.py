@@ -9,7 +9,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from cedr.runtime.spark.replicas.control import MERGE, Control, Standing, State
+from cedr.runtime.spark.lock import InUseError
+from cedr.runtime.spark.replicas.control import MERGE, TRY_AGAIN, USERS_MISTAKE, Control, Standing, State
 from cedr.runtime.spark.replicas.job import job_at, made
 from cedr.runtime.spark.replicas.replicas import Replicas, told_up_to
 from cedr.runtime.spark.session import spark_session
@@ -96,7 +97,7 @@ def main(folder: str, name: str, master: str) -> int:
     except CedrError as e:
         print(f"error: {e}", file=sys.stderr)
         member.stand("failed", MIN, str(e))
-        return 2
+        return TRY_AGAIN if isinstance(e, InUseError) else USERS_MISTAKE
     return 0
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.replicas.control import MERGE, Control, Wish
+from cedr.runtime.spark.replicas.control import MERGE, USERS_MISTAKE, Control, Wish
 from cedr.runtime.spark.replicas.copies import reached
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
@@ -27,8 +27,6 @@ MOST_FAILURES = 5
 """So often in a row a member may fail at its start before it is given up."""
 PATIENCE = 90.0
 """So many seconds members have to end by themselves."""
-USERS_MISTAKE = 2
-"""What a process ends with when its error is the user's to mend."""
 
 Say = Callable[[str], None]
 
