@@ -127,9 +127,10 @@ def test_a_mutable_payload_is_refused_with_what_to_use():
 @given(VALUES)
 def test_payload_is_hashable_and_does_nothing_twice(value):
     once = payload(value)
-    assert payload(once) == once
+    # In tuples, as payloads are compared in histories: there the one NaN is equal to itself.
+    assert (payload(once),) == (once,)
     assert hash(payload(once)) == hash(once)
-    assert payload(copy.deepcopy(value)) == once
+    assert (payload(copy.deepcopy(value)),) == (once,)
 
 
 # --- order_key -----------------------------------------------------------------------------------------------------
