@@ -187,18 +187,22 @@ def count(column: str | None = None) -> aggregates.Aggregate:
 
 
 def sum(column: str) -> aggregates.Aggregate:
+    """The sum of the values; missing ones do not count."""
     return aggregates.Sum(column)
 
 
 def avg(column: str) -> aggregates.Aggregate:
+    """The mean of the values; missing ones do not count."""
     return aggregates.Avg(column)
 
 
 def min(column: str) -> aggregates.Aggregate:
+    """The smallest value."""
     return aggregates.Min(column)
 
 
 def max(column: str) -> aggregates.Aggregate:
+    """The largest value."""
     return aggregates.Max(column)
 
 
@@ -223,6 +227,7 @@ def quantile(column: str, q: float) -> aggregates.Aggregate:
 
 
 def median(column: str) -> aggregates.Aggregate:
+    """The smallest value that at least half of the values do not exceed."""
     return aggregates.Quantile(column, 0.5)
 
 

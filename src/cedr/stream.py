@@ -18,6 +18,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Chunk
+from cedr.notebook import Text
 from cedr.operators.base import Latency
 from cedr.operators.iterate.ffp import Progress
 from cedr.operators.iterate.settings import MOST, TURNS, Settings
@@ -61,12 +62,27 @@ LEVELS = {"strong": STRONG, "middle": MIDDLE, "weak": WEAK}
 
 
 class Stream:
+    """A stream of events with lifetimes, and what is asked of it; made by `cedr.source` and `cedr.query`.
+
+    Every operator gives a new stream, and nothing runs before `run`, `updates`, `start` or `batch`.
+    """
+
     def __init__(self, plan: Node) -> None:
         plan.schema  # noqa: B018 computing it checks the node
         self.plan = plan
 
     def __repr__(self) -> str:
         return f"Stream({show_schema(self.schema)})"
+
+    def _repr_html_(self) -> str:
+        from cedr.notebook import stream_html
+
+        return stream_html(self)
+
+    def __rich__(self) -> Any:
+        from cedr.notebook import stream_rich
+
+        return stream_rich(self)
 
     @property
     def schema(self) -> Schema:
@@ -477,7 +493,7 @@ class Stream:
 
     def explain(self) -> str:
         """The plan as written, the rules that changed it, the plan that runs, its operators and what they wait for."""
-        return explain(nodes.Level(self.plan))
+        return Text(explain(nodes.Level(self.plan)))
 
     def findings(self) -> tuple[Finding, ...]:
         """Of each operator with state what lets it speak and what bounds its state, on a stream that never ends."""

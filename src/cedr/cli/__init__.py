@@ -11,6 +11,7 @@ import typer
 from cedr import CedrError, __version__
 from cedr.cli.bench import bench
 from cedr.cli.demo import demo
+from cedr.cli.docs import docs
 from cedr.cli.prompt import prompt
 from cedr.cli.replicas import app as replicas
 from cedr.cli.test import test
@@ -19,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 app.command()(demo)
 app.command()(prompt)
 app.command()(bench)
+app.command()(docs)
 app.add_typer(replicas, name="replicas")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)
 

@@ -26,6 +26,8 @@ CHANGE = "_change"
 
 
 class Result:
+    """What a query has answered in this process."""
+
     def __init__(
         self,
         schema: dict[str, pl.DataType],
@@ -43,6 +45,11 @@ class Result:
 
     def __repr__(self) -> str:
         return repr(self.table())
+
+    def _repr_html_(self) -> str:
+        from cedr.notebook import result_html
+
+        return result_html(self)
 
     def elements(self) -> list[Element]:
         """The physical stream: inserts, adjusts, punctuations and CTIs in the order in which they were put out."""

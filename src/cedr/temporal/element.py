@@ -29,6 +29,8 @@ def set_fields(element: object, vs: int, ve: int, **others: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
+    """This event exists: `payload` holds during `[vs, ve)`."""
+
     vs: int
     ve: int
     payload: Any
@@ -50,6 +52,8 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
+    """One event told as `[vs, ve)` with this payload really ends at `ve_new`; at `vs`, it never was."""
+
     vs: int
     ve: int
     ve_new: int
@@ -89,6 +93,8 @@ class Adjust:
 
 @dataclass(frozen=True, slots=True)
 class Cti:
+    """A promise: no later element has a sync time before `t`."""
+
     t: int
 
     def __post_init__(self) -> None:
@@ -104,6 +110,8 @@ class Cti:
 
 @dataclass(frozen=True, slots=True)
 class ExternalCti:
+    """A promise: exactly `n` inserts and adjusts have their sync time in `[vs, ve)`."""
+
     vs: int
     ve: int
     n: int

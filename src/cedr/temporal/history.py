@@ -79,6 +79,16 @@ class History:
     def __str__(self) -> str:
         return text_table(["Vs", "Ve", "(Payload)"], ([show(e.vs), show(e.ve), str(e.payload)] for e in self))
 
+    def _repr_html_(self) -> str:
+        from cedr.notebook import history_html
+
+        return history_html(self)
+
+    def __rich__(self) -> Any:
+        from cedr.notebook import history_rich
+
+        return history_rich(self)
+
     # --- in time ---------------------------------------------------------------------------------------------
 
     def to(self, t: int) -> "History":

@@ -14,6 +14,8 @@ from cedr.temporal.time import INF, as_time, plus, show
 
 @dataclass(frozen=True, order=True, slots=True)
 class Interval:
+    """The instants from `start` to just before `end`; never empty."""
+
     start: int
     end: int
 

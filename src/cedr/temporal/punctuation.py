@@ -50,6 +50,8 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Range:
+    """The values from `low` to `high`, both included; without one there is no bound on that side."""
+
     low: Any = None
     high: Any = None
 
@@ -59,6 +61,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
+    """The values of a list."""
+
     values: frozenset[Any]
 
     def __init__(self, values: Iterable[Any]) -> None:

@@ -27,6 +27,8 @@ Progress = Literal["fastest", "slowest"]
 
 @dataclass(frozen=True)
 class Policy:
+    """When a merge tells an event, and by which of its inputs it goes; see docs/merge.md."""
+
     tells: Tells = "first"
     fraction: float = 1.0
     progress: Progress = "fastest"

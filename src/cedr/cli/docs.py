@@ -1,0 +1,36 @@
+"""`cedr docs`: the documentation as a site, built from the checkout."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cedr import CedrError
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def docs(
+    to: Annotated[Path, typer.Option(help="The folder of the site.")] = REPOSITORY / "site",
+    serve: Annotated[bool, typer.Option(help="Show it on this machine, and again when a page changes.")] = False,
+    port: Annotated[int, typer.Option(help="With --serve: the port.", min=1, max=65535)] = 8000,
+) -> None:
+    """Build the documentation. It can be read from the folder; its search needs --serve, or any web server."""
+    if not (REPOSITORY / "mkdocs.yml").is_file():
+        raise CedrError(f"there are no pages in {REPOSITORY}; `cedr docs` needs a checkout of the repository")
+    rest = (
+        ["serve", "--dev-addr", f"127.0.0.1:{port}"]
+        if serve
+        else ["build", "--strict", "--site-dir", str(to.absolute())]
+    )
+    command = [sys.executable, "-m", "mkdocs", rest[0], "--config-file", str(REPOSITORY / "mkdocs.yml"), *rest[1:]]
+    # Tools of the environment, ruff among them, are looked for on the path; the advertisement is for its authors.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(command, env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PATH": path}, check=False)
+    if done.returncode:
+        raise typer.Exit(1)
+    if not serve:
+        print(f"open {to / 'index.html'}")

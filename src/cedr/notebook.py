@@ -1,0 +1,133 @@
+"""How streams, plans, histories and results look in notebooks (HTML) and in rich consoles.
+
+Each class asks this module when it is shown, so that nothing here is imported before.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from cedr.temporal.history import Event, History
+from cedr.temporal.row import Row
+from cedr.temporal.time import INF, show
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.tree import Tree
+
+    from cedr.plan.node import Node
+    from cedr.runtime.result import Result
+    from cedr.stream import Stream
+
+MOST = 30
+"""Events that are shown of a history; how many more there are is said."""
+WIDTH = 240
+"""Of the timeline beside a history, in pixels."""
+COLOR = "#26a69a"
+
+
+class Text(str):
+    """A text that prompts and notebooks show as it is, not with its line ends spelled out."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return pre(self)
+
+
+def pre(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells are HTML already."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+# --- histories -----------------------------------------------------------------------------------------------------
+
+
+def columns(events: Sequence[Event]) -> list[str]:
+    """Of the payloads, if they are all rows; else there is one, without name."""
+    if not events or not all(isinstance(event.payload, Row) for event in events):
+        return ["payload"]
+    return list(dict.fromkeys(name for event in events for name in event.payload))
+
+
+def cells(event: Event, names: list[str]) -> list[str]:
+    values = [event.payload.get(name, "") for name in names] if isinstance(event.payload, Row) else [event.payload]
+    return [show(event.vs), show(event.ve), *map(str, values)]
+
+
+def more(history: History) -> str:
+    rest = len(history) - MOST
+    return f"and {rest:,} more" if rest > 0 else ""
+
+
+def history_html(history: History) -> str:
+    """A table with each lifetime as a bar."""
+    events = list(history)[:MOST]
+    names = columns(events)
+    times = [time for event in events for time in (event.vs, event.ve) if time != INF]
+    start, end = min(times, default=0), max(times, default=0)
+    unit = WIDTH * 0.9 / max(end - start, 1)
+    rows = [[*map(escape, cells(event, names)), bar(event, start, unit)] for event in events]
+    rest = more(history)
+    return html_table(["Vs", "Ve", *names, ""], rows) + (f"<p>{rest}</p>" if rest else "")
+
+
+def bar(event: Event, start: int, unit: float) -> str:
+    """One without end runs out of the picture."""
+    left = (event.vs - start) * unit
+    width = max(WIDTH - left if event.ve == INF else (event.ve - event.vs) * unit, 1.0)
+    return (
+        f'<svg width="{WIDTH}" height="12"><rect x="{left:.1f}" y="1" width="{width:.1f}" height="10" '
+        f'fill="{COLOR}"/></svg>'
+    )
+
+
+def history_rich(history: History) -> "Table":
+    from rich.table import Table
+
+    events = list(history)[:MOST]
+    names = columns(events)
+    table = Table("Vs", "Ve", *names, caption=more(history) or None)
+    for event in events:
+        table.add_row(*cells(event, names))
+    return table
+
+
+# --- streams and results -------------------------------------------------------------------------------------------
+
+
+def stream_html(stream: "Stream") -> str:
+    from cedr.plan.explain import tree
+
+    plan = dedent("\n".join(tree(stream.plan)))
+    return html_table(list(stream.schema), [[escape(str(dtype)) for dtype in stream.schema.values()]]) + pre(plan)
+
+
+def stream_rich(stream: "Stream") -> "Tree":
+    from rich.text import Text as Plain
+    from rich.tree import Tree
+
+    from cedr.plan.explain import line
+
+    def grow(branch: Tree, node: "Node") -> Tree:
+        for below in node.inputs:
+            grow(branch.add(Plain(line(below))), below)
+        return branch
+
+    return grow(Tree(Plain(line(stream.plan))), stream.plan)
+
+
+def result_html(result: "Result") -> str:
+    table: str = result.table()._repr_html_()
+    late = result.late().height
+    return table + (f"<p>{late:,} rows put aside: <code>late()</code></p>" if late else "")
