@@ -11,6 +11,7 @@ from cedr.job.job import read
 from cedr.job.local import LocalAnswer
 from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
+from cedr.runtime.spark.streaming import settings_for
 from cedr.runtime.tally import Tally
 
 TWO = """
@@ -48,20 +49,20 @@ statement = "owned"
 shards = 2
 """
 
-QUERY = '''
+QUERY = """
 import cedr
 import polars as pl
 
 
-def longest(rows):
-    return max(rows["machine"], key=len)
+def greatest(rows):
+    return max(rows["machine"])
 
 
 def build(readings, owners):
     owned = readings.join(owners, on="machine")
-    named = cedr.aggregate("machine", function=longest, dtype=pl.String)
+    named = cedr.aggregate("machine", function=greatest, dtype=pl.String)
     return {"owned": owned, "busy": owned.tumbling(10).group_by("owner").agg(load=cedr.max("load"), name=named)}
-'''
+"""
 
 OWNERS = [
     # start, end, end_new, cti
@@ -100,12 +101,16 @@ def test_here_and_on_spark(job, spark, tmp_path):
     made = read(job)
     local_reports = [report for sink in made.sinks.values() for report in LocalAnswer(made, sink).steps()]
     check(made, local_reports)
+    assert duckdb_rows(tmp_path / "out" / "all.duckdb") == expected(made, "owned").rows()
     (tmp_path / "out").rename(tmp_path / "out of the local run")
     reports = []
-    for sink in made.sinks.values():
-        answer = SparkAnswer(made, sink, spark, once=True, close=True)
-        answer.running.await_termination()
-        reports += answer.reports()
+    compact = {"spark.sql.streaming.fileSink.log.compactInterval": "2"}  # so that its log is compacted, too
+    with settings_for(spark, compact):
+        for name in ("table", "told"):
+            answer = SparkAnswer(made, made.sinks[name], spark, once=True, close=True)
+            answer.running.await_termination()
+            reports += answer.reports()
+    assert any((tmp_path / "out" / "changes" / "_spark_metadata").glob("*.compact"))
     check(made, reports)
 
 
@@ -117,7 +122,6 @@ def check(made, reports) -> None:
     tally = Tally(told.schema)
     tally.add(Chunk(told.rows))
     assert tally.table().rename({"_vs": "vs", "_ve": "ve"}).equals(busy)
-    assert duckdb_rows(folder / "all.duckdb") == expected(made, "owned").rows()
     assert told.ctis[-1][1] == 2**63 - 1
     assert told.told is not None
     late = pl.concat([pl.read_parquet(p) for p in (folder / "late").glob("*.parquet")], how="diagonal_relaxed")

@@ -20,18 +20,38 @@ MISTAKES = {
         "conf = [",
         "26: the end of the file: invalid value; this is no TOML",
     ),
-    "a table that is not known": ("[consistency]", "[consistancy]", "17: consistancy: there is no such key; did you mean 'consistency'?"),
-    "no query": (JOB[JOB.index("[query]") : JOB.index("[sources")], "", "the table [query] is missing, what is asked; write [query]"),
+    "a table that is not known": (
+        "[consistency]",
+        "[consistancy]",
+        "17: consistancy: there is no such key; did you mean 'consistency'?",
+    ),
+    "no query": (
+        JOB[JOB.index("[query]") : JOB.index("[sources")],
+        "",
+        "the table [query] is missing, what is asked; write [query]",
+    ),
     "no sources": (
         JOB[JOB.index("[sources") : JOB.index("[consistency")],
         "",
         "the table [sources] is missing, where rows come from; write [sources.NAME]",
     ),
-    "a value for a table": ("[consistency]\n", "[x]\n", "17: x: there is no such key; the keys here are query, sources, consistency, sinks and spark"),
+    "a value for a table": (
+        "[consistency]\n",
+        "[x]\n",
+        "17: x: there is no such key; the keys here are query, sources, consistency, sinks and spark",
+    ),
     "an empty query": (TEXT, "", "2: query: the query is missing; write text, file or function"),
-    "two queries": (TEXT, TEXT + '\nfile = "q.cedr"', "9: query.file: text and file exclude each other; leave one of them"),
+    "two queries": (
+        TEXT,
+        TEXT + '\nfile = "q.cedr"',
+        "9: query.file: text and file exclude each other; leave one of them",
+    ),
     "a query that is no text": (TEXT, "text = 7", '3: query.text: 7 is not a text; write text = "..."'),
-    "a key of the query": (TEXT, TEXT.replace("text", "txt", 1), "3: query.txt: there is no such key; did you mean 'text'?"),
+    "a key of the query": (
+        TEXT,
+        TEXT.replace("text", "txt", 1),
+        "3: query.txt: there is no such key; did you mean 'text'?",
+    ),
     "syntax of the language": (
         "WHERE r.load",
         "WHER r.load",
@@ -50,7 +70,11 @@ MISTAKES = {
         "5: query.text: column 10: there is no event type 'reading'; did you mean 'readings'? (known: readings)\n"
         "  WHEN ANY(reading r)\n           ^^^^^^^",
     ),
-    "no file of the query": (TEXT, 'file = "q.cedr"', "3: query.file: {folder}/q.cedr cannot be read: No such file or directory"),
+    "no file of the query": (
+        TEXT,
+        'file = "q.cedr"',
+        "3: query.file: {folder}/q.cedr cannot be read: No such file or directory",
+    ),
     "no function": (TEXT, 'function = "query.py:build"', "3: query.function: there is no file 'query.py'"),
     "no name of a function": (
         TEXT,
@@ -58,7 +82,11 @@ MISTAKES = {
         "3: query.function: write where the function is, as file.py:function or module:function",
     ),
     "no module": (TEXT, 'function = "no_such_module:build"', "3: query.function: No module named 'no_such_module'"),
-    "a key of a source": ("delay = 5", "dalay = 5", "15: sources.readings.dalay: there is no such key; did you mean 'delay'?"),
+    "a key of a source": (
+        "delay = 5",
+        "dalay = 5",
+        "15: sources.readings.dalay: there is no such key; did you mean 'delay'?",
+    ),
     "a length of time": (
         "delay = 5",
         'delay = "5 parsecs"',
@@ -66,9 +94,21 @@ MISTAKES = {
         'such as "250ms", "60s", "5 minutes", "1h 30m", "2 days", or a whole number of chronons',
     ),
     "a delay below zero": ("delay = 5", "delay = -5", "15: sources.readings.delay: delay is -5; it must be 0 or more"),
-    "a flag": ("delay = 5", 'ordered = "yes"', '15: sources.readings.ordered: "yes" is not true or false; write ordered = true'),
-    "no place": (FILES, "", "10: sources.readings: where its rows come from is missing; write files, kafka, rate or socket"),
-    "two places": (FILES, FILES + "\nrate = {}", "12: sources.readings.rate: files and rate exclude each other; leave one of them"),
+    "a flag": (
+        "delay = 5",
+        'ordered = "yes"',
+        '15: sources.readings.ordered: "yes" is not true or false; write ordered = true',
+    ),
+    "no place": (
+        FILES,
+        "",
+        "10: sources.readings: where its rows come from is missing; write files, kafka, rate or socket",
+    ),
+    "two places": (
+        FILES,
+        FILES + "\nrate = {}",
+        "12: sources.readings.rate: files and rate exclude each other; leave one of them",
+    ),
     "no columns": (
         'columns = { machine = "str", load = "float" }',
         "",
@@ -86,7 +126,11 @@ MISTAKES = {
         "12: sources.readings.columns.load: 7 is not a type; write one of str, int, float, bool, date, timestamp, "
         "or a list of texts",
     ),
-    "no start": ('vs = "start"', "", '10: sources.readings: vs is missing, the column of the start times; write vs = "start"'),
+    "no start": (
+        'vs = "start"',
+        "",
+        '10: sources.readings: vs is missing, the column of the start times; write vs = "start"',
+    ),
     "end and length": ("delay = 5", "duration = 5", "14: sources.readings.ve: give ve='end' or duration=5, not both"),
     "a column of types": (
         "delay = 5",
@@ -94,7 +138,11 @@ MISTAKES = {
         "15: sources.readings.types: no column 'knd' (columns: machine, load)",
     ),
     "no folder": (FILES, 'files = "dta/*.csv"', "11: sources.readings.files: there is no folder '{folder}/dta'"),
-    "a format": (FILES, FILES + '\nformat = "cvs"', "12: sources.readings.format: \"cvs\" is not one of parquet, csv or json; did you mean 'csv'?"),
+    "a format": (
+        FILES,
+        FILES + '\nformat = "cvs"',
+        "12: sources.readings.format: \"cvs\" is not one of parquet, csv or json; did you mean 'csv'?",
+    ),
     "an option of another place": (
         FILES,
         'socket = { host = "localhost", port = 9 }\nmax_files = 3',
@@ -109,7 +157,8 @@ MISTAKES = {
     "a column that the files do not have": (
         'load = "float" }',
         'load = "float", zone = "int" }',
-        "11: sources.readings.files: file '{folder}/data/a.csv': no column 'zone' (columns: start, end, machine, load). "
+        "11: sources.readings.files: file '{folder}/data/a.csv': no column 'zone' (columns: start, end, machine, "
+        "load). "
         'To go on, mend the file in place and restart the query; or restart it with on_bad="late", which puts what '
         "cannot be read into the late stream and uses the rest. With that the file may also be moved away.",
     ),
@@ -118,14 +167,26 @@ MISTAKES = {
         "[sources]",
         '11: sources.files: "data/*.csv" is not a table; write [sources.NAME] with the settings below it',
     ),
-    "a level": ('level = "middle"', 'level = "midle"', "18: consistency.level: \"midle\" is not one of strong, middle or weak; did you mean 'middle'?"),
+    "a level": (
+        'level = "middle"',
+        'level = "midle"',
+        "18: consistency.level: \"midle\" is not one of strong, middle or weak; did you mean 'middle'?",
+    ),
     "level and block": (
         'level = "middle"',
         'level = "middle"\nblock = "5s"',
         "19: consistency.block: give a level, or block and remember, not both; leave block out",
     ),
-    "a sink without a place": ('parquet = "out/hot"', "", "20: sinks.hot: where the answer goes is missing; write parquet, duckdb, postgres, changelog or kafka"),
-    "a key of a sink": ('parquet = "out/hot"', 'parkett = "out/hot"', "21: sinks.hot.parkett: there is no such key; did you mean 'parquet'?"),
+    "a sink without a place": (
+        'parquet = "out/hot"',
+        "",
+        "20: sinks.hot: where the answer goes is missing; write parquet, duckdb, postgres, changelog or kafka",
+    ),
+    "a key of a sink": (
+        'parquet = "out/hot"',
+        'parkett = "out/hot"',
+        "21: sinks.hot.parkett: there is no such key; did you mean 'parquet'?",
+    ),
     "a statement": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\nstatement = "Cold"',
@@ -148,7 +209,11 @@ MISTAKES = {
     ),
     "no shards": ("shards = 2", "shards = 0", "25: spark.shards: 0 shards do no work; write shards = 1 or more"),
     "half a shard": ("shards = 2", "shards = 2.5", "25: spark.shards: 2.5 is not a whole number; write shards = 10"),
-    "a trigger": ('trigger = "1 second"', "trigger = true", '26: spark.trigger: true is not a length of time; write trigger = "5s"'),
+    "a trigger": (
+        'trigger = "1 second"',
+        "trigger = true",
+        '26: spark.trigger: true is not a length of time; write trigger = "5s"',
+    ),
     "a setting of Spark": (
         'trigger = "1 second"',
         'conf = { "sprk.x" = 1 }',
@@ -191,7 +256,10 @@ FUNCTIONS = {
         "def build(readings, machines): return readings",
         "the function asks for a source 'machines'; the sources are readings",
     ),
-    "no stream": ("def build(readings): return 7", "query.py:build returns a int; it must return a stream, or streams by name"),
+    "no stream": (
+        "def build(readings): return 7",
+        "query.py:build returns a int; it must return a stream, or streams by name",
+    ),
     "no streams": ("def build(readings): return {}", "query.py:build returns no stream"),
     "a query error": (
         "def build(readings): return readings.where('lod > 1')",

@@ -13,6 +13,7 @@ from cedr.cli.bench import bench
 from cedr.cli.check import check
 from cedr.cli.demo import demo
 from cedr.cli.diff import diff
+from cedr.cli.doctor import doctor
 from cedr.cli.explain import explain
 from cedr.cli.history import history
 from cedr.cli.plot import plot
@@ -22,7 +23,7 @@ from cedr.cli.replicas import app as replicas
 from cedr.cli.run import run
 from cedr.cli.test import test
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(demo)
 app.command()(prompt)
 app.command()(run)
@@ -32,6 +33,7 @@ app.command()(history)
 app.command()(diff)
 app.command()(replay)
 app.command()(plot)
+app.command()(doctor)
 app.command()(bench)
 app.add_typer(replicas, name="replicas")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)

@@ -16,7 +16,9 @@ def history(
     changelog: Recording,
     at: Annotated[
         str,
-        typer.Option(help="As known at this CEDR time: after so many changes, or at a time of day.", show_default=False),
+        typer.Option(
+            help="As known at this CEDR time: after so many changes, or at a time of day.", show_default=False
+        ),
     ] = "",
     to: To = "",
     tritemporal: Annotated[

@@ -24,7 +24,7 @@ from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import RunningQuery
 
 LOG = "spark.log"
-KAFKA = "add Spark's package for it: [spark] conf = {{ \"spark.jars.packages\" = \"{}\" }}"
+KAFKA = 'add Spark\'s package for it: [spark] conf = {{ "spark.jars.packages" = "{}" }}'
 
 
 def session(job: Job) -> SparkSession:
@@ -93,7 +93,7 @@ def travel_by_value(job: Job) -> None:
     where, _, _ = str(job.query.get("function", "")).rpartition(":")
     name = Path(where).stem if where.endswith(".py") else where
     if name in sys.modules:
-        cloudpickle.register_pickle_by_value(sys.modules[name])
+        cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
 
 
 # --- what goes in --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`[query]`: a text in the CEDR language, a file with one, or a function of the user's that makes streams of sources."""
+"""`[query]`: a text in the CEDR language, a file with one, or a function that makes streams of the sources."""
 
 import inspect
 from collections.abc import Callable, Mapping

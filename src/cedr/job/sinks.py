@@ -1,11 +1,11 @@
 """`[sinks.NAME]`: where an answer goes, and rows that could not be used.
 
-    [sinks.alerts]
-    parquet = "out/alerts"                 or duckdb = "out.duckdb", postgres = "host=... dbname=...",
-                                           changelog = "out/changes", kafka = { ... }
-    table = "alerts"                       in a database; by default the name of the sink
-    statement = "Alert"                    which statement of the query; by default the last
-    late = "out/late"                      a folder for rows that could not be used
+[sinks.alerts]
+parquet = "out/alerts"                 or duckdb = "out.duckdb", postgres = "host=... dbname=...",
+                                       changelog = "out/changes", kafka = { ... }
+table = "alerts"                       in a database; by default the name of the sink
+statement = "Alert"                    which statement of the query; by default the last
+late = "out/late"                      a folder for rows that could not be used
 """
 
 from collections.abc import Mapping

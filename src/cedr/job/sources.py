@@ -1,15 +1,15 @@
 """`[sources.NAME]`: a stream, as `cedr.source` makes it, and where its rows come from.
 
-    [sources.readings]
-    files = "data/*.csv"                              or kafka = {...}, rate = {...}, socket = {...}
-    columns = { machine = "str", load = "float" }     the payload
-    vs = "start"                                      and the other settings of `cedr.source`
-    delay = "5s"
+[sources.readings]
+files = "data/*.csv"                              or kafka = {...}, rate = {...}, socket = {...}
+columns = { machine = "str", load = "float" }     the payload
+vs = "start"                                      and the other settings of `cedr.source`
+delay = "5s"
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from cedr.api import source
 from cedr.job.section import (

@@ -1,4 +1,4 @@
-"""The types of columns, as job files write them: `"str"`, `"int"`, `"timestamp UTC"`, or a list of the possible texts."""
+"""The types of columns, as job files write them: `"str"`, `"timestamp UTC"`, or a list of the possible texts."""
 
 from typing import Any
 

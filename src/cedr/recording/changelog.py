@@ -6,7 +6,7 @@ are taken in the order of their names. Rows of one shard are in order, and shard
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,8 @@ def read_csv(path: Path) -> pl.DataFrame:
     return pl.read_csv(path, try_parse_dates=True, infer_schema_length=None)
 
 
-READERS = {".parquet": pl.read_parquet, ".pq": pl.read_parquet, ".csv": read_csv}
+Reader = Callable[[Path], pl.DataFrame]
+READERS: dict[str, Reader] = {".parquet": pl.read_parquet, ".pq": pl.read_parquet, ".csv": read_csv}
 
 
 def read_file(path: Path) -> pl.DataFrame:

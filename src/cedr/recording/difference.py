@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from cedr.columnar.chunk import VS
 from cedr.plan.schema import show_schema
 from cedr.recording.changelog import Recorded
 from cedr.recording.history import canonical_tuples
 from cedr.runtime.tally import COUNT, VE, in_order, summed
 from cedr.runtime.user_times import as_user_times
-from cedr.columnar.chunk import VS
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 
@@ -34,7 +34,7 @@ class Difference:
         shown = ", ".join(f"{name}={'∞' if name == 've' and value is None else value}" for name, value in first.items())
         often = f" {number} times more" if number > 1 else ""
         others = self.only.height - 1
-        more = f"; {others:,} more tuples differ" if others else ""
+        more = f"; {others:,} more {'tuple differs' if others == 1 else 'tuples differ'}" if others else ""
         return f"different: only {place} has{often} ({shown}){more}"
 
 

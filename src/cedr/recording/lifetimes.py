@@ -7,7 +7,7 @@ hatching, and a mark shows the end that cut it. An event that was removed is an 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from cedr.plots import COLOURS, FAINT, INK, check_installed
 from cedr.runtime.user_times import TimeType, as_user_times
 from cedr.temporal.element import Insert
 from cedr.temporal.errors import QueryError
-from cedr.temporal.stream import chain_numbers, data
+from cedr.temporal.stream import chains
 from cedr.temporal.time import INF
 
 if TYPE_CHECKING:
@@ -53,12 +53,8 @@ class Lane:
 
 def bars(rows: pl.DataFrame) -> list[Bar]:
     """The events that rows of chunks tell, in the order of their starts."""
-    elements = data(Chunk(rows).elements())
-    chains: dict[int, list[Any]] = {}
-    for number, element in zip(chain_numbers(elements), elements, strict=True):
-        chains.setdefault(number, []).append(element)
     found = []
-    for chain in chains.values():
+    for chain in chains(Chunk(rows).elements()):
         ends = [e.ve if isinstance(e, Insert) else e.ve_new for e in chain]
         label = ", ".join(str(value) for value in dict(chain[0].payload).values())
         short = label if len(label) <= LONGEST else f"{label[:LONGEST]}…"

@@ -18,7 +18,9 @@ def run(
     close: Annotated[
         bool, typer.Option("--close/--no-close", help="With --once: nothing more comes, so tell every result.")
     ] = True,
-    local: Annotated[bool, typer.Option("--local", help="In this process, without Spark; sources must be files.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="In this process, without Spark; sources must be files.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Run a job until it is stopped; with --once or --local until all its input is read.

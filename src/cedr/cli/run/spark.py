@@ -67,4 +67,3 @@ def tell(answer: SparkAnswer, view: View) -> None:
         view.show(sink.name, running.table())
     else:
         view.say("ended", f"{sink.name}: ended; its answer is in {sink}", sink=sink.name)
-
