@@ -1,5 +1,6 @@
 """The commands around job files: what they print, and their exit codes."""
 
+import io
 import json
 import signal
 import subprocess
@@ -9,9 +10,13 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from cli.calling import call
 from job.files import JOB, put
+from rich.console import Console
+from rich.live import Live
 
 from cedr import sinks
+from cedr.cli.run.view import Screen
 from cedr.job.job import read
+from cedr.job.reports import Report
 from cedr.plan.nodes import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.svg import boxes_of
@@ -48,7 +53,8 @@ def test_check_warns_of_a_query_that_never_speaks(cedr, tmp_path):
     put(tmp_path, JOB.replace("delay = 5\n", "").replace('level = "middle"', 'level = "strong"'))
     done = cedr("check", "job.toml")
     assert done.code == 0
-    assert "  warning: progress of source 'readings'" in done.out
+    assert "silent until the end" in done.out.splitlines()[-1]
+    assert done.out.splitlines()[-1].startswith("  warning: ")
     assert cedr("check", "job.toml", "--strict").code == 1
 
 
@@ -133,6 +139,24 @@ def test_a_table_of_something_else_is_not_touched(cedr, tmp_path):
     done = cedr("run", "job.toml", "--local")
     assert done.code == 2
     assert "has files that cedr has not written, such as mine.parquet" in done.err
+
+
+def test_a_run_that_fails_ends_with_1(cedr, tmp_path):
+    (tmp_path / "data" / "c.csv").write_text("start,end,machine,load\n5,soon,web1,0.5\n")
+    done = cedr("run", "job.toml", "--local")
+    assert done.code == 1
+    assert done.err.startswith(f"error: hot: file '{tmp_path}/data/c.csv', line 2: ")
+
+
+def test_in_a_terminal_a_table_is_brought_up_to_date():
+    console = Console(file=io.StringIO(), force_terminal=True, width=140)
+    with Live(console=console) as live:
+        screen = Screen(live)
+        for batch in (0, 1):
+            screen.step(Report("hot", batch, 1000, 20, 3, 1, 70, 800, "2026-03-01 10:00:00", "5s", 0.5))
+    words = console.file.getvalue().splitlines()[-2].split()
+    numbers = ["1", "2,000", "2,000", "40", "6", "2", "70"]
+    assert [word for word in words if word != "│"] == ["hot", *numbers, "2026-03-01", "10:00:00", "5s"]
 
 
 def test_run_on_spark_until_it_is_stopped(tmp_path):
@@ -226,9 +250,11 @@ def test_what_is_replayed_into_files_is_the_input_of_a_job(told, tmp_path):
 MISTAKES = {
     "history nothing.csv": "nothing.csv: there is no changelog; name a Parquet or CSV file, or the folder of one",
     "history told.csv --at soon": "--at soon: write a whole number, or a time such as 2026-03-01T10:00:00",
-    "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of changes instead",
+    "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of "
+    "changes instead",
     "history told.csv --to soon": "--to soon: the times of this changelog are whole numbers; write one",
-    "diff told.csv data/a.csv": "data/a.csv is no changelog: it has no column 'change' (columns: start, end, machine, load)",
+    "diff told.csv data/a.csv": "data/a.csv is no changelog: it has no column 'change' (columns: start, end, "
+    "machine, load)",
     "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
     "replay told.csv --into data": "--into data: the folder is not empty; name a new one",

@@ -22,6 +22,8 @@ def plot(
     against: Annotated[
         Path | None, typer.Option(help="Another changelog, drawn above: the input, say.", show_default=False)
     ] = None,
+    since: Annotated[str, typer.Option(help="Only events that hold at this time or later.", show_default=False)] = "",
+    to: Annotated[str, typer.Option(help="Only events that start before this time.", show_default=False)] = "",
     title: Annotated[str, typer.Option(help="Above the picture.", show_default=False)] = "",
 ) -> None:
     """Draw events as bars over time, and hatched what was told and taken back.
@@ -30,7 +32,9 @@ def plot(
     """
     from cedr.plots import check_installed
     from cedr.recording.changelog import read_changelog
+    from cedr.recording.history import as_valid_time
     from cedr.recording.lifetimes import Lane, bars, draw
+    from cedr.temporal.time import INF, MIN
 
     check_installed()
     if what.suffix == ".toml":
@@ -40,7 +44,9 @@ def plot(
         above = [] if against is None else [read_changelog(against)]
         lanes = [Lane(Path(r.place).stem, bars(r.rows)) for r in (*above, recorded)]
         kind = recorded.time_type
-    draw(lanes, kind, output, title or what.stem)
+    first = as_valid_time(since, kind, "--since") if since else MIN
+    last = as_valid_time(to, kind, "--to") if to else INF
+    draw([lane.between(first, last) for lane in lanes], kind, output, title or what.stem)
     print(output)
 
 

@@ -33,7 +33,8 @@ def module_at(place: str, where: str, what: str, folder: Path | None) -> ModuleT
     file = Path(where) if folder is None else folder / where
     if not file.is_file():
         raise QueryError(f"{what} {place!r}: there is no file {where!r}")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    name = file.stem if file.stem not in sys.modules else f"cedr_job_{file.stem}"  # no other module is hidden by it
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

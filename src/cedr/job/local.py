@@ -21,7 +21,7 @@ from cedr.recording.changelog import as_told, write_changelog
 from cedr.runtime.ingest import wall_clock
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
-from cedr.runtime.spark.sinks.base import Table
+from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.tally import VE
 from cedr.temporal.errors import QueryError
 
@@ -35,7 +35,8 @@ class LocalAnswer:
 
     def __init__(self, job: Job, sink: JobSink) -> None:
         if sink.place == "kafka":
-            raise QueryError(f"sinks.{sink.name}.kafka: only Spark writes to Kafka; run it without --local")
+            assert sink.section is not None
+            raise sink.section.mistake("only Spark writes to Kafka; run it without --local", "kafka")
         self.job, self.sink = job, sink
         self.stream = job.stream(sink)
         self.run = LocalRun(self.stream.fragment(), chunk_size=ALL)
@@ -43,6 +44,10 @@ class LocalAnswer:
         for name, rows in self.rows.items():  # as the files have it, also where no row has come yet
             self.run.ingests[name].time_type = rows.time_type()
         self.time_type = self.run.time_type()
+        self.table = Table(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
+        self.store = table_sink(sink) if sink.is_table and sink.place != "memory" else None
+        if self.store is not None:
+            self.store.open(self.table)
         self.fed = 0
         self.told: list[tuple[int, Chunk]] = []
         self.result: Result | None = None
@@ -93,16 +98,14 @@ class LocalAnswer:
     def _keep(self) -> None:
         if self.sink.place == "changelog":
             write_changelog(self.sink.target, (as_told(chunk, at, self.time_type) for at, chunk in self.told))
-        elif self.sink.place != "memory":
-            self._keep_table()
+        if self.store is not None:
+            self._keep_table(self.store)
         if self.sink.late is not None:
             self._keep_late(Path(self.sink.late))
 
-    def _keep_table(self) -> None:
+    def _keep_table(self, sink: TableSink) -> None:
         """The difference between what is there and the new answer, as one batch. All of it may change once more."""
-        sink = table_sink(self.sink)
-        table = Table(f"local run of {self.job.file}", dict(self.stream.schema), self.time_type)
-        sink.open(table)
+        table = self.table
         try:
             last = sink.last_batch()
             old = table.inner(sink.read()).select(VS, pl.col(VE).alias(OLD), pl.col(VS).alias(NEW), *table.columns)

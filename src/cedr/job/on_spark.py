@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +16,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType, StringType, Struc
 
 from cedr.job.job import Job
 from cedr.job.reports import Report, lag_of, progress_of
+from cedr.job.section import Section
 from cedr.job.sinks import JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store
@@ -24,6 +26,7 @@ from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import RunningQuery
 
 LOG = "spark.log"
+SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
 KAFKA = 'add Spark\'s package for it: [spark] conf = {{ "spark.jars.packages" = "{}" }}'
 
 
@@ -47,17 +50,19 @@ class SparkAnswer:
         stream = job.stream(sink)
         settings = job.spark
         paced = None if settings.trigger is None else {"processingTime": f"{settings.trigger} milliseconds"}
-        self.running: RunningQuery = stream.start(
-            spark,
-            {made.name: data_of(made, spark) for made in job.read_by(stream)},
-            sink=store(sink),
-            checkpoint=self._passing.name if self._passing else f"{settings.checkpoint}/{sink.name}",
-            trigger={"availableNow": True} if once else paced,
-            close=close,
-            late=sink.late,
-            shards=settings.shards,
-            name=f"{job.file.stem}/{sink.name}",
-        )
+        data = {made.name: data_of(made, spark) for made in job.read_by(stream)}
+        with refusals(sink.section, sink.place, spark):
+            self.running: RunningQuery = stream.start(
+                spark,
+                data,
+                sink=store(sink),
+                checkpoint=self._passing.name if self._passing else f"{settings.checkpoint}/{sink.name}",
+                trigger={"availableNow": True} if once else paced,
+                close=close,
+                late=sink.late,
+                shards=settings.shards,
+                name=f"{job.file.stem}/{sink.name}",
+            )
         self._last = -1
 
     def let_go(self) -> None:
@@ -89,11 +94,14 @@ class SparkAnswer:
 
 
 def travel_by_value(job: Job) -> None:
-    """Functions of the user's own file go to the executors as they are; these could not import it."""
-    where, _, _ = str(job.query.get("function", "")).rpartition(":")
-    name = Path(where).stem if where.endswith(".py") else where
-    if name in sys.modules:
-        cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
+    """Functions in files beside the job, or beside its function, go to executors as they are; these cannot import them."""
+    if "function" not in job.query:
+        return
+    where = str(job.query.get("function")).rpartition(":")[0]
+    folders = {job.file.parent, (job.file.parent / where).parent}
+    for module in list(sys.modules.values()):
+        if (file := getattr(module, "__file__", None)) and Path(file).parent in folders:
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 # --- what goes in --------------------------------------------------------------------------------------------------
@@ -103,28 +111,42 @@ def data_of(made: JobSource, spark: SparkSession) -> Any:
     """What `Stream.start` reads: files as they are, or a streaming DataFrame."""
     if made.files is not None:
         return made.files
-    try:
+    with refusals(made.section, made.origin, spark):
         raw = spark.readStream.format(made.origin).options(**made.options).load()
-    except AnalysisException as e:
-        if made.origin == "kafka" and "find data source" in str(e).lower():
-            package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-            raise made.section.mistake(f"this Spark has no Kafka; {KAFKA.format(package)}", "kafka") from None
-        raise made.section.mistake(str(e).partition("\n")[0], made.origin) from None
     return raw if made.origin == "rate" else from_lines(raw, made)
+
+
+@contextmanager
+def refusals(section: Section | None, key: str, spark: SparkSession) -> Iterator[None]:
+    """What Spark refuses of a source or a sink, under its key."""
+    try:
+        yield
+    except AnalysisException as e:
+        if section is None:
+            raise
+        said = str(e).partition("\n")[0]
+        if key == "kafka" and "find data source" in said.lower():
+            package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+            said = f"this Spark has no Kafka; {KAFKA.format(package)}"
+        raise section.mistake(said, key) from None
 
 
 def from_lines(raw: DataFrame, made: JobSource) -> DataFrame:
     """The columns in the JSON of each line or message, and what Kafka says of it.
 
-    What cannot be read has no start, so it goes to the late rows.
+    What cannot be read gets no start, so it goes to the late rows.
     """
     kinds = {field.name: field.dataType for field in spark_schema(pl.DataFrame(schema=made.stream.schema)).fields}
     time = TimestampType() if made.times == "timestamp" else LongType()
     fields = [StructField(name, kinds.get(name) or time_or_text(made, name, time)) for name in line_columns(made)]
-    value = sf.from_json(sf.col("value").cast("string"), StructType(fields))
-    said = raw.select(value.alias("said"), *(kafka_columns() if made.origin == "kafka" else []))
-    own = [sf.col(name) for name in KAFKA_COLUMNS if name in said.columns]
-    return said.select("said.*", *own)
+    schema = StructType([*fields, StructField(CORRUPT, StringType())])
+    value = sf.from_json(sf.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
+    said = raw.select(value.alias(SAID), *(kafka_columns() if made.origin == "kafka" else []))
+    own = [name for name in KAFKA_COLUMNS if name in said.columns]
+    start = made.source.vs
+    good = sf.col(SAID).isNotNull() & sf.col(f"{SAID}.{CORRUPT}").isNull()
+    columns = {**{field.name: sf.col(f"{SAID}.`{field.name}`") for field in fields}, **{n: sf.col(n) for n in own}}
+    return said.select(*(sf.when(good, c).alias(n) if n == start else c.alias(n) for n, c in columns.items()))
 
 
 def time_or_text(made: JobSource, name: str, time: DataType) -> DataType:

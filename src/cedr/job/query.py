@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cedr.job.function import function_at, users_code
+from cedr.job.function import first_on_path, function_at, users_code
 from cedr.job.section import TEXT, Section
 from cedr.job.sources import JobSource
 from cedr.language.errors import LanguageError, listed
@@ -71,7 +71,7 @@ def of_function(section: Section, sources: Mapping[str, JobSource]) -> Streams:
     with section.about(f"function {place!r}", key="function"):
         function = function_at(place, "function", section.folder)
         given = arguments(section, function, sources)
-        with users_code(f"function {place!r}"):
+        with users_code(f"function {place!r}"), first_on_path(section.folder):
             made = function(**given)
     streams = made if isinstance(made, dict) else {section.path[-1]: made}
     for name, stream in streams.items():

@@ -9,7 +9,7 @@ late = "out/late"                      a folder for rows that could not be used
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cedr.job.section import TABLE, TEXT, Section
@@ -33,6 +33,7 @@ class JobSink:
     table: str = ""
     late: str | None = None
     options: Mapping[str, str] | None = None
+    section: Section | None = field(default=None, compare=False)
 
     @property
     def is_table(self) -> bool:
@@ -61,6 +62,7 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
         section.get("table", name),
         section.place("late") if "late" in section else None,
         kafka_options(section) if place == "kafka" else None,
+        section,
     )
 
 

@@ -50,6 +50,10 @@ class Lane:
     title: str
     bars: Sequence[Bar]
 
+    def between(self, first: int, last: int) -> "Lane":
+        """The events that start before `last` and were told to hold at `first` or later."""
+        return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.told > first])
+
 
 def bars(rows: pl.DataFrame) -> list[Bar]:
     """The events that rows of chunks tell, in the order of their starts."""
@@ -69,7 +73,9 @@ def draw(lanes: Sequence[Lane], kind: TimeType, path: Path, title: str) -> None:
         raise QueryError(f"{path}: pictures are {', '.join(FORMATS)}; let the name end in one of them")
     number = sum(len(lane.bars) for lane in lanes)
     if number > MANY:
-        raise QueryError(f"{number:,} events are too many for one picture, {MANY} are the most; take a part, with --to")
+        raise QueryError(
+            f"{number:,} events are too many for one picture, {MANY} are the most; take a part with --since and --to"
+        )
     if not number:
         raise QueryError("there is no event to draw")
     try:

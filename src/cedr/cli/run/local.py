@@ -6,13 +6,18 @@ from cedr.cli.run.view import View
 from cedr.job.job import Job
 from cedr.job.local import LocalAnswer
 from cedr.job.sinks import JobSink
+from cedr.temporal.errors import CedrError
 
 
 def run_locally(job: Job, view: View) -> bool:
     answers = [LocalAnswer(job, sink) for sink in job.sinks.values()]
     for answer in answers:
-        for report in answer.steps():
-            view.step(report)
+        try:
+            for report in answer.steps():
+                view.step(report)
+        except CedrError as e:
+            view.say("failed", f"error: {answer.sink.name}: {e}", sink=answer.sink.name)
+            return False
         assert answer.result is not None
         sink = answer.sink
         if (late := answer.result.late()).height:

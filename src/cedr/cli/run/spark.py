@@ -4,12 +4,15 @@ import signal
 import time
 import warnings
 
+from pyspark.errors import PySparkException
+
 from cedr.cli.run.local import late_words
 from cedr.cli.run.view import View
 from cedr.job.job import Job
 from cedr.job.on_spark import SparkAnswer, session
 from cedr.temporal.errors import CedrError, CedrWarning
 
+NEW_LINE = "\n"
 EVERY = 0.2
 """Seconds between two looks."""
 
@@ -25,6 +28,9 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
                 answers.append(SparkAnswer(job, sink, spark, once, once and close))
                 view.say("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
         good = watched(answers, view)
+    except PySparkException as e:
+        view.say("failed", f"error: Spark: {str(e).strip().partition(NEW_LINE)[0]}")
+        good = False
     except KeyboardInterrupt:
         good = True
         view.say("stopped", "stopping after the micro-batch at hand")
@@ -33,7 +39,8 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
             if answer.running.is_active:
                 answer.running.stop()
     for answer in answers:
-        tell(answer, view)
+        if good:
+            tell(answer, view)
         answer.let_go()
     return good
 
