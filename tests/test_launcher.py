@@ -336,6 +336,17 @@ def test_without_java_options_work(bare: Checkout) -> None:
     assert bare.start("--help")["args"] == ["--help"]
 
 
+@pytest.mark.parametrize("command", ["prompt", "check job.toml", "doctor", "run job.toml --local", "history told.csv"])
+def test_without_java_commands_that_need_none_work(bare: Checkout, command: str) -> None:
+    bare.python()
+    assert bare.start(*command.split())["args"] == command.split()
+
+
+def test_without_java_a_job_on_spark_says_what_to_do(bare: Checkout) -> None:
+    bare.python()
+    assert "needs Java 17 or 21 for Spark" in bare.run("run", "job.toml").stderr
+
+
 def test_a_java_that_does_not_fit_is_named(bare: Checkout) -> None:
     bare.python()
     bare.java(25)

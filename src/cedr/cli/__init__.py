@@ -10,15 +10,31 @@ import typer
 
 from cedr import CedrError, __version__
 from cedr.cli.bench import bench
+from cedr.cli.check import check
 from cedr.cli.demo import demo
+from cedr.cli.diff import diff
 from cedr.cli.docs import docs
+from cedr.cli.doctor import doctor
+from cedr.cli.explain import explain
+from cedr.cli.history import history
+from cedr.cli.plot import plot
 from cedr.cli.prompt import prompt
+from cedr.cli.replay import replay
 from cedr.cli.replicas import app as replicas
+from cedr.cli.run import run
 from cedr.cli.test import test
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(demo)
 app.command()(prompt)
+app.command()(run)
+app.command()(check)
+app.command()(explain)
+app.command()(history)
+app.command()(diff)
+app.command()(replay)
+app.command()(plot)
+app.command()(doctor)
 app.command()(bench)
 app.command()(docs)
 app.add_typer(replicas, name="replicas")

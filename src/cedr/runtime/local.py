@@ -89,7 +89,7 @@ class LocalRun:
             self.engine.schema,
             chunks,
             self.tally.copy(),
-            self._time_type(),
+            self.time_type(),
             late,
             self.engine.metrics(),
             self.why_waiting,
@@ -106,10 +106,10 @@ class LocalRun:
             held_rows(fragment.steps, self.engine.metrics()),
             sum(ingest.late.counts["from_the_future"] for ingest in self.ingests.values()),
             [text for finding in missing for text in finding.missing],
-            self._time_type(),
+            self.time_type(),
         )
 
-    def _time_type(self) -> pl.DataType:
+    def time_type(self) -> pl.DataType:
         """Times are shown as the sources have them; sources that disagree cannot be compared."""
         kinds = {name: i.time_type for name, i in self.ingests.items() if i.time_type is not None}
         if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:

@@ -20,6 +20,7 @@ from cedr.temporal.element import Element
 from cedr.temporal.errors import QueryError
 from cedr.temporal.history import Event, History
 from cedr.temporal.row import Row
+from cedr.temporal.time import MIN
 
 EMPTY = pl.DataFrame()
 CHANGE = "_change"
@@ -120,6 +121,15 @@ def change_kind() -> pl.Expr:
     """What a row does: insert, adjust or remove."""
     is_insert, removes = pl.col(OLD) == pl.col(VS), pl.col(NEW) == pl.col(VS)
     return pl.when(is_insert).then(pl.lit("insert")).when(removes).then(pl.lit("remove")).otherwise(pl.lit("adjust"))
+
+
+def changes(rows: pl.DataFrame, cti: int, time_type: TimeType, payload: dict[str, Any]) -> pl.DataFrame:
+    """The rows of a chunk as a user reads them, and in a last row, `cti`, the progress that holds after them."""
+    said = rows.select(change_kind().alias(CHANGE), pl.all())
+    if cti != MIN:
+        word = pl.DataFrame({CHANGE: "cti", VS: [cti], OLD: [cti], NEW: [None]}, schema_overrides={NEW: pl.Int64})
+        said = pl.concat([said, word], how="diagonal_relaxed")
+    return readable(said, time_type, payload)
 
 
 def readable(rows: pl.DataFrame, time_type: TimeType, payload: dict[str, Any]) -> pl.DataFrame:

@@ -19,7 +19,11 @@ def time_type(kind: pl.DataType) -> TimeType:
 
 
 def as_chronons(times: pl.Series, source: Source) -> pl.Series:
-    """Whole numbers as they are; timestamps, dates and durations as microseconds."""
+    return chronons(times, f"source {source.name!r}")
+
+
+def chronons(times: pl.Series, what: str) -> pl.Series:
+    """Whole numbers as they are; timestamps, dates and durations as microseconds. Errors begin with `what`."""
     kind = times.dtype
     if kind == pl.Date:
         return times.cast(pl.Datetime("us")).cast(pl.Int64)
@@ -32,7 +36,7 @@ def as_chronons(times: pl.Series, source: Source) -> pl.Series:
     if kind == pl.Null:
         return times.cast(pl.Int64)
     hint = "parse it first: pl.col(...).str.to_datetime()" if kind == pl.String else "cast it to Int64 or a timestamp"
-    raise TimeError(f"source {source.name!r}: time column {times.name!r} is of type {kind}; {hint}")
+    raise TimeError(f"{what}: time column {times.name!r} is of type {kind}; {hint}")
 
 
 def as_user_times(frame: pl.DataFrame, columns: Iterable[str], kind: TimeType) -> pl.DataFrame:

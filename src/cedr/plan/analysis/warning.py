@@ -11,10 +11,17 @@ from cedr.temporal.errors import CedrWarning
 
 def warn_of_findings(query: Level, stacklevel: int = 1) -> None:
     """One warning for each thing that is missing, with the operators that miss it."""
+    for text in warnings_of(query):
+        warnings.warn(text, CedrWarning, stacklevel=stacklevel + 1)
+
+
+def warnings_of(query: Level) -> list[str]:
+    """The same as texts."""
     concerned: dict[tuple[str, ...], list[Finding]] = {}
     for finding in analyse(optimize(query).plan):
         if finding.missing:
             concerned.setdefault(finding.missing, []).append(finding)
-    for missing, findings in concerned.items():
-        operators = "; ".join(f"{line(f.node)}: {f}" for f in findings)
-        warnings.warn(f"{'; '.join(missing)}. As it is: {operators}", CedrWarning, stacklevel=stacklevel + 1)
+    return [
+        f"{'; '.join(missing)}. As it is: {'; '.join(f'{line(f.node)}: {f}' for f in findings)}"
+        for missing, findings in concerned.items()
+    ]

@@ -18,8 +18,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cedr.columnar.chunk import NEW, OLD, VS, empty
-from cedr.runtime.result import CHANGE, change_kind, readable
+from cedr.columnar.chunk import empty
+from cedr.runtime.result import changes
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_header
@@ -52,11 +52,7 @@ def as_batches(frame: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatc
 
 def changelog(rows: pl.DataFrame, cti: int, shard: int, job: Job) -> pl.DataFrame:
     """The rows of a chunk as a user reads them, and the progress that holds after them."""
-    said = rows.select(change_kind().alias(CHANGE), pl.all())
-    if cti != MIN:
-        word = pl.DataFrame({CHANGE: "cti", VS: [cti], OLD: [cti], NEW: [None]}, schema_overrides={NEW: pl.Int64})
-        said = pl.concat([said, word], how="diagonal_relaxed")
-    shown = readable(said, job.time_type, job.plan.schema)
+    shown = changes(rows, cti, job.time_type, job.plan.schema)
     name = "_shard" if "shard" in job.plan.schema else "shard"
     return shown.with_columns(pl.lit(shard, pl.Int32).alias(name))
 

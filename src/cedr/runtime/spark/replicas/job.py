@@ -1,13 +1,10 @@
 """What a replica runs: a function of the user's that returns a query and its data."""
 
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cedr.job.function import function_at
 from cedr.operators.merge.policy import Policy
 from cedr.runtime.spark.sinks.base import TableSink
 from cedr.stream import Stream
@@ -41,27 +38,7 @@ Job = Callable[["SparkSession", str], Replica]
 
 def job_at(place: str) -> Job:
     """The function a user names as `file.py:function` or `module:function`."""
-    where, _, name = place.rpartition(":")
-    if not where or not name:
-        raise QueryError(f"job {place!r}: write where the function is, as file.py:function or module:function")
-    try:
-        if where.endswith(".py"):
-            if not Path(where).is_file():
-                raise QueryError(f"job {place!r}: there is no file {where!r}")
-            spec = importlib.util.spec_from_file_location(Path(where).stem, where)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(where)
-    except ImportError as e:
-        raise QueryError(f"job {place!r}: {e}") from e
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise QueryError(f"job {place!r}: {where!r} has no function {name!r}")
-    return found
+    return function_at(place, "job")
 
 
 def made(job: Job, spark: "SparkSession", name: str, place: str) -> Replica:

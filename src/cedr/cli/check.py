@@ -1,0 +1,57 @@
+"""`cedr check JOB`: is a job file right, what does its query answer, and what may disappoint."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cedr.job.job import Job
+    from cedr.stream import Stream
+
+JobFile = Annotated[Path, typer.Argument(help="The job file, such as job.toml.", show_default=False)]
+
+
+def check(
+    job: JobFile,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    strict: Annotated[bool, typer.Option(help="Warnings end it with exit code 1.")] = False,
+) -> None:
+    """Check a job file: its settings, its query, a first look into its files. Prints columns and warnings.
+
+    Exit code 0 if it can run, 2 for a mistake.
+    """
+    from json import dumps
+
+    from cedr.job.job import read
+    from cedr.job.rows import peek
+
+    made = read(job)
+    for source in made.sources.values():
+        peek(source)
+    warnings = made.warnings()
+    if json:
+        print(dumps({"job": str(job), **as_data(made), "warnings": warnings}))
+    else:
+        print("\n".join([f"{job}: right", *as_lines(made), *(f"  warning: {text}" for text in warnings)]))
+    raise typer.Exit(1 if strict and warnings else 0)
+
+
+def as_data(made: "Job") -> dict[str, object]:
+    return {
+        "sources": {name: {"from": str(s), "columns": columns(s.stream)} for name, s in made.sources.items()},
+        "answers": {name: columns(stream) for name, stream in made.streams.items()},
+        "sinks": {name: {"to": str(sink), "statement": sink.statement} for name, sink in made.sinks.items()},
+    }
+
+
+def as_lines(made: "Job") -> list[str]:
+    from cedr.plan.schema import show_schema
+
+    lines = [f"  source {name} ({show_schema(s.stream.schema)}) from {s}" for name, s in made.sources.items()]
+    lines += [f"  answer {name} ({show_schema(stream.schema)})" for name, stream in made.streams.items()]
+    return lines + [f"  sink {name}: {sink.statement} to {sink}" for name, sink in made.sinks.items()]
+
+
+def columns(stream: "Stream") -> dict[str, str]:
+    return {name: str(kind) for name, kind in stream.schema.items()}

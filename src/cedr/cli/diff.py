@@ -1,0 +1,35 @@
+"""`cedr diff ONE TWO`: are two changelogs logically equivalent; if not, the first difference."""
+
+from typing import Annotated
+
+import typer
+
+from cedr.cli.history import Recording, To
+
+
+def diff(
+    one: Recording,
+    two: Recording,
+    to: To = "",
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> None:
+    """Compare what two changelogs say in the end, however they told it.
+
+    Exit code 0 if it is the same, 1 if not, 2 if they cannot be compared.
+    """
+    from json import dumps
+
+    from cedr.recording.changelog import read_changelog
+    from cedr.recording.difference import difference
+    from cedr.recording.history import as_valid_time
+    from cedr.temporal.time import INF
+
+    first, second = read_changelog(one), read_changelog(two)
+    found = difference(first, second, as_valid_time(to, first.time_type, "--to") if to else INF)
+    if json:
+        rows = found.only[:1].to_dicts()
+        said = {"equivalent": not found, "tuples": found.only.height, "first": rows[0] if rows else None}
+        print(dumps(said, default=str))
+    else:
+        print(found)
+    raise typer.Exit(1 if found else 0)

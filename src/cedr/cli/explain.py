@@ -1,0 +1,41 @@
+"""`cedr explain JOB`: how the query of a job runs, as text, as a Mermaid flowchart or as a picture."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cedr.cli.check import JobFile
+
+
+def explain(
+    job: JobFile,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="The plan as a Mermaid flowchart.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="Draw the plan into this file.", show_default=False)] = None,
+    statement: Annotated[str, typer.Option(help="Of this statement; by default the last.", show_default=False)] = "",
+) -> None:
+    """Show the plan of a job's query: as written, as it runs, what its operators wait for, its stages on Spark."""
+    from cedr.job.job import read
+    from cedr.language.errors import listed
+    from cedr.plan.mermaid import mermaid as as_mermaid
+    from cedr.plan.nodes import Level
+    from cedr.plan.optimizer import optimize
+    from cedr.plan.svg import svg as as_svg
+    from cedr.temporal.errors import QueryError
+
+    made = read(job)
+    name = statement or made.answer
+    if name not in made.streams:
+        known = listed(made.streams, "and")
+        raise QueryError(f"--statement {name}: the query has no such statement; there are {known}")
+    stream = made.streams[name]
+    plan = optimize(Level(stream.plan)).plan
+    if svg is not None:
+        try:
+            svg.write_text(as_svg(plan, name))
+        except OSError as e:
+            raise QueryError(f"--svg {svg}: cannot be written: {e.strerror}") from None
+    if mermaid:
+        print(as_mermaid(plan, name))
+    elif svg is None:
+        print(stream.explain())

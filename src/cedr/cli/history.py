@@ -1,0 +1,62 @@
+"""`cedr history CHANGELOG`: what a recorded changelog says, as a table."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Recording = Annotated[
+    Path, typer.Argument(help="A changelog: a Parquet or CSV file, or a folder of such.", show_default=False)
+]
+To = Annotated[str, typer.Option(help="Only what it says of the instants before this time.", show_default=False)]
+
+
+def history(
+    changelog: Recording,
+    at: Annotated[
+        str,
+        typer.Option(
+            help="As known at this CEDR time: after so many changes, or at a time of day.", show_default=False
+        ),
+    ] = "",
+    to: To = "",
+    tritemporal: Annotated[
+        bool, typer.Option("--tritemporal", help="Every row ever told, with its CEDR times cs and ce.")
+    ] = False,
+    form: Annotated[Literal["table", "csv", "parquet"], typer.Option("--as", help="How it is written.")] = "table",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Into this file.", show_default=False)] = None,
+) -> None:
+    """Show the canonical history a changelog leaves, or with --tritemporal how it came about."""
+    import io
+
+    from cedr.recording.changelog import read_changelog
+    from cedr.recording.history import as_valid_time, canonical_table, known_at, tritemporal_table
+    from cedr.runtime.why_waiting import table as aligned
+    from cedr.temporal.errors import QueryError
+    from cedr.temporal.time import INF
+
+    if tritemporal and to:
+        raise QueryError("--to and --tritemporal exclude each other; the tritemporal table is whole")
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        raise QueryError("--as parquet: a terminal cannot show it; name a file with --output")
+    known = known_at(read_changelog(changelog), at or None)
+    last = as_valid_time(to, known.time_type, "--to") if to else INF
+    found = tritemporal_table(known) if tritemporal else canonical_table(known, last)
+    if form == "table":
+        content = f"{aligned(found)}\n".encode()
+    else:
+        buffer = io.BytesIO()
+        if form == "csv":
+            found.write_csv(buffer)
+        else:
+            found.write_parquet(buffer)
+        content = buffer.getvalue()
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    try:
+        output.write_bytes(content)
+    except OSError as e:
+        raise QueryError(f"--output {output}: cannot be written: {e.strerror}") from None

@@ -1,0 +1,74 @@
+"""`cedr plot`: lifetimes of events and what became of them, as a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cedr.recording.lifetimes import Lane
+
+
+def plot(
+    what: Annotated[
+        Path,
+        typer.Argument(help="A changelog; or a job file, which is run in this process.", show_default=False),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The picture: its name ends in .png, .svg or .pdf.")
+    ] = Path("lifetimes.svg"),
+    against: Annotated[
+        Path | None, typer.Option(help="Another changelog, drawn above: the input, say.", show_default=False)
+    ] = None,
+    since: Annotated[str, typer.Option(help="Only events that hold at this time or later.", show_default=False)] = "",
+    to: Annotated[str, typer.Option(help="Only events that start before this time.", show_default=False)] = "",
+    title: Annotated[str, typer.Option(help="Above the picture.", show_default=False)] = "",
+) -> None:
+    """Draw events as bars over time, and hatched what was told and taken back.
+
+    Of a job, its input and its answer; of a changelog, what it tells.
+    """
+    from cedr.plots import check_installed
+    from cedr.recording.changelog import read_changelog
+    from cedr.recording.history import as_valid_time
+    from cedr.recording.lifetimes import Lane, bars, draw
+    from cedr.temporal.time import INF, MIN
+
+    check_installed()
+    if what.suffix == ".toml":
+        lanes, kind = of_job(what)
+    else:
+        recorded = read_changelog(what)
+        above = [] if against is None else [read_changelog(against)]
+        lanes = [Lane(Path(r.place).stem, bars(r.rows)) for r in (*above, recorded)]
+        kind = recorded.time_type
+    first = as_valid_time(since, kind, "--since") if since else MIN
+    last = as_valid_time(to, kind, "--to") if to else INF
+    draw([lane.between(first, last) for lane in lanes], kind, output, title or what.stem)
+    print(output)
+
+
+def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
+    """The input of a job and its answers."""
+    import polars as pl
+
+    from cedr.job.job import read
+    from cedr.job.local import LocalAnswer
+    from cedr.job.rows import Rows
+    from cedr.job.sinks import JobSink
+    from cedr.recording.lifetimes import Lane, bars
+    from cedr.runtime.ingest import Ingest
+
+    job = read(file)
+    lanes = []
+    for made in job.sources.values():
+        ingest = Ingest(made.source)
+        rows = [chunk.rows for table in Rows.of(made).batches() for chunk in ingest.chunks(table, table.height)]
+        lanes.append(Lane(f"input: {made.name}", bars(pl.concat(rows)) if rows else []))
+    answer = LocalAnswer(job, JobSink(job.answer, job.answer))
+    for _ in answer.steps():
+        pass
+    lanes.append(Lane(f"output: {job.answer}", bars(pl.concat([chunk.rows for _, chunk in answer.told]))))
+    return lanes, answer.time_type

@@ -1,0 +1,47 @@
+"""`cedr run JOB`: run the query of a job file, on Spark or in this process, and show how it goes.
+
+local.py   in this process
+spark.py   on Spark
+view.py    what is shown: a table that changes in a terminal, lines elsewhere, JSON for programs
+"""
+
+from typing import Annotated
+
+import typer
+
+from cedr.cli.check import JobFile
+
+
+def run(
+    job: JobFile,
+    once: Annotated[bool, typer.Option("--once", help="End when all that is there has been read.")] = False,
+    close: Annotated[
+        bool, typer.Option("--close/--no-close", help="With --once: nothing more comes, so tell every result.")
+    ] = True,
+    local: Annotated[
+        bool, typer.Option("--local", help="In this process, without Spark; sources must be files.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Run a job until it is stopped; with --once or --local until all its input is read.
+
+    Exit code 0 when it ended or was stopped, 1 when it failed while it ran, 2 for a mistake in the job file.
+    """
+    import sys
+
+    from cedr.cli.run.view import view_of
+    from cedr.job.job import read
+
+    made = read(job)
+    for text in made.warnings() if not (local or once) else ():
+        print(f"warning: {text}", file=sys.stderr)
+    with view_of(json) as view:
+        if local:
+            from cedr.cli.run.local import run_locally
+
+            good = run_locally(made, view)
+        else:
+            from cedr.cli.run.spark import run_on_spark
+
+            good = run_on_spark(made, view, once, close)
+    raise typer.Exit(0 if good else 1)

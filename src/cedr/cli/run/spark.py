@@ -1,0 +1,76 @@
+"""A job on Spark: all its answers side by side, until they end, one fails, or somebody stops them."""
+
+import signal
+import time
+import warnings
+
+from pyspark.errors import PySparkException
+
+from cedr.cli.run.local import late_words
+from cedr.cli.run.view import View
+from cedr.job.job import Job
+from cedr.job.on_spark import SparkAnswer, session
+from cedr.temporal.errors import CedrError, CedrWarning
+
+NEW_LINE = "\n"
+EVERY = 0.2
+"""Seconds between two looks."""
+
+
+def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    answers: list[SparkAnswer] = []
+    try:
+        spark = session(job)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CedrWarning)  # the command has told them
+            for sink in job.sinks.values():
+                answers.append(SparkAnswer(job, sink, spark, once, once and close))
+                view.say("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
+        good = watched(answers, view)
+    except PySparkException as e:
+        view.say("failed", f"error: Spark: {str(e).strip().partition(NEW_LINE)[0]}")
+        good = False
+    except KeyboardInterrupt:
+        good = True
+        view.say("stopped", "stopping after the micro-batch at hand")
+    finally:
+        for answer in answers:
+            if answer.running.is_active:
+                answer.running.stop()
+    for answer in answers:
+        if good:
+            tell(answer, view)
+        answer.let_go()
+    return good
+
+
+def watched(answers: list[SparkAnswer], view: View) -> bool:
+    """Until all have ended, True; or one has failed."""
+    going = list(answers)
+    while going:
+        for answer in list(going):
+            for report in answer.reports():
+                view.step(report)
+            if not answer.running.is_active:
+                going.remove(answer)
+                try:
+                    answer.running.await_termination()
+                except CedrError as e:
+                    view.say("failed", f"error: {answer.sink.name}: {e}", sink=answer.sink.name)
+                    return False
+        time.sleep(EVERY)
+    return True
+
+
+def tell(answer: SparkAnswer, view: View) -> None:
+    """The last steps, what could not be used, and the answer if it has no other place."""
+    sink, running = answer.sink, answer.running
+    for report in answer.reports():
+        view.step(report)
+    if (late := running.late()).height:
+        view.say("late", late_words(sink, late, running.job.late), sink=sink.name, rows=late.height)
+    if sink.place == "memory":
+        view.show(sink.name, running.table())
+    else:
+        view.say("ended", f"{sink.name}: ended; its answer is in {sink}", sink=sink.name)

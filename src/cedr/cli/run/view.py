@@ -1,0 +1,99 @@
+"""What a run shows: in a terminal a table that changes, elsewhere a line for each step, or JSON for programs."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import polars as pl
+
+from cedr.job.reports import Report
+from cedr.runtime.why_waiting import table as aligned
+
+
+class View(Protocol):
+    def step(self, report: Report) -> None:
+        """A step is done."""
+
+    def say(self, event: str, text: str, **data: Any) -> None:
+        """What happens beside the steps: it begins, ends, fails."""
+
+    def show(self, name: str, answer: pl.DataFrame) -> None:
+        """An answer that has no sink."""
+
+
+class Lines:
+    def step(self, report: Report) -> None:
+        print(report, flush=True)
+
+    def say(self, event: str, text: str, **data: Any) -> None:
+        print(text, file=sys.stderr if event == "failed" else sys.stdout, flush=True)
+
+    def show(self, name: str, answer: pl.DataFrame) -> None:
+        print(f"\n{name}\n{aligned(answer)}", flush=True)
+
+
+class Json:
+    """Every object says in `event` what it is: step, started, ended, stopped, failed, late or answer."""
+
+    def step(self, report: Report) -> None:
+        self._line({"event": "step", **report.to_json()})
+
+    def say(self, event: str, text: str, **data: Any) -> None:
+        self._line({"event": event, "message": text, **data})
+
+    def show(self, name: str, answer: pl.DataFrame) -> None:
+        self._line({"event": "answer", "name": name, "rows": answer.to_dicts()})
+
+    def _line(self, content: dict[str, Any]) -> None:
+        print(json.dumps(content, default=str), flush=True)
+
+
+class Screen(Lines):
+    """One row per answer, brought up to date; sums since the start."""
+
+    def __init__(self, live: Any) -> None:
+        self.live, self.began = live, time.monotonic()
+        self.sums: dict[str, list[int]] = {}
+        self.last: dict[str, Report] = {}
+
+    def step(self, report: Report) -> None:
+        before = self.sums.get(report.sink, [0, 0, 0, 0])
+        now = (report.rows_in, report.rows_out, report.repairs, report.late)
+        self.sums[report.sink] = [a + b for a, b in zip(before, now, strict=True)]
+        self.last[report.sink] = report
+        self.live.update(self.table())
+
+    def say(self, event: str, text: str, **data: Any) -> None:
+        self.live.console.print(text, markup=False, highlight=False)
+
+    def show(self, name: str, answer: pl.DataFrame) -> None:
+        self.live.console.print(f"\n{name}\n{aligned(answer)}", markup=False, highlight=False)
+
+    def table(self) -> Any:
+        from rich.table import Table
+
+        table = Table(title=f"running for {time.monotonic() - self.began:.0f} s", title_justify="left")
+        for name in ("answer", "batch", "rows/s", "rows in", "rows out", "repairs", "late", "state", "settled", "lag"):
+            table.add_column(name, justify="left" if name == "answer" else "right")
+        for name, r in self.last.items():
+            counts = [f"{n:,}" for n in self.sums[name]]
+            state = f"{r.state_rows:,}"
+            table.add_row(name, str(r.batch), f"{r.rate:,.0f}", *counts, state, r.progress or "", r.lag or "")
+        return table
+
+
+@contextmanager
+def view_of(as_json: bool) -> Iterator[View]:
+    from rich.console import Console
+    from rich.live import Live
+
+    if as_json:
+        yield Json()
+    elif not (console := Console()).is_terminal:
+        yield Lines()
+    else:
+        with Live(console=console, refresh_per_second=4) as live:
+            yield Screen(live)

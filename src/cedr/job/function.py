@@ -1,0 +1,72 @@
+"""Functions of the user's, named as `file.py:function` or `module:function`."""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cedr.temporal.errors import CedrError, QueryError
+
+
+def function_at(place: str, what: str, folder: Path | None = None) -> Callable[..., Any]:
+    """`folder` is where files and modules are looked for first; `what` names the setting in errors."""
+    where, _, name = place.rpartition(":")
+    if not where or not name:
+        raise QueryError(f"{what} {place!r}: write where the function is, as file.py:function or module:function")
+    with users_code(f"{what} {place!r}"):
+        module = module_at(place, where, what, folder)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise QueryError(f"{what} {place!r}: {where!r} has no function {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def module_at(place: str, where: str, what: str, folder: Path | None) -> ModuleType:
+    if not where.endswith(".py"):
+        with first_on_path(folder):
+            return importlib.import_module(where)
+    file = Path(where) if folder is None else folder / where
+    if not file.is_file():
+        raise QueryError(f"{what} {place!r}: there is no file {where!r}")
+    name = file.stem if file.stem not in sys.modules else f"cedr_job_{file.stem}"  # no other module is hidden by it
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    with first_on_path(folder):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def first_on_path(folder: Path | None) -> Iterator[None]:
+    if folder is None:
+        yield
+        return
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+@contextmanager
+def users_code(what: str) -> Iterator[None]:
+    """What the user's own code raises, as one line that says where."""
+    try:
+        yield
+    except CedrError:
+        raise
+    except ImportError as e:
+        raise QueryError(f"{what}: {e}") from e
+    except SyntaxError as e:
+        raise QueryError(f"{what}: {e.msg} ({Path(e.filename or '').name}, line {e.lineno})") from e
+    except Exception as e:
+        last = traceback.extract_tb(e.__traceback__)[-1]
+        raise QueryError(f"{what}: {type(e).__name__}: {e} ({Path(last.filename).name}, line {last.lineno})") from e

@@ -1,0 +1,128 @@
+"""A job in this process, over the files that are there: the same answer as on Spark, without Java.
+
+A run begins anew each time. A table it keeps is brought to the new answer in one commit; a changelog and late rows are
+written again.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.job.job import Job
+from cedr.job.reports import Report, lag_of, progress_of
+from cedr.job.rows import Rows
+from cedr.job.sinks import JobSink
+from cedr.job.stores import table_sink
+from cedr.recording.changelog import as_told, write_changelog
+from cedr.runtime.ingest import wall_clock
+from cedr.runtime.local import LocalRun
+from cedr.runtime.result import Result
+from cedr.runtime.spark.sinks.base import Table, TableSink
+from cedr.runtime.tally import VE
+from cedr.temporal.errors import QueryError
+
+LATE = "late.parquet"
+ALL = 2**40
+"""A micro-batch is one chunk: whether a row is late is judged when all of it is there, as on Spark."""
+
+
+class LocalAnswer:
+    """One answer of a job. `steps` runs it; afterwards `result` is all of it."""
+
+    def __init__(self, job: Job, sink: JobSink) -> None:
+        if sink.place == "kafka":
+            assert sink.section is not None
+            raise sink.section.mistake("only Spark writes to Kafka; run it without --local", "kafka")
+        self.job, self.sink = job, sink
+        self.stream = job.stream(sink)
+        self.run = LocalRun(self.stream.fragment(), chunk_size=ALL)
+        self.rows = {made.name: Rows.of(made) for made in job.read_by(self.stream) if made.name in self.run.ingests}
+        for name, rows in self.rows.items():  # as the files have it, also where no row has come yet
+            self.run.ingests[name].time_type = rows.time_type()
+        self.time_type = self.run.time_type()
+        self.table = Table(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
+        self.store = table_sink(sink) if sink.is_table and sink.place != "memory" else None
+        if self.store is not None:
+            self.store.open(self.table)
+        self.fed = 0
+        self.told: list[tuple[int, Chunk]] = []
+        self.result: Result | None = None
+
+    def steps(self) -> Iterator[Report]:
+        late, began = 0, time.monotonic()
+        for number, chunk in enumerate(self.run.steps(self._arrivals(), close=True)):
+            fed, self.fed = self.fed, 0
+            if self.sink.place in ("changelog", "memory"):
+                self.told.append((wall_clock(), chunk))
+            before, late = late, sum(frame.height for frame in self.run.late)
+            metrics, kind = self.run.engine.metrics(), self.time_type
+            yield Report(
+                self.sink.name,
+                number,
+                fed,
+                len(chunk),
+                int((~chunk.is_insert).sum()),
+                late - before,
+                int(metrics["state_rows"].sum()),
+                int(metrics["state_bytes"].sum()),
+                progress_of(chunk.cti, kind),
+                lag_of(metrics, kind),
+                (now := time.monotonic()) - began,
+            )
+            began = now
+        self.result = self.run.result([])
+        self._keep()
+
+    def _arrivals(self) -> Iterator[dict[str, pl.DataFrame]]:
+        """What each micro-batch would read of the sources."""
+        feeds = {name: rows.batches() for name, rows in self.rows.items()}
+        while feeds:
+            arrived: dict[str, pl.DataFrame] = {}
+            for name in list(feeds):
+                frame = next(feeds[name], None)
+                self.run.late += self.rows[name].late
+                self.rows[name].late = []
+                if frame is None:
+                    del feeds[name]
+                else:
+                    arrived[name] = frame
+            self.fed += sum(frame.height for frame in arrived.values())
+            yield arrived
+
+    # --- what is kept ------------------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        if self.sink.place == "changelog":
+            write_changelog(self.sink.target, (as_told(chunk, at, self.time_type) for at, chunk in self.told))
+        if self.store is not None:
+            self._keep_table(self.store)
+        if self.sink.late is not None:
+            self._keep_late(Path(self.sink.late))
+
+    def _keep_table(self, sink: TableSink) -> None:
+        """The difference between what is there and the new answer, as one batch. All of it may change once more."""
+        table = self.table
+        try:
+            last = sink.last_batch()
+            old = table.inner(sink.read()).select(VS, pl.col(VE).alias(OLD), pl.col(VS).alias(NEW), *table.columns)
+            rows = self.run.tally.table()
+            new = rows.select(VS, pl.col(VS).alias(OLD), pl.col(VE).alias(NEW), *table.columns)
+            batch = table.first_batch if last is None else last + 1
+            sink.commit(batch, [sink.prepare(0, batch, Chunk(pl.concat([old, new])))])
+        finally:
+            sink.close()
+
+    def _keep_late(self, folder: Path) -> None:
+        assert self.result is not None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                (folder / LATE).unlink()
+            if (late := self.result.late()).height:
+                late.write_parquet(folder / LATE)
+        except OSError as e:
+            raise QueryError(f"{folder} cannot be written: {e.strerror}") from None

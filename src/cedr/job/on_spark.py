@@ -1,0 +1,164 @@
+"""A job on Spark: one streaming query for each sink, each with a checkpoint of its own below that of the job."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from pyspark import cloudpickle
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import BooleanType, DataType, LongType, StringType, StructField, StructType, TimestampType
+
+from cedr.job.job import Job
+from cedr.job.reports import Report, lag_of, progress_of
+from cedr.job.section import Section
+from cedr.job.sinks import JobSink
+from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
+from cedr.job.stores import store
+from cedr.runtime.ingest import time_columns
+from cedr.runtime.spark.answers import spark_schema
+from cedr.runtime.spark.session import spark_session
+from cedr.runtime.spark.streaming import RunningQuery
+
+LOG = "spark.log"
+SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
+KAFKA = 'add Spark\'s package for it: [spark] conf = {{ "spark.jars.packages" = "{}" }}'
+
+
+def session(job: Job) -> SparkSession:
+    """What Java and Spark have to say goes to a file in the checkpoint."""
+    folder = Path(job.spark.checkpoint)
+    if "://" not in job.spark.checkpoint:
+        folder.mkdir(parents=True, exist_ok=True)
+    log = folder / LOG if folder.is_dir() else None
+    return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **job.spark.conf)
+
+
+class SparkAnswer:
+    """One answer of a job, as a running query."""
+
+    def __init__(self, job: Job, sink: JobSink, spark: SparkSession, once: bool, close: bool) -> None:
+        """`once` ends it when all that is there is read, `close` says then that nothing more comes."""
+        self.sink = sink
+        self._passing = TemporaryDirectory(prefix="cedr-") if sink.place == "memory" else None
+        travel_by_value(job)
+        stream = job.stream(sink)
+        settings = job.spark
+        paced = None if settings.trigger is None else {"processingTime": f"{settings.trigger} milliseconds"}
+        data = {made.name: data_of(made, spark) for made in job.read_by(stream)}
+        with refusals(sink.section, sink.place, spark):
+            self.running: RunningQuery = stream.start(
+                spark,
+                data,
+                sink=store(sink),
+                checkpoint=self._passing.name if self._passing else f"{settings.checkpoint}/{sink.name}",
+                trigger={"availableNow": True} if once else paced,
+                close=close,
+                late=sink.late,
+                shards=settings.shards,
+                name=f"{job.file.stem}/{sink.name}",
+            )
+        self._last = -1
+
+    def let_go(self) -> None:
+        """An answer in memory is gone with this process, so is the state of its query."""
+        if self._passing:
+            self._passing.cleanup()
+
+    def reports(self) -> Iterator[Report]:
+        """Of the micro-batches since it was asked last."""
+        for progress in self.running.progress:
+            observed = progress.observedMetrics.get("cedr")
+            if observed is None or progress.batchId <= self._last:
+                continue
+            self._last = progress.batchId
+            kind = self.running.job.time_type
+            yield Report(
+                self.sink.name,
+                progress.batchId,
+                observed["rows_in"] or 0,
+                observed["rows_out"] or 0,
+                observed["adjusts_out"] or 0,
+                observed["late"] or 0,
+                observed["state_rows"] or 0,
+                observed["state_bytes"] or 0,
+                progress_of(observed["cti"], kind),
+                lag_of(self.running.metrics(), kind),
+                progress.durationMs.get("triggerExecution", 0) / 1000,
+            )
+
+
+def travel_by_value(job: Job) -> None:
+    """Functions in files beside the job, or beside its function, go to executors as they are; these cannot import them."""
+    if "function" not in job.query:
+        return
+    where = str(job.query.get("function")).rpartition(":")[0]
+    folders = {job.file.parent, (job.file.parent / where).parent}
+    for module in list(sys.modules.values()):
+        if (file := getattr(module, "__file__", None)) and Path(file).parent in folders:
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+# --- what goes in --------------------------------------------------------------------------------------------------
+
+
+def data_of(made: JobSource, spark: SparkSession) -> Any:
+    """What `Stream.start` reads: files as they are, or a streaming DataFrame."""
+    if made.files is not None:
+        return made.files
+    with refusals(made.section, made.origin, spark):
+        raw = spark.readStream.format(made.origin).options(**made.options).load()
+    return raw if made.origin == "rate" else from_lines(raw, made)
+
+
+@contextmanager
+def refusals(section: Section | None, key: str, spark: SparkSession) -> Iterator[None]:
+    """What Spark refuses of a source or a sink, under its key."""
+    try:
+        yield
+    except AnalysisException as e:
+        if section is None:
+            raise
+        said = str(e).partition("\n")[0]
+        if key == "kafka" and "find data source" in said.lower():
+            package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
+            said = f"this Spark has no Kafka; {KAFKA.format(package)}"
+        raise section.mistake(said, key) from None
+
+
+def from_lines(raw: DataFrame, made: JobSource) -> DataFrame:
+    """The columns in the JSON of each line or message, and what Kafka says of it.
+
+    What cannot be read gets no start, so it goes to the late rows.
+    """
+    kinds = {field.name: field.dataType for field in spark_schema(pl.DataFrame(schema=made.stream.schema)).fields}
+    time = TimestampType() if made.times == "timestamp" else LongType()
+    fields = [StructField(name, kinds.get(name) or time_or_text(made, name, time)) for name in line_columns(made)]
+    schema = StructType([*fields, StructField(CORRUPT, StringType())])
+    value = sf.from_json(sf.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
+    said = raw.select(value.alias(SAID), *(kafka_columns() if made.origin == "kafka" else []))
+    own = [name for name in KAFKA_COLUMNS if name in said.columns]
+    start = made.source.vs
+    good = sf.col(SAID).isNotNull() & sf.col(f"{SAID}.{CORRUPT}").isNull()
+    columns = {**{field.name: sf.col(f"{SAID}.`{field.name}`") for field in fields}, **{n: sf.col(n) for n in own}}
+    return said.select(*(sf.when(good, c).alias(n) if n == start else c.alias(n) for n, c in columns.items()))
+
+
+def time_or_text(made: JobSource, name: str, time: DataType) -> DataType:
+    """Of a column that is not part of the payload."""
+    source = made.source
+    other: dict[str | None, DataType] = {source.counts: LongType(), source.punctuation: BooleanType()}
+    return time if name in time_columns(source) else other.get(name, StringType())
+
+
+def kafka_columns() -> list[Any]:
+    texts = ("key", "topic")
+    return [
+        (sf.col(c).cast("string") if c in texts else sf.col(c)).alias(f"kafka_{c}")
+        for c in (name.removeprefix("kafka_") for name in KAFKA_COLUMNS)
+    ]

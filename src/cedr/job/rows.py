@@ -1,0 +1,86 @@
+"""The rows of file sources, read in this process as cedr's file source on Spark reads them.
+
+Files that are there when it begins are read in their order, as many at once as a micro-batch on Spark would take, so
+that rows are late here and there for the same reasons. What cannot be read is an error, or with `on_bad = "late"` a
+late row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from cedr.job.sources import JobSource
+from cedr.plan.source import Source
+from cedr.runtime.spark.files import clock
+from cedr.runtime.spark.files.columns import check_source
+from cedr.runtime.spark.files.listing import Stamp, in_order, listed, stamp
+from cedr.runtime.spark.files.reading import Planner, pieces, splits
+from cedr.runtime.spark.files.settings import Files, with_format
+from cedr.runtime.spark.files.unreadable import Unreadable
+from cedr.runtime.user_times import TimeType
+
+
+@dataclass
+class Rows:
+    """The rows of one source; `late` gathers what could not be read."""
+
+    source: Source
+    files: Files
+    late: list[pl.DataFrame] = field(default_factory=list)
+
+    @staticmethod
+    def of(made: JobSource) -> "Rows":
+        """Only files can be read here; what else there is needs Spark."""
+        if made.files is None:
+            raise made.section.mistake(
+                f"only files can be read without Spark, and this source has {made.origin}; run it without --local",
+                made.origin,
+            )
+        with made.section.about(f"files({made.files.path!r})", key="files"):
+            settings = made.files if made.files.format else with_format(made.files, sorted(listed(made.files)))
+        with made.section.about(f"source {made.name!r} from files({made.files.path!r})", key="columns"):
+            check_source(made.source, settings)
+        return Rows(made.source, settings)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """What a micro-batch would read, as one table."""
+        found = self._found()
+        most = self.files.max_files or max(len(found), 1)
+        for start in range(0, len(found), most):
+            if frames := list(self.frames(found[start : start + most])):
+                yield pl.concat(frames, how="vertical_relaxed")
+
+    def frames(self, found: list[tuple[str, Stamp]]) -> Iterator[pl.DataFrame]:
+        for split in splits([(0, self._planner.plan(found, None))]):
+            for piece in pieces(split, self.files, self.source):
+                if not isinstance(piece, Unreadable):
+                    yield piece
+                elif self.files.on_bad == "raise":
+                    raise piece.error()
+                else:
+                    self.late.append(piece.late(self.source))
+
+    def peek(self) -> None:
+        """Read a first piece, so that a wrong type or name is found before the query starts."""
+        next(self.frames(self._found()[:1]), None)
+
+    def time_type(self) -> TimeType | None:
+        """How times look; None when there is no file yet that tells."""
+        written = self._planner.clock([path for path, _ in self._found()])
+        return None if written is None else clock.as_type(written)
+
+    @property
+    def _planner(self) -> Planner:
+        return Planner(self.files, self.source, 1)
+
+    def _found(self) -> list[tuple[str, Stamp]]:
+        found = {path: at for path in listed(self.files) if (at := stamp(path))}
+        return [(path, found[path]) for path in in_order(found, self.files.order)]
+
+
+def peek(made: JobSource) -> None:
+    """Look into the first file, if there is one."""
+    if made.files is not None and any(listed(made.files)):
+        with made.section.about(key="files"):
+            Rows.of(made).peek()

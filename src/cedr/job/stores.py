@@ -1,0 +1,44 @@
+"""The sinks of `cedr.sinks` that a job names."""
+
+from typing import TYPE_CHECKING, Any
+
+from cedr import sinks
+from cedr.job.sinks import JobSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from cedr.runtime.spark.sinks.base import TableSink
+    from cedr.runtime.spark.sinks.changelog import Changelog
+
+
+def table_sink(sink: JobSink) -> "TableSink":
+    match sink.place:
+        case "parquet":
+            return sinks.parquet(sink.target)
+        case "duckdb":
+            return sinks.duckdb(sink.target, sink.table)
+        case "postgres":
+            return sinks.postgres(sink.target, sink.table)
+    return sinks.memory()
+
+
+def changelog_sink(sink: JobSink) -> "Changelog":
+    """To files with the time of each micro-batch, so that it can be replayed; to Kafka as JSON."""
+    if sink.place == "changelog":
+        return sinks.changelog("parquet", sink.target, shape=with_time)
+    return sinks.changelog("kafka", shape=as_json, **dict(sink.options or {}))
+
+
+def with_time(rows: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as sf
+
+    return rows.withColumn("_told" if "told" in rows.columns else "told", sf.current_timestamp())
+
+
+def as_json(rows: "DataFrame") -> "DataFrame":
+    return rows.selectExpr("to_json(struct(*)) AS value")
+
+
+def store(sink: JobSink) -> Any:
+    return table_sink(sink) if sink.is_table else changelog_sink(sink)

@@ -1,0 +1,48 @@
+"""The types of columns, as job files write them: `"str"`, `"timestamp UTC"`, or a list of the possible texts."""
+
+from typing import Any
+
+import polars as pl
+
+from cedr.job.section import Section, show
+from cedr.language.errors import did_you_mean
+from cedr.plan.schema import Schema
+
+TYPES: dict[str, pl.DataType] = {
+    "str": pl.String(),
+    "int": pl.Int64(),
+    "float": pl.Float64(),
+    "bool": pl.Boolean(),
+    "date": pl.Date(),
+    "time": pl.Time(),
+    "timestamp": pl.Datetime("us"),
+    "timestamp UTC": pl.Datetime("us", "UTC"),
+    "bytes": pl.Binary(),
+    "int8": pl.Int8(),
+    "int16": pl.Int16(),
+    "int32": pl.Int32(),
+    "int64": pl.Int64(),
+    "uint8": pl.UInt8(),
+    "uint16": pl.UInt16(),
+    "uint32": pl.UInt32(),
+    "uint64": pl.UInt64(),
+    "float32": pl.Float32(),
+    "float64": pl.Float64(),
+}
+OFTEN = ("str", "int", "float", "bool", "date", "timestamp")
+
+
+def schema_of(columns: Section) -> Schema:
+    """Names and types of the columns of a source."""
+    return {name: type_of(columns, name, value) for name, value in columns.values.items()}
+
+
+def type_of(columns: Section, name: str, value: Any) -> pl.DataType:
+    if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        return pl.Enum(list(dict.fromkeys(value)))
+    if not isinstance(value, str) or value not in TYPES:
+        hint = did_you_mean(value, TYPES) if isinstance(value, str) else ""
+        raise columns.mistake(
+            f"{show(value)} is not a type{hint or '; write one of ' + ', '.join(OFTEN) + ', or a list of texts'}", name
+        )
+    return TYPES[value]

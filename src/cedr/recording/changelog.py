@@ -1,0 +1,185 @@
+"""Reading and writing changelogs.
+
+Files of a folder that Spark wrote are those its own log names, in the order of its micro-batches; in other folders they
+are taken in the order of their names. Rows of one shard are in order, and shards do not speak about the same tuples.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
+
+from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.columnar.times import Times
+from cedr.plan.schema import Schema, first_line
+from cedr.runtime.result import changes, renamed
+from cedr.runtime.user_times import TimeType, time_type
+from cedr.runtime.user_times import chronons as as_chronons
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF, MIN
+
+OWN = ("change", "vs", "ve", "ve_new")
+MAYBE = ("shard", "told")
+KINDS = ("insert", "adjust", "remove", "cti")
+SPARKS_LOG = "_spark_metadata"
+FILE = "changes-{:05}.parquet"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A changelog as chunks have it.
+
+    rows        inserts and adjusts in order
+    ctis        how far all had come after so many rows: pairs of (rows, CTI)
+    told        the time of day of each row, in microseconds since 1970, if it was recorded
+    time_type   how the user's times look
+    """
+
+    place: str
+    rows: pl.DataFrame
+    ctis: tuple[tuple[int, int], ...]
+    told: Times | None
+    time_type: TimeType
+
+    @property
+    def schema(self) -> Schema:
+        return Chunk(self.rows).schema
+
+    def first(self, n: int) -> pl.DataFrame:
+        return self.rows[:n]
+
+
+def read_changelog(path: str | os.PathLike[str]) -> Recorded:
+    place = os.fspath(path)
+    files = changelog_files(Path(path))
+    frames = [frame for file in files if (frame := read_file(file)).height or len(files) == 1]
+    if not frames:
+        raise QueryError(f"{place}: there is no row in any of its {len(files)} files")
+    try:
+        frame = pl.concat(frames, how="vertical_relaxed")
+    except PolarsError as e:
+        raise QueryError(f"{place}: its files do not have the same columns: {first_line(e)}") from None
+    return recorded(frame, place)
+
+
+def changelog_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise QueryError(f"{path}: there is no changelog; name a Parquet or CSV file, or the folder of one")
+    if (path / SPARKS_LOG).is_dir():
+        return [path / name for name in names_in_sparks_log(path / SPARKS_LOG)]
+    found = sorted(p for p in path.iterdir() if p.suffix in READERS and not p.name.startswith((".", "_")))
+    if not found:
+        raise QueryError(f"{path}: there is no .parquet or .csv file in this folder")
+    return found
+
+
+def names_in_sparks_log(log: Path) -> list[str]:
+    """A log file `n` names the files of micro-batch n; `n.compact` those of all up to n."""
+    numbers = {int(p.name.split(".")[0]): p for p in log.iterdir() if p.name.removesuffix(".compact").isdecimal()}
+    whole = max((n for n, p in numbers.items() if p.suffix == ".compact"), default=-1)
+    names = []
+    for number in sorted(n for n in numbers if n >= whole):
+        for line in numbers[number].read_text().splitlines()[1:]:
+            said = json.loads(line)
+            if said.get("action", "add") == "add":
+                names.append(os.path.basename(unquote(urlparse(said["path"]).path)))
+    return names
+
+
+def read_csv(path: Path) -> pl.DataFrame:
+    return pl.read_csv(path, try_parse_dates=True, infer_schema_length=None)
+
+
+Reader = Callable[[Path], pl.DataFrame]
+READERS: dict[str, Reader] = {".parquet": pl.read_parquet, ".pq": pl.read_parquet, ".csv": read_csv}
+
+
+def read_file(path: Path) -> pl.DataFrame:
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise QueryError(f"{path} cannot be read; the names of changelogs end in {', '.join(READERS)}")
+    try:
+        return reader(path)
+    except (OSError, PolarsError) as e:
+        raise QueryError(f"{path} cannot be read: {first_line(e)}") from None
+
+
+# --- columns -------------------------------------------------------------------------------------------------------
+
+
+def recorded(frame: pl.DataFrame, place: str) -> Recorded:
+    """A table with the columns of a changelog."""
+    names = {name: f"_{name}" if f"_{name}" in frame.columns else name for name in (*OWN, *MAYBE)}
+    if missing := [name for name in OWN if names[name] not in frame.columns]:
+        have = ", ".join(frame.columns)
+        raise QueryError(f"{place} is no changelog: it has no column {missing[0]!r} (columns: {have})")
+    change = frame[names["change"]]
+    if (wrong := change.filter(~change.is_in(KINDS) | change.is_null())).len():
+        raise QueryError(f"{place}: the change {wrong[0]!r} is none of {', '.join(KINDS)}")
+    kind = time_type(frame[names["vs"]].dtype)
+    times = {name: chronons(frame[names[name]], place) for name in OWN[1:]}
+    payload = frame.drop([name for name in names.values() if name in frame.columns])
+    vs, ve = times["vs"].fill_null(MIN), times["ve"].fill_null(INF)
+    is_insert, removes = change == "insert", change == "remove"
+    old = vs.zip_with(is_insert, ve)
+    new = ve.zip_with(is_insert, vs.zip_with(removes, times["ve_new"].fill_null(INF)))
+    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payload.get_columns())
+    is_cti = (change == "cti").to_numpy()
+    shards = frame[names["shard"]] if names["shard"] in frame.columns else pl.zeros(frame.height, eager=True)
+    said = times["vs"].fill_null(INF).to_numpy()
+    told = None
+    if names["told"] in frame.columns:
+        told = chronons(frame[names["told"]], place).to_numpy()[~is_cti]
+    data = rows.filter(pl.Series(~is_cti))
+    return Recorded(place, data, tuple(common_ctis(is_cti, said, shards.to_list())), told, kind)
+
+
+def chronons(times: pl.Series, place: str) -> pl.Series:
+    if times.dtype == pl.String and times.is_null().all():
+        return times.cast(pl.Int64)
+    return as_chronons(times, place)
+
+
+def common_ctis(is_cti: Any, said: Times, shards: list[Any]) -> Iterator[tuple[int, int]]:
+    """How far all shards have come: the least of what each has told last."""
+    come = dict.fromkeys(shards, MIN)
+    last = MIN
+    for at in np.flatnonzero(is_cti):
+        come[shards[at]] = max(come[shards[at]], int(said[at]))
+        if (cti := min(come.values())) > last:
+            last = cti
+            yield int(at - is_cti[:at].sum()), cti
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def as_told(chunk: Chunk, told: int, kind: TimeType) -> pl.DataFrame:
+    """A chunk of an answer as rows of a changelog, told at this time of day."""
+    frame = changes(chunk.rows, chunk.cti, kind, chunk.schema)
+    own = renamed(pl.DataFrame({"told": []}), {"told": "told"}, chunk.schema).columns[0]
+    return frame.with_columns(pl.lit(told).cast(pl.Datetime("us", "UTC")).alias(own))
+
+
+def write_changelog(folder: str | os.PathLike[str], frames: Iterable[pl.DataFrame]) -> None:
+    """Anew: what an earlier run of the same kind wrote is replaced. What Spark wrote is not touched."""
+    place = Path(folder)
+    if (place / SPARKS_LOG).exists():
+        raise QueryError(f"{place} holds a changelog that a query on Spark has written; name another folder")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for old in place.glob(FILE.replace("{:05}", "*")):
+            old.unlink()
+        for number, frame in enumerate(f for f in frames if f.height):
+            frame.write_parquet(place / FILE.format(number))
+    except OSError as e:
+        raise QueryError(f"{place} cannot be written: {e.strerror}") from None

@@ -1,0 +1,148 @@
+"""Pictures of lifetimes, the way the papers draw them: events as bars over time, what was taken back as an outline.
+
+A bar is filled where the event holds in the end. Where it was told to hold and later was not, it is an outline with
+hatching, and a mark shows the end that cut it. An event that was removed is an outline alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk
+from cedr.plots import COLOURS, FAINT, INK, check_installed
+from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.temporal.element import Insert
+from cedr.temporal.errors import QueryError
+from cedr.temporal.stream import chains
+from cedr.temporal.time import INF
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MANY = 200
+FORMATS = (".png", ".svg", ".pdf")
+LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One event: it started at `start`, ends at `end`, and was told to end at `told` at the latest."""
+
+    label: str
+    start: int
+    end: int
+    told: int
+    repairs: int = 0
+
+    @property
+    def removed(self) -> bool:
+        return self.end == self.start
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The events of one stream."""
+
+    title: str
+    bars: Sequence[Bar]
+
+    def between(self, first: int, last: int) -> "Lane":
+        """The events that start before `last` and were told to hold at `first` or later."""
+        return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.told > first])
+
+
+def bars(rows: pl.DataFrame) -> list[Bar]:
+    """The events that rows of chunks tell, in the order of their starts."""
+    found = []
+    for chain in chains(Chunk(rows).elements()):
+        ends = [e.ve if isinstance(e, Insert) else e.ve_new for e in chain]
+        label = ", ".join(str(value) for value in dict(chain[0].payload).values())
+        short = label if len(label) <= LONGEST else f"{label[:LONGEST]}…"
+        found.append(Bar(short, chain[0].vs, ends[-1], max(ends), len(chain) - 1))
+    return sorted(found, key=lambda bar: (bar.start, bar.end, bar.label))
+
+
+def draw(lanes: Sequence[Lane], kind: TimeType, path: Path, title: str) -> None:
+    """Write the picture; its format is what the name ends in."""
+    check_installed()
+    if path.suffix.lower() not in FORMATS:
+        raise QueryError(f"{path}: pictures are {', '.join(FORMATS)}; let the name end in one of them")
+    number = sum(len(lane.bars) for lane in lanes)
+    if number > MANY:
+        raise QueryError(
+            f"{number:,} events are too many for one picture, {MANY} are the most; take a part with --since and --to"
+        )
+    if not number:
+        raise QueryError("there is no event to draw")
+    try:
+        picture(lanes, kind, title).savefig(path, format=path.suffix[1:].lower(), dpi=150)
+    except OSError as e:
+        raise QueryError(f"{path} cannot be written: {e.strerror}") from None
+
+
+def picture(lanes: Sequence[Lane], kind: TimeType, title: str) -> "Figure":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = sum(len(lane.bars) + 1 for lane in lanes)
+    figure = Figure(figsize=(9, 1.2 + 0.28 * rows), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    last = last_time(lanes)
+    y, ticks, labels = 0, [], []
+    for number, lane in enumerate(lanes):
+        axes.text(0.0, y, lane.title, transform=axes.get_yaxis_transform(), va="center", color=INK, fontweight="bold")
+        for bar in lane.bars:
+            y += 1
+            draw_bar(axes, bar, y, COLOURS[number % len(COLOURS)], last)
+            ticks.append(y)
+            labels.append(bar.label)
+        y += 1
+    axes.set_yticks(ticks, labels, fontsize=8)
+    axes.set_ylim(y - 0.3, -0.7)
+    axes.set_title(title, loc="left", fontsize=12, color=INK, pad=12)
+    dress(axes, kind)
+    return figure
+
+
+def last_time(lanes: Iterable[Lane]) -> int:
+    """A little after the last time that is not infinite: where bars without end leave the picture."""
+    times = [t for lane in lanes for bar in lane.bars for t in (bar.start, bar.end, bar.told) if t != INF]
+    return max(times) + max((max(times) - min(times)) // 10, 1)
+
+
+def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int) -> None:
+    end, told = min(bar.end, last), min(bar.told, last)
+    if not bar.removed:
+        axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85)
+    if told > end:
+        axes.barh(
+            y, told - end, left=end, height=0.6, fill=False, edgecolor=colour, linestyle="--", hatch="///", alpha=0.6
+        )
+        axes.plot([end, end], [y - 0.42, y + 0.42], color=INK, linewidth=1.4)
+    if bar.removed:
+        axes.plot([bar.start], [y], marker="x", color=INK, markersize=6)
+    elif bar.end == INF:
+        axes.plot([last], [y], marker=">", color=colour, markersize=7, clip_on=False)
+
+
+def dress(axes: "Axes", kind: TimeType) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    def text(time: float, _: object) -> str:
+        if not isinstance(kind, pl.Datetime):
+            return f"{time:,.6g}"
+        shown = as_user_times(pl.DataFrame({"t": [round(time)]}), ["t"], kind)["t"][0]
+        return str(shown).replace(" ", "\n", 1)
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(text))
+    axes.grid(axis="x", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+    axes.tick_params(colors=INK, length=0)

@@ -1,0 +1,302 @@
+"""The commands around job files: what they print, and their exit codes."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from cli.calling import call
+from job.files import JOB, put
+from rich.console import Console
+from rich.live import Live
+
+from cedr import sinks
+from cedr.cli.run.view import Screen
+from cedr.job.job import read
+from cedr.job.reports import Report
+from cedr.plan.nodes import Level
+from cedr.plan.optimizer import optimize
+from cedr.plan.svg import boxes_of
+
+
+@pytest.fixture
+def cedr(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path)
+    return lambda *args: call(monkeypatch, capsys, *args)
+
+
+# --- check and explain ---------------------------------------------------------------------------------------------
+
+
+def test_check_shows_columns(cedr, tmp_path):
+    assert cedr("check", "job.toml") == (
+        0,
+        "job.toml: right\n"
+        f"  source readings (machine: String, load: Float64) from files {tmp_path}/data/*.csv\n"
+        "  answer Hot (machine: String, load: Float64)\n"
+        f"  sink hot: Hot to parquet {tmp_path}/out/hot\n",
+        "",
+    )
+
+
+def test_check_as_json(cedr):
+    said = json.loads(cedr("check", "job.toml", "--json").out)
+    assert said["answers"] == {"Hot": {"machine": "String", "load": "Float64"}}
+    assert said["warnings"] == []
+
+
+def test_check_warns_of_a_query_that_never_speaks(cedr, tmp_path):
+    put(tmp_path, JOB.replace("delay = 5\n", "").replace('level = "middle"', 'level = "strong"'))
+    done = cedr("check", "job.toml")
+    assert done.code == 0
+    assert "silent until the end" in done.out.splitlines()[-1]
+    assert done.out.splitlines()[-1].startswith("  warning: ")
+    assert cedr("check", "job.toml", "--strict").code == 1
+
+
+def test_check_names_a_source_that_nobody_reads(cedr, tmp_path):
+    put(tmp_path, JOB + '\n[sources.more]\nrate = {}\ncolumns = { value = "int" }\nvs = "timestamp"\n')
+    assert "  warning: source 'more' is not read by the query\n" in cedr("check", "job.toml").out
+
+
+def test_explain_is_that_of_the_query(cedr):
+    done = cedr("explain", "job.toml")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == read("job.toml").streams["Hot"].explain() + "\n"
+
+
+def test_explain_as_a_flowchart(cedr):
+    assert cedr("explain", "job.toml", "--mermaid").out == (
+        "flowchart TB\n"
+        '    n0[("Source readings (machine: String, load: Float64), vs=start, ve=end")]\n'
+        '    n1["Finalize, remember ∞"]\n'
+        "    n0 --> n1\n"
+        '    n2["Match: machine, load (perfect)"]\n'
+        "    n1 --> n2\n"
+        '    n2 --> answer(["Hot"])\n'
+    )
+
+
+def test_explain_as_a_picture(cedr, tmp_path):
+    assert cedr("explain", "job.toml", "--svg", "plan.svg") == (0, "", "")
+    picture = ElementTree.parse(tmp_path / "plan.svg").getroot()
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[-1] == "Hot"
+    assert "Finalize, remember ∞" in texts
+    boxes, arrows = boxes_of(optimize(Level(read("job.toml").streams["Hot"].plan)).plan, "Hot")
+    assert len(list(picture.iter("{http://www.w3.org/2000/svg}rect"))) == len(boxes) + 1
+    assert len(list(picture.iter("{http://www.w3.org/2000/svg}path"))) == len(arrows) + 1
+
+
+def test_explain_of_no_statement(cedr):
+    done = cedr("explain", "job.toml", "--statement", "Cold")
+    assert done == (2, "", "error: --statement Cold: the query has no such statement; there are Hot\n")
+
+
+# --- run -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_here_in_lines(cedr, tmp_path):
+    done = cedr("run", "job.toml", "--local")
+    assert (done.code, done.err) == (0, "")
+    first, *_, last = done.out.splitlines()
+    assert first.startswith("hot: batch 0, 6 rows in ")
+    assert ", 5 out, 0 repairs, 0 late, state " in first
+    assert last == f"hot: ended; its answer is in parquet {tmp_path}/out/hot"
+    assert sinks.read_parquet(tmp_path / "out" / "hot").height == 5
+
+
+def test_run_here_in_json_shows_late_rows(cedr, tmp_path):
+    put(tmp_path, JOB[: JOB.index("[sinks")].replace("delay = 5", "delay = 5\nmax_files = 1"))
+    said = [json.loads(line) for line in cedr("run", "job.toml", "--local", "--json").out.splitlines()]
+    assert [s["event"] for s in said] == ["step", "step", "step", "late", "answer"]
+    assert [s["late"] for s in said[:3]] == [0, 1, 0]
+    assert said[3]["rows"] == 1
+    assert said[4]["rows"][0] == {"vs": 0, "ve": 1, "machine": "web1", "load": 0.9}
+
+
+@pytest.mark.parametrize("origin", ["rate = {}", 'socket = { host = "localhost", port = 9999 }'])
+def test_what_needs_spark_is_refused_here(cedr, tmp_path, origin):
+    job = JOB.replace('files = "data/*.csv"', origin).replace('machine = "str", load = "float"', 'value = "int"')
+    job = job.replace('vs = "start"\nve = "end"', 'vs = "timestamp"').replace("r.load", "r.value")
+    put(tmp_path, job.replace("r.machine, r.value", "r.value"))
+    done = cedr("run", "job.toml", "--local")
+    name = origin.split()[0]
+    assert done.code == 2
+    assert done.err == (
+        f"error: job.toml:11: sources.readings.{name}: only files can be read without Spark, and this source has "
+        f"{name}; run it without --local\n"
+    )
+
+
+def test_a_table_of_something_else_is_not_touched(cedr, tmp_path):
+    (tmp_path / "out" / "hot").mkdir(parents=True)
+    (tmp_path / "out" / "hot" / "mine.parquet").write_text("x")
+    done = cedr("run", "job.toml", "--local")
+    assert done.code == 2
+    assert "has files that cedr has not written, such as mine.parquet" in done.err
+
+
+def test_a_run_that_fails_ends_with_1(cedr, tmp_path):
+    (tmp_path / "data" / "c.csv").write_text("start,end,machine,load\n5,soon,web1,0.5\n")
+    done = cedr("run", "job.toml", "--local")
+    assert done.code == 1
+    assert done.err.startswith(f"error: hot: file '{tmp_path}/data/c.csv', line 2: ")
+
+
+def test_in_a_terminal_a_table_is_brought_up_to_date():
+    console = Console(file=io.StringIO(), force_terminal=True, width=140)
+    with Live(console=console) as live:
+        screen = Screen(live)
+        for batch in (0, 1):
+            screen.step(Report("hot", batch, 1000, 20, 3, 1, 70, 800, "2026-03-01 10:00:00", "5s", 0.5))
+    words = console.file.getvalue().splitlines()[-2].split()
+    numbers = ["1", "2,000", "2,000", "40", "6", "2", "70"]
+    assert [word for word in words if word != "│"] == ["hot", *numbers, "2026-03-01", "10:00:00", "5s"]
+
+
+def test_run_on_spark_until_it_is_stopped(tmp_path):
+    job = put(tmp_path)
+    command = [sys.executable, "-m", "cedr", "run", str(job), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        said = []
+        for line in running.stdout:
+            said.append(json.loads(line))
+            if said[-1]["event"] == "step":
+                running.send_signal(signal.SIGTERM)
+                break
+        said += [json.loads(line) for line in running.stdout]
+        errors = running.stderr.read()
+    assert (running.returncode, errors) == (0, "")
+    events = [s["event"] for s in said]
+    assert events[:2] == ["started", "step"]
+    assert events[-2:] == ["stopped", "ended"]
+    assert said[1]["rows_in"] == 6
+    assert sinks.read_parquet(tmp_path / "out" / "hot").height > 0
+    assert (tmp_path / "job.checkpoint" / "spark.log").exists()
+
+
+# --- changelogs ----------------------------------------------------------------------------------------------------
+
+TOLD = """\
+change,vs,ve,ve_new,machine,load,told
+insert,0,10,,web1,20,2026-03-01T10:00:00
+insert,6,12,,web1,80,2026-03-01T10:00:01
+cti,5,5,,,,2026-03-01T10:00:01
+remove,6,12,6,web1,80,2026-03-01T10:00:02
+insert,6,12,,web1,40,2026-03-01T10:00:03
+adjust,0,10,8,web1,20,2026-03-01T10:00:03
+"""
+
+
+@pytest.fixture
+def told(cedr, tmp_path):
+    (tmp_path / "told.csv").write_text(TOLD)
+    (tmp_path / "same.csv").write_text("change,vs,ve,ve_new,machine,load\ninsert,6,12,,web1,40\ninsert,0,8,,web1,20\n")
+    return cedr
+
+
+def test_history(told):
+    assert told("history", "told.csv").out == "vs  ve  machine  load\n0   8   web1     20\n6   12  web1     40\n"
+    assert told("history", "told.csv", "--at", "2").out.splitlines()[2] == "6   12  web1     80"
+    assert told("history", "told.csv", "--at", "2026-03-01T10:00:00").out.count("\n") == 2
+    assert (
+        told("history", "told.csv", "--to", "7", "--as", "csv").out == "vs,ve,machine,load\n0,7,web1,20\n6,7,web1,40\n"
+    )
+    assert told("history", "told.csv", "--tritemporal").out.splitlines()[3] == "E1  6   6   3       web1     80"
+
+
+def test_history_as_parquet(told, tmp_path):
+    import polars as pl
+
+    assert told("history", "told.csv", "--as", "parquet", "-o", "h.parquet").code == 0
+    assert pl.read_parquet(tmp_path / "h.parquet").rows() == [(0, 8, "web1", 20), (6, 12, "web1", 40)]
+
+
+def test_diff(told, tmp_path):
+    assert told("diff", "told.csv", "same.csv") == (0, "logically equivalent\n", "")
+    (tmp_path / "other.csv").write_text((tmp_path / "same.csv").read_text().replace("40", "41"))
+    expected = "different: only told.csv has (vs=6, ve=12, machine=web1, load=40); 1 more tuple differs\n"
+    assert told("diff", "told.csv", "other.csv") == (1, expected, "")
+    assert told("diff", "told.csv", "other.csv", "--to", "6").code == 0
+    said = json.loads(told("diff", "told.csv", "other.csv", "--json").out)
+    assert (said["equivalent"], said["tuples"], said["first"]["load"]) == (False, 2, 40)
+
+
+def test_replay(told):
+    assert told("replay", "told.csv", "--speed", "max").out == (
+        "vs,ve,ve_new,cti,machine,load\n"
+        "0,10,,,web1,20\n6,12,,,web1,80\n,,,5,,\n6,12,6,,web1,80\n6,12,,,web1,40\n0,10,8,,web1,20\n"
+    )
+
+
+def test_what_is_replayed_into_files_is_the_input_of_a_job(told, tmp_path):
+    assert told("replay", "told.csv", "--speed", "1000x", "--into", "again").code == 0
+    assert len(list((tmp_path / "again").glob("*.csv"))) == 4
+    put(
+        tmp_path,
+        '[query]\ntext = "EVENT Same SELECT machine, load FROM told"\n'
+        '[sources.told]\nfiles = "again"\ncolumns = { machine = "str", load = "int" }\n'
+        'vs = "vs"\nve = "ve"\nve_new = "ve_new"\ncti = "cti"\n[sinks.same]\nchangelog = "changes"\n',
+    )
+    assert told("run", "job.toml", "--local").code == 0
+    assert told("diff", "told.csv", "changes") == (0, "logically equivalent\n", "")
+
+
+MISTAKES = {
+    "history nothing.csv": "nothing.csv: there is no changelog; name a Parquet or CSV file, or the folder of one",
+    "history told.csv --at soon": "--at soon: write a whole number, or a time such as 2026-03-01T10:00:00",
+    "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of "
+    "changes instead",
+    "history told.csv --to soon": "--to soon: the times of this changelog are whole numbers; write one",
+    "diff told.csv data/a.csv": "data/a.csv is no changelog: it has no column 'change' (columns: start, end, "
+    "machine, load)",
+    "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
+    "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
+    "replay told.csv --into data": "--into data: the folder is not empty; name a new one",
+    "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_mistakes_about_changelogs(told, command):
+    assert told(*command.split()) == (2, "", f"error: {MISTAKES[command]}\n")
+
+
+def test_plots(told, tmp_path):
+    assert told("plot", "told.csv", "-o", "told.png") == (0, "told.png\n", "")
+    assert (tmp_path / "told.png").read_bytes().startswith(b"\x89PNG")
+    assert told("plot", "job.toml", "-o", "job.svg").code == 0
+    assert ElementTree.parse(tmp_path / "job.svg").getroot().tag.endswith("svg")
+
+
+# --- the doctor and the shell --------------------------------------------------------------------------------------
+
+
+def test_the_doctor_says_what_is_wrong(cedr, monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = cedr("doctor", "--no-spark", "--json")
+    said = {line["name"]: line for line in map(json.loads, done.out.splitlines())}
+    assert done.code == 1
+    assert [name for name, line in said.items() if line["state"] == "wrong"] == ["Java"]
+    assert said["Java"]["advice"].startswith("install Java 17 or 21")
+    assert list(said) == [
+        *("Python", "packages", "Java", "memory", "disk", "matplotlib", "psycopg", "duckdb"),
+        *("loopback", "host name", "clock"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"), [("cedr che", ["check"]), ("cedr history --tri", ["--tritemporal"]), ("cedr rep", ["replay"])]
+)
+def test_the_shell_completes(words, wanted):
+    env = {"_CEDR_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    from os import environ
+
+    done = subprocess.run([sys.executable, "-m", "cedr"], env={**environ, **env}, capture_output=True, text=True)
+    assert set(wanted) <= set(done.stdout.split())

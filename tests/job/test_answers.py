@@ -1,0 +1,156 @@
+"""A job gives the same answer in this process and on Spark, and that is the answer of the query itself."""
+
+import duckdb
+import polars as pl
+import pytest
+from job.files import JOB, LATER, ROWS, put
+
+from cedr import sinks
+from cedr.columnar.chunk import Chunk
+from cedr.job.job import read
+from cedr.job.local import LocalAnswer
+from cedr.job.on_spark import SparkAnswer
+from cedr.recording.changelog import read_changelog
+from cedr.runtime.spark.streaming import settings_for
+from cedr.runtime.tally import Tally
+
+TWO = """
+[query]
+function = "query.py:build"
+
+[sources.readings]
+files = "data/*.csv"
+max_files = 1
+columns = { machine = "str", load = "float" }
+vs = "start"
+ve = "end"
+delay = 5
+
+[sources.owners]
+files = "owners"
+columns = { machine = "str", owner = "str" }
+vs = "start"
+ve = "end"
+ve_new = "end_new"
+cti = "cti"
+
+[sinks.table]
+parquet = "out/table"
+
+[sinks.told]
+changelog = "out/changes"
+late = "out/late"
+
+[sinks.all]
+duckdb = "out/all.duckdb"
+statement = "owned"
+
+[spark]
+shards = 2
+"""
+
+QUERY = """
+import cedr
+import polars as pl
+
+
+def greatest(rows):
+    return max(rows["owner"])
+
+
+def build(readings, owners):
+    owned = readings.join(owners, on="machine")
+    named = cedr.aggregate("owner", function=greatest, dtype=pl.String)
+    return {"owned": owned, "busy": owned.tumbling(10).group_by("machine").agg(load=cedr.max("load"), owner=named)}
+"""
+
+OWNERS = [
+    # start, end, end_new, cti
+    {"start": 0, "end": 100, "machine": "web1", "owner": "ann"},
+    {"start": 0, "end": 100, "machine": "web2", "owner": "bob"},
+    {"start": 0, "end": 100, "end_new": 6, "machine": "web1", "owner": "ann"},
+    {"start": 6, "end": None, "machine": "web1", "owner": "bob"},
+    {"cti": 8},
+    {"start": 10, "end": 50, "machine": "db1", "owner": "cid"},
+]
+
+
+@pytest.fixture
+def job(tmp_path):
+    file = put(tmp_path, TWO)
+    (tmp_path / "query.py").write_text(QUERY)
+    (tmp_path / "owners").mkdir()
+    kinds = {"start": pl.Int64, "end": pl.Int64, "end_new": pl.Int64, "cti": pl.Int64}
+    owners = pl.DataFrame(OWNERS, schema={**kinds, "machine": pl.String, "owner": pl.String})
+    owners[:3].write_parquet(tmp_path / "owners" / "0.parquet")
+    owners[3:].write_parquet(tmp_path / "owners" / "1.parquet")
+    return file
+
+
+def expected(job, statement: str) -> pl.DataFrame:
+    """What the query answers to the same tables, without any of the job's machinery."""
+    readings = pl.concat([pl.read_csv(job.file.parent / "data" / name) for name in ("a.csv", "b.csv")])
+    tables = {
+        "readings": readings.filter(pl.col("machine") != "late"),
+        "owners": pl.read_parquet(job.file.parent / "owners" / "*.parquet"),
+    }
+    return job.streams[statement].run(tables).table()
+
+
+def test_here_and_on_spark(job, spark, tmp_path):
+    made = read(job)
+    local_reports = [report for sink in made.sinks.values() for report in LocalAnswer(made, sink).steps()]
+    check(made, local_reports)
+    assert sinks.read_parquet(tmp_path / "out" / "table").equals(expected(made, "busy"))
+    assert duckdb_rows(tmp_path / "out" / "all.duckdb") == expected(made, "owned").rows()
+    (tmp_path / "out").rename(tmp_path / "out of the local run")
+    compact = {"spark.sql.streaming.fileSink.log.compactInterval": "2"}  # so that its log is compacted, too
+    with settings_for(spark, compact):
+        answer = SparkAnswer(made, made.sinks["told"], spark, once=True, close=True)
+        answer.running.await_termination()
+    assert any((tmp_path / "out" / "changes" / "_spark_metadata").glob("*.compact"))
+    check(made, list(answer.reports()))
+
+
+def check(made, reports) -> None:
+    folder = made.file.parent / "out"
+    busy = expected(made, "busy")
+    told = read_changelog(folder / "changes")
+    tally = Tally(told.schema)
+    tally.add(Chunk(told.rows))
+    assert tally.table().rename({"_vs": "vs", "_ve": "ve"}).equals(busy)
+    assert told.ctis[-1][1] == 2**63 - 1
+    assert told.told is not None
+    late = pl.concat([pl.read_parquet(p) for p in (folder / "late").glob("*.parquet")], how="diagonal_relaxed")
+    assert late.select("machine", "reason").rows() == [("late", "below_cti")]
+    events = (ROWS + LATER).count("\n") - 2 + len(OWNERS) - 1
+    assert sum(r.rows_in for r in reports if r.sink == "told") - events in (0, 1)  # the row that is a CTI
+    assert {r.late for r in reports if r.sink == "told"} == {0, 1}
+    assert reports[-1].progress == "∞"
+
+
+def duckdb_rows(path) -> list[tuple]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        return connection.sql('SELECT vs, ve, machine, load, owner FROM "all" ORDER BY ALL').fetchall()
+
+
+def test_a_local_run_replaces_its_own_answer(job):
+    made = read(job)
+    sink = made.sinks["table"]
+    list(LocalAnswer(made, sink).steps())
+    (job.parent / "data" / "a.csv").write_text(ROWS.replace("0.9", "0.1"))
+    list(LocalAnswer(made, sink).steps())
+    assert sinks.read_parquet(job.parent / "out" / "table").equals(expected(made, "busy"))
+
+
+def test_without_sinks_the_answer_is_shown(tmp_path, spark):
+    made = read(put(tmp_path, JOB[: JOB.index("[sinks")]))
+    (sink,) = made.sinks.values()
+    local = LocalAnswer(made, sink)
+    list(local.steps())
+    assert sink.place == "memory"
+    answer = SparkAnswer(made, sink, spark, once=True, close=True)
+    answer.running.await_termination()
+    assert answer.running.table().equals(local.result.table())
+    assert local.result.table()["machine"].to_list() == ["web1", "late", "web1", "db1", "web1"]
+    answer.let_go()

@@ -1,0 +1,211 @@
+"""A recorded changelog says what the stream said: its histories, its differences, its rows at any pace."""
+
+import itertools
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cedr
+from cedr import INF, Adjust, CedrError, Cti, Event, History, Insert, Row, canonical, retract, testing
+from cedr.columnar.chunk import chunk_of
+from cedr.recording.changelog import as_told, read_changelog, recorded, write_changelog
+from cedr.recording.difference import difference
+from cedr.recording.history import canonical_table, canonical_tuples, known_at, tritemporal_table
+from cedr.recording.lifetimes import bars
+from cedr.recording.pace import moments, paced, write_moment
+from cedr.runtime.result import Result
+from cedr.temporal.stream import data
+from cedr.temporal.tritemporal import HistoryTable
+
+SCHEMA = {"m": pl.Int64(), "v": pl.String()}
+PAYLOADS = testing.rows(m=st.integers(0, 1), v=st.sampled_from("ab"))
+STREAMS = testing.streams(PAYLOADS)
+SECOND = 1_000_000
+
+
+def told(stream, schema=SCHEMA) -> pl.DataFrame:
+    """Each element told a second after the one before."""
+    frames = [as_told(chunk_of([e], schema), n * SECOND, pl.Int64()) for n, e in enumerate(stream)]
+    return pl.concat(frames) if frames else as_told(chunk_of([], schema), 0, pl.Int64())
+
+
+def record(stream):
+    return recorded(told(stream), "told")
+
+
+def history(known, to=INF) -> History:
+    return Result(known.schema, [], canonical_tuples(known, to), pl.Int64()).history()
+
+
+@given(STREAMS)
+def test_the_canonical_history_is_that_of_the_stream(stream):
+    assert history(record(stream)) == canonical(stream)
+    ctis = [e.t for e in stream if isinstance(e, Cti)]
+    assert [cti for _, cti in record(stream).ctis] == sorted(set(ctis))
+
+
+@given(STREAMS, st.integers(0, 20), st.integers(0, 20))
+def test_as_known_at_a_cedr_time(stream, number, to):
+    known = known_at(record(stream), str(number))
+    first = data(stream)[:number]
+    assert history(known) == canonical(first)
+    assert history(known, to) == canonical(first).to(to)
+
+
+@given(STREAMS, st.integers(0, 20))
+def test_as_known_at_a_time_of_day(stream, second):
+    known = known_at(record(stream), f"1970-01-01T00:00:{second:02}")
+    assert history(known) == canonical(data(stream[: second + 1]))
+
+
+@given(STREAMS)
+def test_the_tritemporal_table_is_that_of_the_paper(stream):
+    rows = tritemporal_table(record(stream)).rows()
+    none = lambda t: None if t == INF else t  # noqa: E731
+    expected = HistoryTable.of(data(stream)).rows
+    assert rows == [(r.k, r.os, none(r.oe), r.cs, none(r.ce), r.payload.m, r.payload.v) for r in expected]
+
+
+@given(testing.same_history(PAYLOADS))
+def test_two_tellings_of_one_history_do_not_differ(both):
+    one, two = both
+    assert not difference(record(one), record(two))
+
+
+@given(STREAMS, STREAMS, st.one_of(st.just(INF), st.integers(0, 20)))
+def test_the_difference_is_that_of_the_histories(one, two, to):
+    found = difference(record(one), record(two), to)
+    left, right = canonical(one).to(to), canonical(two).to(to)
+    tuples = [
+        (Event(row["vs"], INF if row["ve"] is None else row["ve"], Row(m=row["m"], v=row["v"])), row["copies"])
+        for row in found.only.to_dicts()
+    ]
+    assert sum(n for _, n in tuples) == len(left - right) + len(right - left)
+    assert {e for e, _ in tuples} == set(left - right) | set(right - left)
+    assert [e[:2] for e, _ in tuples] == sorted(e[:2] for e, _ in tuples), "the first difference comes first"
+
+
+@given(STREAMS, st.sampled_from(["told", "vs"]))
+def test_a_source_reads_what_is_replayed(stream, by):
+    source = cedr.source("told", SCHEMA, vs="vs", ve="ve", ve_new="ve_new", cti="cti")
+    tables = [moment.rows for moment in moments(record(stream), by)]
+    result = list(source.updates(iter(tables)))[-1:]
+    assert (result[0].history() if result else History()) == canonical(stream)
+    assert not result or not result[0].late().height
+
+
+def test_moments_come_when_they_are_due():
+    stream = [Insert(t, t + 1, Row(m=0, v="a")) for t in range(4)]
+    now, waits = [100.0], []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        now[0] += seconds
+
+    found = list(paced(moments(record(stream), "told"), 2.0, lambda: now[0], sleep))
+    assert [moment.at for moment in found] == [0, SECOND, 2 * SECOND, 3 * SECOND]
+    assert waits == [0.5, 0.5, 0.5]
+    waits.clear()
+    list(paced(moments(record(stream), "told"), float("inf"), lambda: now[0], sleep))
+    assert waits == []
+
+
+@given(STREAMS)
+def test_bars_end_where_the_events_do(stream):
+    found = bars(record(stream).rows)
+    assert History((b.start, b.end, b.label) for b in found if not b.removed) == History(
+        (e.vs, e.ve, f"{e.payload.m}, {e.payload.v}") for e in canonical(stream)
+    )
+    assert sum(b.repairs + 1 for b in found) == len(data(stream))
+    assert all(b.told >= b.end for b in found)
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+STREAM = [
+    Insert(0, 10, Row(m=1, v="a")),
+    Insert(6, INF, Row(m=2, v="b")),
+    Cti(3),
+    retract(6, INF, Row(m=2, v="b")),
+    Adjust(0, 10, INF, Row(m=1, v="a")),
+    Cti(INF),
+]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_is_read_as_it_was_told(tmp_path, suffix):
+    path = tmp_path / f"told.{suffix}"
+    frame = told(STREAM)
+    frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
+    found = read_changelog(path)
+    assert history(found) == canonical(STREAM)
+    assert found.ctis == ((2, 3), (4, INF))
+    assert found.told is not None
+    assert found.told.tolist() == [0, SECOND, 3 * SECOND, 4 * SECOND]
+
+
+def test_a_folder_is_written_anew_and_read_in_order(tmp_path):
+    for stream in (STREAM, STREAM[:3]):
+        frames = [told([e]) for e in stream]
+        write_changelog(tmp_path / "changes", frames)
+        assert history(read_changelog(tmp_path / "changes")) == canonical(stream)
+
+
+def test_shards_have_come_as_far_as_the_last_of_them():
+    frame = pl.DataFrame(
+        {"change": ["cti", "cti", "insert", "cti"], "vs": [5, 3, 7, 9], "ve": [5, 3, 8, 9], "ve_new": None}
+        | {"shard": [0, 1, 0, 1], "m": 1}
+    )
+    assert recorded(frame, "told").ctis == ((0, 3), (1, 5))
+
+
+def test_own_names_in_the_payload():
+    schema = {"vs": pl.Int64(), "told": pl.Int64()}
+    stream = [Insert(1, 4, Row(vs=7, told=8)), retract(1, 4, Row(vs=7, told=8)), Insert(2, 3, Row(vs=7, told=8))]
+    assert canonical_table(recorded(told(stream, schema), "told")).rows() == [(2, 3, 7, 8)]
+
+
+def test_files_of_moments_are_seen_when_they_are_whole(tmp_path):
+    for number, moment in enumerate(moments(record(STREAM[:3]), "told")):
+        write_moment(moment, tmp_path, number, "csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000000.csv", "00000001.csv"]
+    assert (tmp_path / "00000001.csv").read_text() == "vs,ve,ve_new,cti,m,v\n6,,,,2,b\n,,,3,,\n"
+
+
+BROKEN = {
+    "nothing there": (lambda p: None, "there is no changelog; name a Parquet or CSV file"),
+    "an empty folder": (lambda p: p.mkdir(), "there is no .parquet or .csv file in this folder"),
+    "no changelog": (
+        lambda p: p.write_text("a,b\n1,2\n"),
+        "is no changelog: it has no column 'change' (columns: a, b)",
+    ),
+    "another change": (
+        lambda p: p.write_text("change,vs,ve,ve_new\nupsert,1,2,\n"),
+        "the change 'upsert' is none of insert, adjust, remove, cti",
+    ),
+    "times that are none": (
+        lambda p: p.write_text("change,vs,ve,ve_new\ninsert,now,2,\n"),
+        "time column 'vs' is of type String",
+    ),
+    "a change of nothing": (
+        lambda p: p.write_text("change,vs,ve,ve_new\nadjust,1,2,5\n"),
+        "a change is about a tuple that was never inserted",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_is_no_changelog_is_refused(kind, tmp_path):
+    make, message = BROKEN[kind]
+    path = tmp_path / "told.csv"
+    make(path)
+    with pytest.raises(CedrError) as error:
+        canonical_table(read_changelog(path))
+    assert message in str(error.value)
+
+
+def test_cti_numbers_count_from_the_start():
+    stream = list(itertools.chain.from_iterable((Insert(t, t + 2, Row(m=t, v="a")), Cti(t)) for t in range(3)))
+    assert record(stream).ctis == ((1, 0), (2, 1), (3, 2))
