@@ -1,7 +1,8 @@
 """Commands as pages show them: blocks of `console` with a `$` before each command and its output below.
 
-A block that begins with ```` ```toml title="job.toml" ```` is a file. Pages are followed from top to bottom, as a reader would:
-files are written, commands run in a shell, and what they print must be what the page shows. `...` in a shown line is any text.
+A block that begins with ```` ```toml title="job.toml" ```` is a file. Pages are followed from top to bottom, as a
+reader would: files are written, commands run in a shell, and what they print must be what the page shows. `...` in a
+shown line is any text.
 """
 
 import re

@@ -1,23 +1,38 @@
-"""Scenarios of the papers' introductions: each prints what its text file shows, and is right."""
+"""Examples: what their pages show is what their commands print, and on Spark it is the same.
+
+Four of them, scenarios of the papers' introductions, are also told step by step, and compared with the oracle.
+"""
 
 import importlib.util
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from runtime.spark.conftest import spark as spark
+from shown_commands import follow
 
 from cedr import INF, MIDDLE, STRONG, Event, History, Row, canonical, testing
 from cedr import reference as ref
+from cedr.job.job import read
+from cedr.job.local import LocalAnswer
+from cedr.job.on_spark import SparkAnswer
+from cedr.job.sinks import JobSink
+from cedr.recording.changelog import read_changelog
+from cedr.recording.history import canonical_table, known_at
 from cedr.temporal.stream import data
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+SCRIPTS = sorted(EXAMPLES.glob("*/step_by_step.py"))
+PAGES = sorted(EXAMPLES.glob("*/README.md"))
+JOBS = sorted(EXAMPLES.glob("*/job.toml"))
 
 
 def load(name: str):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / name / "step_by_step.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -30,11 +45,50 @@ def history(table: pl.DataFrame) -> History:
     )
 
 
-def test_these_are_the_scenarios():
-    assert [script.stem for script in SCRIPTS] == ["outages", "stock_ticker", "system_maintenance", "web_traffic"]
+def name_of(path: Path) -> str:
+    return path.parent.name
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+@pytest.fixture
+def checkout(tmp_path):
+    """The examples beside the command, as in a checkout; what they write stays here."""
+    for name in ("cedr", ".venv"):
+        (tmp_path / name).symlink_to(EXAMPLES.parent / name)
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "*.checkpoint"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_shows_what_its_commands_print(page, checkout):
+    assert follow(page, checkout) >= 1
+
+
+def test_every_example_is_in_the_list():
+    listed = re.findall(r"\]\((\w+)/README\.md\)", (EXAMPLES / "README.md").read_text())
+    assert sorted(listed) == [name_of(page) for page in PAGES]
+    assert len(PAGES) == 10
+
+
+@pytest.mark.parametrize("job", JOBS, ids=name_of)
+def test_the_same_on_spark(job, checkout, spark):
+    """Streaming, file by file, and in this process: the same canonical history."""
+    made = read(checkout / "examples" / name_of(job) / "job.toml")
+    (sink,) = made.sinks.values()
+    local = LocalAnswer(made, JobSink(sink.name, sink.statement))
+    for _ in local.steps():
+        pass
+    running = SparkAnswer(made, sink, spark, once=True, close=True).running
+    running.await_termination()
+    told = canonical_table(known_at(read_changelog(sink.target), None), INF)
+    assert told.equals(local.result.table())
+    assert told.height > 0
+
+
+def test_these_are_told_step_by_step():
+    assert [name_of(script) for script in SCRIPTS] == ["maintenance", "outages", "stocks", "web_traffic"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
 def test_an_example_prints_what_its_text_shows(script):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.stderr == ""
@@ -54,14 +108,14 @@ def expected_alerts(maintenance) -> History:
 
 @pytest.mark.parametrize("level", [STRONG, MIDDLE])
 def test_system_maintenance_ends_with_the_right_alerts(level):
-    maintenance = load("system_maintenance")
+    maintenance = load("maintenance")
     *_, (_, last) = maintenance.answers(maintenance.alerts.with_consistency(level))
     testing.assert_same(history(last.table()), expected_alerts(maintenance))
     assert last.table()["machine"].to_list() == ["db1"]
 
 
 def test_a_strong_alert_is_never_taken_back():
-    maintenance = load("system_maintenance")
+    maintenance = load("maintenance")
     strong = maintenance.alerts.with_consistency(STRONG)
     said = [change for _, result in maintenance.answers(strong) for change in result.changelog()["change"]]
     assert said == ["insert"]
@@ -89,7 +143,7 @@ def hits(traffic) -> History:
 
 
 def test_stock_ticker_ends_with_the_averages_of_all_but_the_last_correction():
-    ticker = load("stock_ticker")
+    ticker = load("stocks")
     last = ticker.answers()[-1]
     *in_time, (_, too_late) = ticker.ARRIVALS
     readings = canonical([e for _, elements in in_time for e in elements])
@@ -100,7 +154,7 @@ def test_stock_ticker_ends_with_the_averages_of_all_but_the_last_correction():
 
 
 def test_stock_ticker_repairs_the_average_when_the_correction_comes():
-    ticker = load("stock_ticker")
+    ticker = load("stocks")
     average = pl.col("average").filter((pl.col("vs") == 0) & (pl.col("symbol") == "ACME"))
     told = [result.table().select(average).item() for result in ticker.answers()]
     assert told == [10.0, 60.0, 60.0, *[10.5] * 5]

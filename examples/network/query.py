@@ -1,4 +1,4 @@
-"""A link joins two routers, in that direction; what is reachable is a loop over links that knows how far it has come."""
+"""A link joins two routers, in that direction; what is reachable is a loop over links that knows how far it is."""
 
 import cedr
 from cedr import Stream

@@ -22,6 +22,7 @@ def run(
         bool, typer.Option("--local", help="In this process, without Spark; sources must be files.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress: what went wrong, and the answer.")] = False,
 ) -> None:
     """Run a job until it is stopped; with --once or --local until all its input is read.
 
@@ -35,7 +36,7 @@ def run(
     made = read(job)
     for text in made.warnings() if not (local or once) else ():
         print(f"warning: {text}", file=sys.stderr)
-    with view_of(json) as view:
+    with view_of(json, quiet) as view:
         if local:
             from cedr.cli.run.local import run_locally
 

@@ -35,6 +35,17 @@ class Lines:
         print(f"\n{name}\n{aligned(answer)}", flush=True)
 
 
+class Quiet(Lines):
+    """Answers that have no sink, what went wrong, and rows that could not be used."""
+
+    def step(self, report: Report) -> None:
+        pass
+
+    def say(self, event: str, text: str, **data: Any) -> None:
+        if event in ("failed", "late"):
+            super().say(event, text, **data)
+
+
 class Json:
     """Every object says in `event` what it is: step, started, ended, stopped, failed, late or answer."""
 
@@ -86,12 +97,14 @@ class Screen(Lines):
 
 
 @contextmanager
-def view_of(as_json: bool) -> Iterator[View]:
+def view_of(as_json: bool, quiet: bool = False) -> Iterator[View]:
     from rich.console import Console
     from rich.live import Live
 
     if as_json:
         yield Json()
+    elif quiet:
+        yield Quiet()
     elif not (console := Console()).is_terminal:
         yield Lines()
     else:
