@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cedr.columnar.picked import picked
 from cedr.kernels.hash_table import fill, grow, lookup, new_table
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -60,8 +61,8 @@ class RowIndex:
             self._table = grow(self._table, (self._size + rows.height) * 4)
         ids, fresh, self._size = lookup(*self._table, hashes, self._size, add)
         if len(fresh):
-            self._append(rows[fresh].select(list(self.schema)))
-        return ids if exact else self._settle_collisions(rows, hashes, ids, add)
+            self._append(picked(rows, self.schema)[fresh])
+        return ids if exact else self._settle_collisions(rows, hashes, ids, fresh, add)
 
     def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
         """A 64-bit hash of each row, and whether different rows are sure to have different hashes."""
@@ -71,13 +72,17 @@ class RowIndex:
                 column = rows[name]
                 self._has_null |= bool(column.null_count())
                 return column.cast(pl.Int64).fill_null(NULL_WORD).to_numpy().astype(np.uint64), not self._has_null
-        return rows.select(list(self.schema)).hash_rows().to_numpy(), False
+        return picked(rows, self.schema).hash_rows().to_numpy(), False
 
     def _settle_collisions(
-        self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, add: bool
+        self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, fresh: Ids, add: bool
     ) -> Ids:
-        """Give rows that met a different row under their hash a number of their own."""
-        found = np.flatnonzero(ids >= 0)
+        """Give rows that met a different row under their hash a number of their own; `fresh` ones met none."""
+        met = ids >= 0
+        met[fresh] = False
+        found = np.flatnonzero(met)
+        if not len(found):
+            return ids
         stored = self.rows[ids[found]]
         same = rows[found].select(
             pl.all_horizontal(pl.col(name).eq_missing(stored[name]) for name in self.schema).alias("same")

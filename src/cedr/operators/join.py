@@ -18,6 +18,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.picked import picked
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.operators.base import Operator, State
@@ -77,12 +78,14 @@ class Keys:
         """The number of each row's key; -1 where a part of it is missing, unless `missing` keys are wanted, too."""
         if not self.index.schema:
             return self.index.ids(rows)
-        keys = rows.select(
-            pl.col(name).cast(kind).alias(key)
-            for name, (key, kind) in zip(self.names[port], self.index.schema.items(), strict=True)
+        keys = pl.DataFrame(
+            [
+                rows.get_column(name).cast(kind).alias(key)
+                for name, (key, kind) in zip(self.names[port], self.index.schema.items(), strict=True)
+            ]
         )
         g = self.index.ids(keys)
-        if not missing and keys.null_count().sum_horizontal()[0]:
+        if not missing and any(column.null_count() for column in keys):
             g = np.where(keys.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy(), -1, g)
         return g
 
@@ -151,7 +154,7 @@ class Join(Operator):
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
-        return left.hstack(right.select(pl.col(old).alias(new) for old, new in self.renamed.items()))
+        return left.hstack(picked(right, self.renamed, self.renamed.values())) if self.renamed else left
 
     def state_size(self) -> tuple[int, int]:
         rows = sum(len(side.tuples[0]) for side in self.sides)
