@@ -102,9 +102,11 @@ class RowIndex:
         if len(self.schema) == 1:
             ((name, kind),) = self.schema.items()
             if kind in SINGLE_WORD:
-                column = rows[name]
-                self._has_null |= bool(column.null_count())
-                return column.cast(pl.Int64).fill_null(NULL_WORD).to_numpy().astype(np.uint64), not self._has_null
+                column = rows.get_column(name).cast(pl.Int64)
+                if column.null_count():
+                    self._has_null = True
+                    column = column.fill_null(NULL_WORD)
+                return column.to_numpy().view(np.uint64), not self._has_null
         return picked(rows, self.schema).hash_rows().to_numpy(), False
 
     def _settle_collisions(
