@@ -40,6 +40,8 @@ def next_of_v(loop: History, other: History) -> History:
     return ref.inner_join(loop, other, lambda p, q: p.v == q.m, lambda p, q: Row(m=p.m, v=q.v))
 
 
+ONES = [(0, 1, 1), (1, 1, 1), (1, 0, 0)]
+
 MORE = {
     "more aggregates": Query(
         lambda a: a.group_by("m").agg(
@@ -66,8 +68,8 @@ MORE = {
         lambda g, h: ref.fixed_point(next_of_v, g, h),
     ),
     "automaton as a loop": Query(
-        lambda a: automata.automaton(a, [(0, 1, 1), (1, 1, 1), (1, 0, 0)], start=0, symbol="v", by="m", plan="recursive"),
-        lambda h: ra.automaton(h, [(0, 1, 1), (1, 1, 1), (1, 0, 0)], start=0, symbol="v", by=["m"]),
+        lambda a: automata.automaton(a, ONES, start=0, symbol="v", by="m", plan="recursive"),
+        lambda h: ra.automaton(h, ONES, start=0, symbol="v", by=["m"]),
     ),
     "top_k of all": Query(lambda a: a.top_k(2, by="v"), lambda h: ref.top_k(h, 2, lambda p: p.v)),
 }

@@ -132,7 +132,8 @@ def regex(
     The expression is made of steps one after the other, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and brackets. Each
     step is a condition, or a `step(...)` that also sets registers, given by its name; `steps` is for names that are no
     keywords. No event of a key is skipped, and a stretch is told once, however the expression takes its events. The
-    other arguments are those of `automaton`, but a recursive plan needs a window, and takes no settings; rows have the key, `begin`, `end` and the registers.
+    other arguments are those of `automaton`, but a recursive plan needs a window and takes no
+    settings. Rows have the key, `begin`, `end` and the registers.
     """
     given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
     made, used = compiled(expression, given)

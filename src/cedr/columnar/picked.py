@@ -1,4 +1,4 @@
-"""Columns of a frame by name, without the query engine behind `select`, which takes longer than a small frame is worth."""
+"""Columns of a frame by name, without the query engine behind `select`, which is most of the cost of small frames."""
 
 from collections.abc import Iterable
 

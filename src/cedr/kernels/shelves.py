@@ -59,8 +59,8 @@ class Shelves:
 
     def fill(self, keys, key, one, two):
         """Hold these pairs and no others, of so many keys."""
-        self.__init__()
-        self.grow(keys)
+        self.first, self.size = np.zeros(keys, dtype=np.int64), np.zeros(keys, dtype=np.int64)
+        self.used = self.live = 0
         self.put(np.arange(keys), key, one, two)
 
 

@@ -140,9 +140,7 @@ A = {"A": pl.col("k") == "a"}
             "at least 1",
         ),
         (
-            lambda: automata.automaton(
-                EVENTS.select("k", _run_at="n"), WAYS, start="S", symbol="k", plan="recursive"
-            ),
+            lambda: automata.automaton(EVENTS.select("k", _run_at="n"), WAYS, start="S", symbol="k", plan="recursive"),
             "rename '_run_at'",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Places told with events: rows `(group, place, vs, ve, content, rank, told end, told after)`, sorted by group and place.
+"""Places told with events: rows `(group, place, vs, ve, content, rank, told end, told after)`, by group and place.
 
 The *rank* of an event tells it from the others at its place; *after* is the place before its own. Each tuple is a row
 of its own, copies too, and remembers what was told of it: `told end` is its start as long as that is nothing.

@@ -106,7 +106,7 @@ class Holdings:
         settled = start < self.since
         if settled.any():
             mine = p[settled], start[settled], np.minimum(end[settled], self.since)
-            found = tuple(np.concatenate(both) for both in zip(mine, found, strict=True))
+            found = joined(mine, found)
         if settled.any() or self.selection:
             order = np.lexsort((found[1], found[0]))
             found = su.union(*(a[order] for a in found))
@@ -234,6 +234,11 @@ NAMES = ("counts", "held", "fed", "told")
 def distinct(payloads: Times) -> Times:
     """Of sorted numbers each once."""
     return payloads[np.diff(payloads, prepend=-1) != 0]
+
+
+def joined(one: Intervals, two: Intervals) -> Intervals:
+    p, start, end = (np.concatenate(both) for both in zip(one, two, strict=True))
+    return p, start, end
 
 
 def same(one: Intervals, two: Intervals) -> bool:

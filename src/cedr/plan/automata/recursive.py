@@ -52,7 +52,8 @@ def recursive(node: Automaton, settings: Settings) -> Node:
     if node.shape.once and (node.shape.window is None or node.shape.order is not None):
         raise QueryError(
             f'{node.text}(plan="recursive"): without a window, or in the order of a column, one stretch of events may '
-            "have several lifetimes, which a loop would tell as one; give window=... and no order, or use the native plan"
+            "have several lifetimes, which a loop would tell as one; give window=... and no order, or take the native "
+            "plan"
         )
     taken = [name for name in (*node.events.schema, *columns) if name.startswith("_run_")]
     if taken:
