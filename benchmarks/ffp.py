@@ -1,11 +1,12 @@
 """Loops: how closely High-Water-Mark, Probing and Hybrid follow progress, and mending a graph instead of searching it.
 
-Section 5 of the FFP paper with reachability in a window as the loop. 100 edges between two punctuations, which are 100
-chronons apart; after each chunk there are a few turns, so that rows still circulate when the next comes.
+Section 5 of the FFP paper, with two loops: the W query over coin tosses, as in the paper, and reachability in a window.
+100 events between two punctuations, which are 100 chronons apart; after each chunk there are a few turns, so that rows
+still circulate when the next comes.
 
-    disorder     every 100th edge comes early, by some punctuations
-    rate         chunks without anything between those with edges
-    lulls        edges between two punctuations are left out at random
+    disorder     every 100th event comes early, by some punctuations      Figures 6, 8, 10
+    rate         chunks without anything between those with events        Figure 7
+    lulls        events between two punctuations are left out at random   Figures 9, 11
 
 *Lag* is how far the definite punctuations are behind real progress, the earliest time of all that is still told, on
 average. The least that any method can have is that of the inputs' own punctuations: half their distance, as times pass
@@ -14,9 +15,12 @@ evenly between two of them, and more in a lull.
 Then a graph of 100,000 edges of which 1 % change per batch: what is reachable from 100 sources, mended and anew.
 """
 
+import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from statistics import mean
 
 import numpy as np
@@ -26,54 +30,133 @@ import cedr
 from cedr.bench import Report, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
 from cedr.operators.reach import Reach
+from cedr.plots import Plot
 from cedr.runtime.engine import Engine
 from cedr.temporal.time import INF, MIN
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import automata
+
 APART = 100
 NODES = 400
-LIFE = 200
 TURNS = 4
 METHODS = ("hwm", "probing", "hybrid")
 EDGES = {"start": pl.Int64(), "end": pl.Int64()}
 LAG_BAR = 1.2
 MENDED_BAR = 20
 
-IDLE = 100
-"""So many chunks without anything at the end: first for the loop to come to rest, then to see who still speculates."""
-
 
 def run(report: Report, quick: bool = False) -> None:
     one_core()
-    chunks = 20 if quick else 150
-    for shift in (0, 2, 5, 10):
-        compare(report, f"disorder {shift}", feed(chunks, early=shift))
-    for idle in (1, 4, 16):
-        compare(report, f"{idle} idle between", feed(chunks, idle=idle))
-    for lull in (0.0, 0.5, 0.9):
-        compare(report, f"lulls {lull:.0%}", feed(chunks, lull=lull))
+    size = QUICK if quick else FULL
+    for loop in (Loop.w(), Loop.reachability()):
+        evaluate(report, loop, size)
     if find_spec("scipy") is None:
         report.say("scipy is not installed: a graph searched anew is not measured (pip install scipy)")
         return
     for expire in (True, False):
-        mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire)
+        mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)
+
+
+@dataclass(frozen=True)
+class Size:
+    chunks: int
+    early: tuple[int, ...]
+    idle: tuple[int, ...]
+    lulls: tuple[float, ...]
+    bar: float | None
+    """For the lag of Hybrid."""
+    rest: int
+    """So many chunks without anything at the end: for the loop to come to rest, then to see who still speculates."""
+
+
+FULL = Size(150, (0, 2, 5, 10), (1, 4, 16), (0.0, 0.5, 0.9), LAG_BAR, 100)
+QUICK = Size(8, (0, 3), (4,), (0.5,), None, 10)
 
 
 # --- section 5 -----------------------------------------------------------------------------------------------------
 
 
-def feed(chunks: int, early: int = 0, idle: int = 0, lull: float = 0.0) -> list[Chunk]:
+@dataclass(frozen=True)
+class Loop:
+    """A query with a loop over one source, and random events for it."""
+
+    name: str
+    source: str
+    schema: Mapping[str, pl.DataType]
+    life: int
+    query: Callable[[str], cedr.Stream]
+    """By the method of finding progress."""
+    payload: Callable[[np.random.Generator, int], pl.DataFrame]
+
+    @staticmethod
+    def w() -> "Loop":
+        return Loop(
+            "W",
+            "ticks",
+            {"key": pl.Int64(), "tick": pl.String()},
+            1,
+            lambda progress: automata.query(None, plan="recursive", progress=progress, turns=TURNS),
+            lambda random, n: pl.DataFrame({"key": np.zeros(n, dtype=np.int64), "tick": random.choice(["U", "D"], n)}),
+        )
+
+    @staticmethod
+    def reachability() -> "Loop":
+        edges = cedr.source("edges", EDGES)
+        sources = edges.where(pl.col("start") < NODES // 20).select(node="start")
+        return Loop(
+            "reachability",
+            "edges",
+            EDGES,
+            200,
+            lambda progress: cedr.reachability(edges, sources, progress=progress, turns=TURNS),
+            lambda random, n: pairs(random.integers(0, NODES, n), random.integers(0, NODES, n)),
+        )
+
+
+def evaluate(report: Report, loop: Loop, size: Size) -> None:
+    """The figures of section 5 for one loop."""
+
+    def plot(figure: int, what: str, x: str, y: str, log: str = "") -> Plot:
+        title = f"Figure {figure}, {loop.name}: {what}"
+        return report.plot(f"{loop.name.lower()}_figure_{figure}", title, x, y, log)
+
+    early, idle, lull = "punctuations that every 100th event comes early", "idle chunks between", "lulls, %"
+    state = plot(6, "what joins hold over disorder", early, "rows, on average")
+    told = plot(8, "output punctuations over disorder", early, "definite punctuations")
+    lag = plot(10, "lag over disorder", early, "lag over the least")
+    rate = plot(7, "speculation over the rate", idle, "speculative punctuations", "y")
+    guesses = plot(9, "speculation over lulls", lull, "speculative punctuations", "y")
+    silence = plot(11, "liveliness over lulls", lull, "longest silence, ms", "y")
+    for shift in size.early:
+        found = compare(report, loop, f"disorder {shift}", feed(loop, size.chunks, early=shift), size, lag, shift)
+        for progress, f in found.items():
+            state.add(progress, shift, f.synopsis)
+            told.add(progress, shift, f.definite)
+    for chunks in size.idle:
+        found = compare(report, loop, f"{chunks} idle between", feed(loop, size.chunks, idle=chunks), size)
+        for progress, f in found.items():
+            rate.add(progress, chunks, f.speculative)
+    for share in size.lulls:
+        found = compare(report, loop, f"lulls {share:.0%}", feed(loop, size.chunks, lull=share), size)
+        for progress, f in found.items():
+            guesses.add(progress, 100 * share, f.speculative)
+            silence.add(progress, 100 * share, 1000 * f.silence)
+
+
+def feed(loop: Loop, chunks: int, early: int = 0, idle: int = 0, lull: float = 0.0) -> list[Chunk]:
     random = np.random.default_rng(7)
     vs = np.arange(chunks * APART)
     arrival = np.where((vs % 100 == 99) & (early > 0), vs // APART - early, vs // APART)
-    start, end = random.integers(0, NODES, len(vs)), random.integers(0, NODES, len(vs))
+    payload = loop.payload(random, len(vs))
     found: list[Chunk] = []
     for number in range(chunks):
         mine = np.flatnonzero(arrival == number)
         if random.random() < lull:
             mine = mine[:0]
-        payload = pl.DataFrame({"start": start[mine], "end": end[mine]}, schema=EDGES)
-        found.append(assemble(vs[mine], vs[mine], vs[mine] + LIFE, payload, (number + 1) * APART))
-        found += [empty(EDGES)] * idle
+        found.append(assemble(vs[mine], vs[mine], vs[mine] + loop.life, payload[mine], (number + 1) * APART))
+        found += [empty(dict(loop.schema))] * idle
     return found
 
 
@@ -90,14 +173,12 @@ class Followed:
     """Speculative punctuations per chunk when the loop is at rest and nothing comes."""
 
 
-def follow(progress: str, fed: list[Chunk]) -> Followed:
-    edges = cedr.source("edges", EDGES)
-    sources = edges.where(pl.col("start") < NODES // 20).select(node="start")
-    engine = cedr.reachability(edges, sources, progress=progress, turns=TURNS).engine()
+def follow(loop: Loop, progress: str, fed: list[Chunk], rest: int) -> Followed:
+    engine = loop.query(progress).engine()
     explicit, external, told, synopsis, silences = [0], [0], [], [], []
     last = time.perf_counter()
     for chunk in fed:
-        out = engine.push("edges", chunk)
+        out = engine.push(loop.source, chunk)
         if out.cti != MIN:
             now = time.perf_counter()
             silences.append(now - last)
@@ -110,7 +191,7 @@ def follow(progress: str, fed: list[Chunk]) -> Followed:
     found = engine.loop_metrics().row(0, named=True)
     counts = found["speculative_punctuations"], found["definite_punctuations"]
     lag, least = (mean(behind(times[1:], told)) + APART / 2 for times in (explicit, external))
-    return Followed(lag, least, *counts, mean(synopsis), max(silences), idle_speculations(engine))
+    return Followed(lag, least, *counts, mean(synopsis), max(silences), idle_speculations(loop, engine, rest))
 
 
 def behind(progress: list[int], told: list[int]) -> list[int]:
@@ -119,32 +200,37 @@ def behind(progress: list[int], told: list[int]) -> list[int]:
     return [max(int(r) - p, 0) for r, p in zip(real[1:], progress[:-1], strict=True) if r != INF]
 
 
-def idle_speculations(engine: Engine) -> float:
+def idle_speculations(loop: Loop, engine: Engine, rest: int) -> float:
     counts = []
     for _ in range(2):
-        for _ in range(IDLE):
-            engine.push("edges", empty(EDGES))
+        for _ in range(rest):
+            engine.push(loop.source, empty(dict(loop.schema)))
         counts.append(engine.loop_metrics()["speculative_punctuations"][0])
-    return (counts[1] - counts[0]) / IDLE
+    return (counts[1] - counts[0]) / rest
 
 
-def compare(report: Report, title: str, fed: list[Chunk]) -> None:
-    found = {progress: follow(progress, fed) for progress in METHODS}
+def compare(
+    report: Report, loop: Loop, title: str, fed: list[Chunk], size: Size, plot: Plot | None = None, x: float = 0
+) -> dict[str, Followed]:
+    title = f"{loop.name}, {title}"
+    found = {progress: follow(loop, progress, fed, size.rest) for progress in METHODS}
     for progress, f in found.items():
         note = (
             f"{f.speculative:,} speculative, {f.definite:,} definite punctuations; "
             f"{f.synopsis:,.0f} rows held; longest silence {f.silence * 1000:,.0f} ms"
         )
-        bar = {"bar": LAG_BAR, "at_most": True} if progress == "hybrid" else {}
-        report.add(f"{title}: lag of {progress} over the least", f.lag / f.least, "x", note=note, **bar)
+        more = {"bar": size.bar, "at_most": True} if progress == "hybrid" else {}
+        at = plot.at(progress, x) if plot else None
+        report.add(f"{title}: lag of {progress} over the least", f.lag / f.least, "x", note=note, at=at, **more)
     idle, note = found["hybrid"].idle, f"of probing {found['probing'].idle:,.3g}, of hwm {found['hwm'].idle:,.3g}"
     report.add(f"{title}: speculations of hybrid per chunk at rest", idle, "", bar=0.0, at_most=True, note=note)
+    return found
 
 
 # --- mending against searching anew --------------------------------------------------------------------------------
 
 
-def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool) -> None:
+def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
     """Batches in which one edge of 200 goes and as many come, 1 % in all. Edges that expire are told with their end;
     the others are told without, and taken back. The rival builds its graph and searches from each source."""
     random = np.random.default_rng(11)
@@ -193,7 +279,8 @@ def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool) -> No
     report.add(f"{title}: a batch mended", median(mended) * 1000, "ms", spread=spread(mended))
     report.add(f"{title}: searched anew by scipy", median(anew) * 1000, "ms", spread=spread(anew))
     ratio = median(anew) / median(mended)
-    report.add(f"{title}: mending is faster by", ratio, "x", bar=MENDED_BAR, note=f"{reached:,} pairs are reachable")
+    note = f"{reached:,} pairs are reachable"
+    report.add(f"{title}: mending is faster by", ratio, "x", bar=MENDED_BAR if bar else None, note=note)
 
 
 def pairs(start: np.ndarray, end: np.ndarray) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from plan.catalogue import MERGES, QUERIES, SCHEMA, STATEFUL, AsOperator, Query,
 from cedr import api, automata, testing
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
+from cedr.reference import automata as ra
 from cedr.runtime.engine import Engine
 from cedr.stream import GroupedStream, Stream
 from cedr.temporal import END, INF, MIDDLE, STRONG, WEAK, Adjust, Consistency, Event, History, Insert, Row, canonical
@@ -38,6 +39,8 @@ def all_values(frame: pl.DataFrame) -> str:
 def next_of_v(loop: History, other: History) -> History:
     return ref.inner_join(loop, other, lambda p, q: p.v == q.m, lambda p, q: Row(m=p.m, v=q.v))
 
+
+ONES = [(0, 1, 1), (1, 1, 1), (1, 0, 0)]
 
 MORE = {
     "more aggregates": Query(
@@ -63,6 +66,10 @@ MORE = {
     "iterate": Query(
         lambda a, b: a.iterate(lambda loop: loop.join(b, left_on="v", right_on="m").select("m", v="v_right")),
         lambda g, h: ref.fixed_point(next_of_v, g, h),
+    ),
+    "automaton as a loop": Query(
+        lambda a: automata.automaton(a, ONES, start=0, symbol="v", by="m", plan="recursive"),
+        lambda h: ra.automaton(h, ONES, start=0, symbol="v", by=["m"]),
     ),
     "top_k of all": Query(lambda a: a.top_k(2, by="v"), lambda h: ref.top_k(h, 2, lambda p: p.v)),
 }
@@ -125,7 +132,7 @@ def test_no_operator_of_the_api_is_left_out():
     assert aggregates - {"source", *readers} <= used
     assert {"automaton", "regex"} <= used
     made = {name for name, f in vars(automata).items() if getattr(f, "__module__", "") == automata.__name__}
-    assert made - {"step", "as_states", "as_window", "as_step"} <= used
+    assert made - {"step", "as_states", "as_window", "as_step", "planned"} <= used
 
 
 # --- weak ----------------------------------------------------------------------------------------------------------

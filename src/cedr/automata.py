@@ -5,13 +5,16 @@ found = cedr.regex("A B* A", events, A=pl.col("kind") == "a", B=pl.col("kind") =
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
 from cedr.language.automata.compile import compiled
 from cedr.language.automata.glushkov import START
 from cedr.operators.automata.compiled import Shape
+from cedr.operators.iterate.settings import Settings
 from cedr.plan.automata import Automaton, Step
 from cedr.plan.automata.automaton import as_triples
+from cedr.plan.automata.recursive import recursive
 from cedr.stream import Columns, Expressions, Stream, as_expression, as_value, names, plan_of
 from cedr.temporal.duration import Duration
 from cedr.temporal.duration import duration as as_duration
@@ -19,6 +22,7 @@ from cedr.temporal.errors import QueryError
 
 Transitions = Stream | Iterable[tuple[Any, Any, Any]]
 AsStep = Step | Expressions
+Plan = Literal["native", "recursive"]
 
 AUTOMATON, REGEX = "automaton", "regex"
 
@@ -45,6 +49,8 @@ def automaton(
     by: Columns = (),
     order: str | None = None,
     window: Duration | None = None,
+    plan: Plan = "native",
+    **loop: Any,
 ) -> Stream:
     """The runs of an automaton over the events of each key, none of which may be skipped.
 
@@ -57,6 +63,8 @@ def automaton(
     by           the key: each value has its own sequence of events
     order        the column with sequence numbers, by which events follow each other; by default their starts
     window       how long each event counts, from its start on; by default as long as it lives
+    plan         "native": one operator; "recursive": a loop, with the same answer
+    loop         settings of `iterate`, for the recursive plan
 
     A run lives as long as all of its events, and the transitions it took. Its row has the key, `begin` and `end` (the
     starts, or the numbers, of its first and last event), the state and the registers.
@@ -69,8 +77,24 @@ def automaton(
             'automaton: what do the symbols of the transitions mean? Give symbol="kind", the column of the events they '
             'are values of, or steps={"A": pl.col("load") > 0.9, ...}'
         )
-    plan = plan_of(events, AUTOMATON)
-    return Stream(Automaton(plan, table, shape, tuple(given.items()), tuple((registers or {}).items()), AUTOMATON))
+    known = tuple((registers or {}).items())
+    node = Automaton(plan_of(events, AUTOMATON), table, shape, tuple(given.items()), known, AUTOMATON)
+    return planned(node, plan, loop)
+
+
+def planned(node: Automaton, plan: str, loop: Mapping[str, Any]) -> Stream:
+    """The automaton as one operator, or as a loop."""
+    if plan not in get_args(Plan):
+        raise QueryError(f"{node.text}(plan={plan!r}): it is one of {', '.join(map(repr, get_args(Plan)))}")
+    if unknown := [name for name in loop if plan == "native" or name not in LOOP]:
+        settings = f'; a plan="recursive" takes {", ".join(LOOP)}'
+        raise QueryError(f"{node.text}: there is no argument {unknown[0]!r}{settings}")
+    return Stream(node if plan == "native" else recursive(node, replace(CONVERGES, **loop)))
+
+
+LOOP = ("progress", "most", "turns")
+CONVERGES = Settings(most=2**62)
+"""Every turn takes another event, so there are no more turns than events."""
 
 
 def as_states(final: Any) -> tuple[Any, ...] | None:
@@ -100,6 +124,7 @@ def regex(
     order: str | None = None,
     registers: Mapping[str, float] | None = None,
     steps: Mapping[str, AsStep] | None = None,
+    plan: Plan = "native",
     **named: AsStep,
 ) -> Stream:
     """The stretches of events that a regular expression matches: `regex("A B* A", events, A=..., B=..., window=30)`.
@@ -107,10 +132,12 @@ def regex(
     The expression is made of steps one after the other, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and brackets. Each
     step is a condition, or a `step(...)` that also sets registers, given by its name; `steps` is for names that are no
     keywords. No event of a key is skipped, and a stretch is told once, however the expression takes its events. The
-    other arguments are those of `automaton`; rows have the key, `begin`, `end` and the registers.
+    other arguments are those of `automaton`, but a recursive plan needs a window and takes no
+    settings. Rows have the key, `begin`, `end` and the registers.
     """
     given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
     made, used = compiled(expression, given)
     shape = Shape(START, made.final, None, names(by), order, as_window(window, REGEX), once=True)
     known = tuple((registers or {}).items())
-    return Stream(Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX))
+    node = Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX)
+    return planned(node, plan, {})

@@ -102,7 +102,17 @@ def test_the_automata_benchmark_finds_what_is_found_by_hand(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "a.json").read_text())
-    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 3
+    assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 5
+
+
+def test_the_loop_benchmark_shows_that_hybrid_rests_and_draws_the_figures_of_both_loops(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "ffp", "--quick", "--json", str(tmp_path / "f.json")]
+    done = subprocess.run([*command, "--plots", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "f.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("at rest")] == [0] * 8
+    drawn = {path.stem for path in (tmp_path / "ffp").glob("*.png")}
+    assert drawn == {f"{loop}_figure_{n}" for loop in ("w", "reachability") for n in range(6, 12)}
 
 
 def test_the_merge_benchmark_gives_the_answer_by_every_algorithm_and_draws_its_figures(tmp_path):

@@ -2,10 +2,13 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 import cedr
 from cedr import INF, History, Row
 from cedr.reference import automata as ra
+
+both_plans = pytest.mark.parametrize("plan", ["native", "recursive"])
 
 # --- Figure 4: A B* A over ABBA ------------------------------------------------------------------------------------
 #
@@ -22,8 +25,10 @@ NINE = [
 """Begin, end and state: four seeds, and A:1, AB:2, ABB:3, ABBA:4 and A:4."""
 
 
-def test_abba_has_nine_outputs():
-    found = cedr.automaton(SYMBOLS, AB_STAR_A, start="S", symbol="symbol", order="number").run(ABBA).table()
+@both_plans
+def test_abba_has_nine_outputs(plan):
+    query = cedr.automaton(SYMBOLS, AB_STAR_A, start="S", symbol="symbol", order="number", plan=plan)
+    found = query.run(ABBA).table()
     assert sorted(found.select("begin", "end", "state").rows()) == sorted(NINE)
     assert found["vs"].to_list() == found.select(pl.max_horizontal("begin", "end"))["begin"].to_list()
 
@@ -34,7 +39,8 @@ def test_abba_by_definition():
     assert sorted((p.begin, p.end, p.state) for _, _, p in found) == sorted(NINE)
 
 
-def test_the_automaton_is_an_input_and_changes_while_the_query_runs():
+@both_plans
+def test_the_automaton_is_an_input_and_changes_while_the_query_runs(plan):
     """From 3 on it looks for A B C: the row that ends with A goes, and another comes."""
     table = cedr.source("table", {"source": str, "symbol": str, "target": str}, vs="since", ve="until")
     rows = pl.DataFrame(
@@ -43,7 +49,7 @@ def test_the_automaton_is_an_input_and_changes_while_the_query_runs():
         orient="row",
     )
     events = cedr.source("events", {"symbol": str}, vs="ts", duration=3)
-    found = cedr.automaton(events, table, start="S", final="F", symbol="symbol")
+    found = cedr.automaton(events, table, start="S", final="F", symbol="symbol", plan=plan)
     data = pl.DataFrame({"ts": range(6), "symbol": list("AAAABC")})
     answer = found.run({"events": data, "table": rows}).table()
     assert answer.select("vs", "ve", "begin", "end").rows() == [
@@ -91,10 +97,10 @@ def by_hand(ticks: str, window: int) -> list[tuple[int, int]]:
     return found
 
 
-def ws(ticks: str, window: int) -> list[tuple[int, int]]:
-    found = cedr.automaton(TICKS, W_TABLE, start="S", final="F", steps=W_STEPS, registers={"m": 0}, window=window).run(
-        pl.DataFrame({"ts": range(len(ticks)), "tick": list(ticks)}), chunk_size=100
-    )
+def ws(ticks: str, window: int, plan: str) -> list[tuple[int, int]]:
+    automaton = {"start": "S", "final": "F", "steps": W_STEPS, "registers": {"m": 0}, "window": window}
+    query = cedr.automaton(TICKS, W_TABLE, plan=plan, **automaton)
+    found = query.run(pl.DataFrame({"ts": range(len(ticks)), "tick": list(ticks)}), chunk_size=100)
     assert (found.table()["m"] == 0).all()
     return sorted(found.table().select("begin", "end").rows())
 
@@ -104,19 +110,22 @@ def test_the_w_query_has_the_states_and_transitions_of_the_paper():
     assert len({state for source, _, target in W_TABLE for state in (source, target)}) == 7
 
 
-def test_a_w():
-    assert ws("UDDUDDUUU", 30) == [(0, 8)]
-    assert ws("UDDUDDUUU", 8) == []
+@both_plans
+def test_a_w(plan):
+    assert ws("UDDUDDUUU", 30, plan) == [(0, 8)]
+    assert ws("UDDUDDUUU", 8, plan) == []
 
 
-def test_the_w_query_over_coin_tosses_finds_every_w():
+@both_plans
+def test_the_w_query_over_coin_tosses_finds_every_w(plan):
     ticks = "".join(np.random.default_rng(11).choice(["U", "D"], 2000))
     expected = by_hand(ticks, 30)
     assert len(expected) > 100
-    assert ws(ticks, 30) == expected
+    assert ws(ticks, 30, plan) == expected
 
 
-def test_the_w_query_as_a_regular_expression():
+@both_plans
+def test_the_w_query_as_a_regular_expression(plan):
     ticks = "".join(np.random.default_rng(12).choice(["U", "D"], 500))
     found = cedr.regex(
         "first down+ up+ down+ again+",
@@ -127,6 +136,7 @@ def test_the_w_query_as_a_regular_expression():
         again=cedr.step(UP & (M > 0), m=M - 1),
         registers={"m": 0},
         window=30,
+        plan=plan,
     ).where(M == 0)
     answer = found.run(pl.DataFrame({"ts": range(len(ticks)), "tick": list(ticks)})).table()
     assert sorted(answer.select("begin", "end").rows()) == by_hand(ticks, 30)

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from cedr.columnar.picked import picked
 from cedr.columnar.promises import NONE, Promises, promises_of
 from cedr.columnar.times import Times as Times
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
@@ -67,7 +68,7 @@ class Chunk:
 
     @property
     def payload(self) -> pl.DataFrame:
-        return self.rows.drop(TIMES)
+        return picked(self.rows, self.schema)
 
     @property
     def schema(self) -> dict[str, pl.DataType]:

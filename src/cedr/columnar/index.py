@@ -3,6 +3,8 @@
 A retraction must find its tuple. Rows are looked up by a 64-bit hash, and every hit is compared value by value
 (missing equals missing, NaN equals NaN), so a collision costs time, never an answer. Numbers are dense and stay
 valid until `compact`, which forgets what is no longer in use.
+
+Rows of several columns that are one word each, numbers and such, are kept as words, too, and compared as such.
 """
 
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cedr.kernels.hash_table import fill, grow, lookup, new_table
+from cedr.columnar.picked import picked
+from cedr.kernels.hash_table import fill, grow, hash_words, lookup, lookup_words, new_table
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -24,6 +27,7 @@ NULL_WORD = 2**62 + 12345
 class RowIndex:
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = dict(schema)
+        self._wordy = len(self.schema) > 1 and all(kind in SINGLE_WORD for kind in self.schema.values())
         self._clear()
 
     def _clear(self) -> None:
@@ -33,6 +37,8 @@ class RowIndex:
         self._has_null = False
         self._collided: dict[int, list[int]] = {}
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
+        self._words = np.empty((len(self.schema) + 1, 0), dtype=np.int64)
+        """Below each number the row as words, the last of which says what is missing."""
 
     def __len__(self) -> int:
         return self._size
@@ -55,29 +61,63 @@ class RowIndex:
             return np.zeros(rows.height, dtype=np.int64)
         if not rows.height:
             return np.empty(0, dtype=np.int64)
+        if self._wordy:
+            return self._ids_of_words(rows, add)
         hashes, exact = self.hashes(rows)
         if add and (self._size + rows.height) * 2 > len(self._table[0]):
             self._table = grow(self._table, (self._size + rows.height) * 4)
         ids, fresh, self._size = lookup(*self._table, hashes, self._size, add)
         if len(fresh):
-            self._append(rows[fresh].select(list(self.schema)))
-        return ids if exact else self._settle_collisions(rows, hashes, ids, add)
+            self._append(picked(rows, self.schema)[fresh])
+        return ids if exact else self._settle_collisions(rows, hashes, ids, fresh, add)
+
+    def _ids_of_words(self, rows: pl.DataFrame, add: bool) -> Ids:
+        words = self._as_words(rows)
+        if add and (self._size + rows.height) * 2 > len(self._table[0]):
+            self._table = grow(self._table, (self._size + rows.height) * 4)
+        ids, fresh, size = lookup_words(*self._table, self._words, words, hash_words(words), self._size, add)
+        if len(fresh):
+            if size > self._words.shape[1]:
+                room = np.empty((len(words), 2 * size), dtype=np.int64)
+                room[:, : self._size] = self._words[:, : self._size]
+                self._words = room
+            np.take(words, fresh, axis=1, out=self._words[:, self._size : size])
+            self._append(picked(rows, self.schema)[fresh])
+            self._size = size
+        return ids
+
+    def _as_words(self, rows: pl.DataFrame) -> Ids:
+        words = np.empty((len(self.schema) + 1, rows.height), dtype=np.int64)
+        words[-1] = 0
+        for i, name in enumerate(self.schema):
+            column = rows.get_column(name)
+            if column.null_count():
+                words[-1] |= column.is_null().to_numpy().astype(np.int64) << i
+                column = column.cast(pl.Int64).fill_null(0)
+            words[i] = column.cast(pl.Int64).to_numpy()
+        return words
 
     def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
         """A 64-bit hash of each row, and whether different rows are sure to have different hashes."""
         if len(self.schema) == 1:
             ((name, kind),) = self.schema.items()
             if kind in SINGLE_WORD:
-                column = rows[name]
-                self._has_null |= bool(column.null_count())
-                return column.cast(pl.Int64).fill_null(NULL_WORD).to_numpy().astype(np.uint64), not self._has_null
-        return rows.select(list(self.schema)).hash_rows().to_numpy(), False
+                column = rows.get_column(name).cast(pl.Int64)
+                if column.null_count():
+                    self._has_null = True
+                    column = column.fill_null(NULL_WORD)
+                return column.to_numpy().view(np.uint64), not self._has_null
+        return picked(rows, self.schema).hash_rows().to_numpy(), False
 
     def _settle_collisions(
-        self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, add: bool
+        self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, fresh: Ids, add: bool
     ) -> Ids:
-        """Give rows that met a different row under their hash a number of their own."""
-        found = np.flatnonzero(ids >= 0)
+        """Give rows that met a different row under their hash a number of their own; `fresh` ones met none."""
+        met = ids >= 0
+        met[fresh] = False
+        found = np.flatnonzero(met)
+        if not len(found):
+            return ids
         stored = self.rows[ids[found]]
         same = rows[found].select(
             pl.all_horizontal(pl.col(name).eq_missing(stored[name]) for name in self.schema).alias("same")
@@ -101,6 +141,9 @@ class RowIndex:
         return self._size - 1
 
     def take(self, ids: Ids) -> pl.DataFrame:
+        if self._wordy and not self._words[-1][ids].any():
+            columns = zip(self.schema.items(), self._words, strict=False)
+            return pl.DataFrame([pl.Series(name, words[ids]).cast(kind) for (name, kind), words in columns])
         return self.rows[ids]
 
     def may_compact(self) -> bool:
@@ -130,6 +173,10 @@ class RowIndex:
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:
             self._pieces = [rows]
+            if self._wordy:
+                self._words, self._table = self._as_words(rows), new_table(rows.height * 4)
+                lookup_words(*self._table, self._words, self._words, hash_words(self._words), 0, True)
+                return
             hashes, _ = self.hashes(rows)
             self._table = new_table(rows.height * 4)
             for i in fill(*self._table, hashes):

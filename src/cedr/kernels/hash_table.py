@@ -82,3 +82,52 @@ def fill(hashes, ids, wanted):
         hashes[slot] = wanted[i]
         ids[slot] = i
     return collided[:size]
+
+
+@njit(cache=True)
+def hash_words(columns):
+    """A hash of each row, whose words stand below each other."""
+    result = np.zeros(columns.shape[1], dtype=np.uint64)
+    for column in columns:
+        for i in range(len(result)):
+            h = (result[i] ^ np.uint64(column[i])) * np.uint64(0x9E3779B97F4A7C15)
+            result[i] = h ^ (h >> np.uint64(32))
+    return result
+
+
+@njit(cache=True)
+def same_words(one, i, two, j):
+    for m in range(len(one)):  # noqa: SIM110 compiled code has no generators
+        if one[m, i] != two[m, j]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def lookup_words(hashes, ids, known, wanted, wanted_hashes, size, add):
+    """As `lookup`, for rows of words that are compared themselves; those of number n are `known[:, n]`."""
+    mask = np.uint64(len(hashes) - 1)
+    n = len(wanted_hashes)
+    result = np.empty(n, dtype=np.int64)
+    fresh = np.empty(n if add else 0, dtype=np.int64)
+    added = 0
+    for i in range(n):
+        slot = _slot(wanted_hashes[i], mask)
+        while ids[slot] >= 0:
+            number = ids[slot]
+            if hashes[slot] == wanted_hashes[i]:
+                if number < size and same_words(known, number, wanted, i):
+                    break
+                if number >= size and same_words(wanted, fresh[number - size], wanted, i):
+                    break
+            slot = (slot + np.uint64(1)) & mask
+        if ids[slot] < 0:
+            if not add:
+                result[i] = -1
+                continue
+            hashes[slot] = wanted_hashes[i]
+            ids[slot] = size + added
+            fresh[added] = i
+            added += 1
+        result[i] = ids[slot]
+    return result, fresh[:added], size + added

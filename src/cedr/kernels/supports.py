@@ -7,6 +7,7 @@ end). A loop turns one into the other; see `cedr.operators.iterate`.
 import numpy as np
 from numba import njit
 
+from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.temporal.time import INF
 
 
@@ -17,8 +18,10 @@ def nothing():
 
 def count_changes(p, low, high, sign):
     """Entries for payloads whose count changes by `sign` during [low, high)."""
+    if (p[1:] > p[:-1]).all():  # mostly new ones, which have numbers in the order in which they come
+        return np.repeat(p, 2), np.column_stack((low, high)).ravel(), np.column_stack((sign, -sign)).ravel()
     payload, t, change = np.concatenate((p, p)), np.concatenate((low, high)), np.concatenate((sign, -sign))
-    order = np.lexsort((t, payload))
+    order = argsort_by_group_and_time(payload, t)
     return merge(*nothing(), payload[order], t[order], change[order])
 
 
@@ -79,17 +82,6 @@ def as_intervals(found):
 
 
 @njit(cache=True)
-def first_places(p, payloads):
-    """Where the entries of each payload begin."""
-    first = np.zeros(payloads + 1, dtype=np.int64)
-    for x in p:
-        first[x + 1] += 1
-    for x in range(payloads):
-        first[x + 1] += first[x]
-    return first
-
-
-@njit(cache=True)
 def supported(t, c, begin, end, since):
     """When the count of one payload's entries is positive, from a time on."""
     found = [(np.int64(0), np.int64(0)) for _ in range(0)]
@@ -107,11 +99,37 @@ def supported(t, c, begin, end, since):
 
 
 @njit(cache=True)
-def best(t, c, first, members, groups, since):
+def all_supported(first, size, t, c, members, since):
+    """When each member has support, from a time on: intervals in the order of members."""
+    most = len(members)
+    for x in members:
+        most += size[x] // 2
+    p = np.empty(most, dtype=np.int64)
+    start = np.empty(most, dtype=np.int64)
+    end = np.empty(most, dtype=np.int64)
+    n = 0
+    for x in members:
+        count = 0
+        for i in range(first[x], first[x] + size[x]):
+            before = count
+            count += c[i]
+            if before <= 0 < count:
+                p[n], start[n], end[n] = x, max(t[i], since), INF
+                n += 1
+            elif count <= 0 < before:
+                if start[n - 1] < t[i]:
+                    end[n - 1] = t[i]
+                else:
+                    n -= 1
+    return p[:n].copy(), start[:n].copy(), end[:n].copy()
+
+
+@njit(cache=True)
+def best(first, size, t, c, members, groups, since):
     """When each member is the first of its group that has support, from a time on: intervals in the order of members.
 
-    `members` are payloads by group, and in each group in the order in which they are preferred. Theirs are the entries
-    `first[x]:first[x + 1]`.
+    `members` are payloads by group, and in each group in the order in which they are preferred. The entries of x
+    are the `size[x]` ones from `first[x]` on.
     """
     found = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
     free = [(np.int64(0), np.int64(0)) for _ in range(0)]  # when no better member has support
@@ -119,7 +137,7 @@ def best(t, c, first, members, groups, since):
         x = members[m]
         if m == 0 or groups[m] != groups[m - 1]:
             free = [(np.int64(since), np.int64(INF))]
-        for start, end in supported(t, c, first[x], first[x + 1], since):
+        for start, end in supported(t, c, first[x], first[x] + size[x], since):
             left = [(np.int64(0), np.int64(0)) for _ in range(0)]
             for low, high in free:
                 if high <= start or low >= end:
@@ -135,12 +153,12 @@ def best(t, c, first, members, groups, since):
 
 
 @njit(cache=True)
-def without_support(t, c, first, p, low, high):
+def without_support(first, size, t, c, p, low, high):
     """The parts of intervals during which their payload has no support."""
     found = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
     for n in range(len(p)):
         reached = low[n]
-        for start, end in supported(t, c, first[p[n]], first[p[n] + 1], low[n]):
+        for start, end in supported(t, c, first[p[n]], first[p[n]] + size[p[n]], low[n]):
             if start >= high[n]:
                 break
             if reached < start:
@@ -180,24 +198,6 @@ def subtract(p, start, end, lp, low, high):
             k += 1
         if reached < end[i]:
             found.append((p[i], reached, end[i]))
-    return as_intervals(found)
-
-
-@njit(cache=True)
-def replaced(p, start, end, touched, by_p, by_start, by_end):
-    """Intervals with those of the touched payloads replaced; all sorted by payload and start."""
-    found = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
-    j = 0
-    for i in range(len(p)):
-        if touched[p[i]]:
-            continue
-        while j < len(by_p) and by_p[j] < p[i]:
-            found.append((by_p[j], by_start[j], by_end[j]))
-            j += 1
-        found.append((p[i], start[i], end[i]))
-    while j < len(by_p):
-        found.append((by_p[j], by_start[j], by_end[j]))
-        j += 1
     return as_intervals(found)
 
 

@@ -39,6 +39,7 @@ import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
+from cedr.columnar.picked import picked
 from cedr.columnar.promises import NONE, Known, Promises
 from cedr.kernels.chains import merge, nodes, on_cycles, reachable
 from cedr.kernels.tuple_store import TupleStore
@@ -143,7 +144,7 @@ class Finalize(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         """Judge, work in, see what the progress settles; then either raise or make it so."""
-        rows = Sieve(chunk.rows.select(*TIMES, *self.schema), self._arrived)
+        rows = Sieve(picked(chunk.rows, (*TIMES, *self.schema)), self._arrived)
         external = self._external.copy()
         self._judge(rows, external)
         past = self._judge_external(chunk, rows, external)

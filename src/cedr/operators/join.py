@@ -18,12 +18,13 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.picked import picked
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import Tuples
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
 NOTHING_HELD = np.array([INF])
@@ -36,6 +37,19 @@ class Side:
     def __init__(self, schema: Schema) -> None:
         self.payloads = RowIndex(dict(schema))
         self.tuples = tu.empty_tuples()
+        self._starts: tuple[Times, Times] | None = None
+        self._bound = MIN
+        """What was forgotten last, when it was one time for all keys."""
+
+    def starts(self, keys: int) -> tuple[Times, Times]:
+        """Where the tuples of each key begin, and the longest lifetime of each; of keys that have any."""
+        if self._starts is None:
+            self._starts = longest(self.tuples[0], self.tuples[1], self.tuples[2], keys)
+        return self._starts
+
+    def hold(self, tuples: Tuples) -> None:
+        if tuples is not self.tuples:
+            self.tuples, self._starts = tuples, None
 
     def store(self, chunk: Chunk, g: Times, bounds: Times) -> None:
         """Work a chunk in; tuples that end by the bound of their key are of no use and were dropped before."""
@@ -48,22 +62,26 @@ class Side:
         bound = by_group(bounds, g)
         # What ends by the bound is not stored, so it is neither taken away nor brought.
         old, new = np.where(old > bound, old, vs), np.where(new > bound, new, vs)
-        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers))
+        if len(g):
+            self.hold(tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers)))
 
     def forget(self, bounds: Times) -> None:
+        if len(bounds) == 1 and bounds[0] == self._bound:
+            return  # what ends by it is not stored any more
+        self._bound = int(bounds[0]) if len(bounds) == 1 else MIN
         keep = self.tuples[2] > by_group(bounds, self.tuples[0])
         if not keep.all():
-            self.tuples = tuple(a[keep] for a in self.tuples)
+            self.hold(tuple(a[keep] for a in self.tuples))
             numbers = self.payloads.compact(self.tuples[3])
             if numbers is not None:
-                self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+                self.hold((*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4]))
 
     def save(self) -> State:
         return {"payloads": self.payloads.snapshot(), "tuples": self.tuples}
 
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
-        self.tuples = state["tuples"]
+        self.hold(state["tuples"])
 
 
 class Keys:
@@ -72,17 +90,20 @@ class Keys:
     def __init__(self, schemas: Sequence[Schema], names: Sequence[Sequence[str]]) -> None:
         self.names = [list(n) for n in names]
         self.index = RowIndex({f"key{i}": schemas[0][name] for i, name in enumerate(self.names[0])})
+        self.seen = 0
 
     def numbers(self, port: int, rows: pl.DataFrame, *, missing: bool = False) -> Times:
         """The number of each row's key; -1 where a part of it is missing, unless `missing` keys are wanted, too."""
         if not self.index.schema:
             return self.index.ids(rows)
-        keys = rows.select(
-            pl.col(name).cast(kind).alias(key)
-            for name, (key, kind) in zip(self.names[port], self.index.schema.items(), strict=True)
+        keys = pl.DataFrame(
+            [
+                rows.get_column(name).cast(kind).alias(key)
+                for name, (key, kind) in zip(self.names[port], self.index.schema.items(), strict=True)
+            ]
         )
         g = self.index.ids(keys)
-        if not missing and keys.null_count().sum_horizontal()[0]:
+        if not missing and any(column.null_count() for column in keys):
             g = np.where(keys.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy(), -1, g)
         return g
 
@@ -96,8 +117,12 @@ class Keys:
         return Front(operator, self.index, [each_once(n) for n in names], out, needed)
 
     def compact(self, stored: list[Tuples], front: Front) -> list[Tuples]:
-        """Forget keys that no stored tuple has; returns the tuples with the new key numbers."""
-        numbers = self.index.compact(np.concatenate([t[0] for t in stored])) if self.index.may_compact() else None
+        """Forget keys that no stored tuple has; returns the tuples with the new key numbers. Looks when there are twice
+        as many keys as after the last look."""
+        if not self.index.may_compact() or len(self.index) < 2 * self.seen:
+            return stored
+        numbers = self.index.compact(np.concatenate([t[0] for t in stored]))
+        self.seen = len(self.index)
         if numbers is None:
             return stored
         front.renumber(numbers)
@@ -132,8 +157,8 @@ class Join(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         g = self.keys.numbers(port, chunk.rows)
         other = self.sides[1 - port]
-        tg, tvs, tve, number, copies = other.tuples
-        bounds = longest(tg, tvs, tve, len(self.keys.index))
+        _, tvs, tve, number, copies = other.tuples
+        bounds = other.starts(len(self.keys.index))
         row, match, start, before, after = overlaps(g, chunk.vs, chunk.old, chunk.new, *bounds, tvs, tve, copies)
         payload = self._pair(port, chunk.payload[row], other.payloads.take(number[match]))
         out = assemble(start, before, after, payload, self.cti)
@@ -146,12 +171,12 @@ class Join(Operator):
         promises = self.front.passed(self.cti, len(chunk), g[row])
         stored = self.keys.compact([side.tuples for side in self.sides], self.front)
         for side, tuples in zip(self.sides, stored, strict=True):
-            side.tuples = tuples
+            side.hold(tuples)
         return replace(out, promises=promises)
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
-        return left.hstack(right.select(pl.col(old).alias(new) for old, new in self.renamed.items()))
+        return left.hstack(picked(right, self.renamed, self.renamed.values())) if self.renamed else left
 
     def state_size(self) -> tuple[int, int]:
         rows = sum(len(side.tuples[0]) for side in self.sides)

@@ -50,6 +50,15 @@ class Graph:
         link(come, *lists)
         return gone, come
 
+    def renumbered(self, edges: Times, nodes: Times) -> "Graph":
+        """The graph of these edges, between nodes with new numbers."""
+        new, n = Graph(), len(edges)
+        new.grow(n, int(nodes.max(initial=-1)) + 1)
+        new.start[:n], new.end[:n] = nodes[self.start[edges]], nodes[self.end[edges]]
+        new.copies[:n] = self.copies[edges]
+        link(np.flatnonzero(new.copies > 0), new.start, new.end, *(getattr(new, name) for name in LISTS))
+        return new
+
     def pairs(self, edges: Times) -> Times:
         return np.column_stack((self.start[edges], self.end[edges])).astype(np.int64)
 
@@ -86,6 +95,8 @@ class Reach(Operator):
         """How often each node is a source."""
         self.reached = np.empty(0, dtype=np.int64)
         """By how many sources each node is reached. An edge to a node that all reach brings nothing new."""
+        self.seen = 0
+        """How many edges there were when it was last looked how many are gone."""
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
@@ -95,6 +106,8 @@ class Reach(Operator):
         both = self.nodes.take(np.concatenate((root, node)))["node"]
         start, end = both[: len(root)], both[len(root) :]
         payload = pl.DataFrame([s.alias(name) for s, name in zip((start, end), self.schema, strict=True)])
+        if told:
+            self._forget()
         return assemble(vs, old, new, payload, self.cti)
 
     def _wait(self, port: int, chunk: Chunk) -> None:
@@ -194,6 +207,41 @@ class Reach(Operator):
         self.parents[row], self.since[row] = NONE, INF
         return np.full(len(found), node), found, vs, np.full(len(found), INF), np.full(len(found), t)
 
+    # --- forgetting ----------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Edges and nodes that are gone, and of which nothing waits, need no numbers, once they are the most."""
+        if not self.edges.may_compact() or len(self.edges) < 2 * self.seen:
+            return
+        there = np.flatnonzero(self.graph.copies[: len(self.edges)] > 0)
+        edges = np.union1d(there, self.waiting[0][0])
+        self.seen = len(self.edges)
+        if 2 * len(edges) > len(self.edges):
+            return
+        ends = self.graph.start[edges], self.graph.end[edges]
+        nodes = np.unique(np.concatenate((*ends, np.flatnonzero(self.copies > 0), self.waiting[1][0])))
+        self._renumber(edges, nodes)
+        self.seen = len(self.edges)
+
+    def _renumber(self, edges: Times, nodes: Times) -> None:
+        """Keep these edges and nodes alone."""
+        new_edge, new_node = new_numbers(edges, len(self.graph.start)), new_numbers(nodes, len(self.copies))
+        self.nodes.restore(self.nodes.take(nodes))
+        self.graph = self.graph.renumbered(edges, new_node)
+        start, end = (a[: len(edges)].astype(np.int64) for a in (self.graph.start, self.graph.end))
+        self.edges.restore(pl.DataFrame({"both": (start << 32) | end}))
+        for port, numbers in enumerate((new_edge, new_node)):
+            which, times, by = self.waiting[port]
+            self.waiting[port] = numbers[which], times, by
+        self.copies, self.reached = self.copies[nodes], self.reached[nodes]
+        rooted = self.roots >= 0
+        self.roots[rooted] = new_node[self.roots[rooted]]
+        self.row_of = {int(new_node[node]): row for node, row in self.row_of.items()}
+        parents, since = self.parents[:, nodes], self.since[:, nodes]
+        hang = parents >= 0
+        parents[hang] = new_node[parents[hang]]
+        self.parents, self.since = parents, since
+
     def state_size(self) -> tuple[int, int]:
         rows = len(self.edges) + sum(len(w[0]) for w in self.waiting) + len(self.row_of)
         arrays = [self.parents, self.since, *vars(self.graph).values(), *self.waiting[0], *self.waiting[1]]
@@ -215,6 +263,13 @@ class Reach(Operator):
 
 ARRAYS = ("waiting", "roots", "parents", "since", "copies", "reached")
 NO_ROWS: tuple[Any, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(5))
+
+
+def new_numbers(kept: Times, size: int) -> Times:
+    """By old number the new one; -1 for what is not kept."""
+    numbers = np.full(size, -1, dtype=np.int64)
+    numbers[kept] = np.arange(len(kept))
+    return numbers
 
 
 def grown(array: Times, size: int, fill: int, *, exact: bool = False) -> Times:

@@ -32,10 +32,12 @@ from cedr.plan.nodes import (
     Iterate,
     Join,
     Level,
+    Lookup,
     Match,
     Merge,
     MergeBy,
     Moving,
+    Places,
     Project,
     Reach,
     Select,
@@ -274,6 +276,16 @@ def _(node: Automaton) -> str:
 
 
 @line.register
+def _(node: Places) -> str:
+    return f"Places{by(node.by)}{'' if node.order is None else f', in order of {node.order}'}"
+
+
+@line.register
+def _(node: Lookup) -> str:
+    return f"Lookup of {node.left_on} in {node.table.height} rows"
+
+
+@line.register
 def _(node: Clip) -> str:
     return f"Clip{on(node)}"
 
@@ -401,6 +413,11 @@ def _(node: MergeBy, known: list[Properties]) -> str:
 @state.register
 def _(node: Iterate, known: list[Properties]) -> str:
     return bounded("derivations and what the body remembers, past what is definite", known)
+
+
+@state.register
+def _(node: Places, known: list[Properties]) -> str:
+    return bounded("events past the CTI", known)
 
 
 @state.register

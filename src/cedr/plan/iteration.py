@@ -27,6 +27,7 @@ from cedr.operators.iterate.settings import Settings
 from cedr.plan.consistency import Align, Finalize, Level
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import Lifetime
+from cedr.plan.lookup import Lookup
 from cedr.plan.merging import Merge
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.patterns import Match
@@ -191,7 +192,7 @@ REFUSALS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 def refusal(node: Node, of_loop: list[bool]) -> str | None:
     """Why a node may not be in a loop; `of_loop` says which inputs depend on it."""
-    if isinstance(node, Select | Project | Union):
+    if isinstance(node, Select | Project | Union | Lookup):
         return None
     if isinstance(node, Join):
         return refused_join(node, of_loop)

@@ -1,11 +1,13 @@
 """All nodes by name, and those that keep state."""
 
 from cedr.plan.automata import Automaton
+from cedr.plan.automata.places import Places
 from cedr.plan.consistency import Align, Finalize, Guard, Level
 from cedr.plan.fused import Fused
 from cedr.plan.iteration import Iterate
 from cedr.plan.joins import Clip, Join
 from cedr.plan.lifetimes import AlterLifetime, Chop, Deletes, Hopping, Inserts, Lifetime, Moving, Shift, Slice, Sliding
+from cedr.plan.lookup import Lookup
 from cedr.plan.merging import Merge, MergeBy
 from cedr.plan.node import Node, Speculative, Unary, topological
 from cedr.plan.patterns import Match
@@ -30,6 +32,7 @@ STATEFUL = (
     Match,
     Merge,
     MergeBy,
+    Places,
     Reach,
     Session,
     Sort,
@@ -59,11 +62,13 @@ __all__ = [
     "Join",
     "Level",
     "Lifetime",
+    "Lookup",
     "Match",
     "Merge",
     "MergeBy",
     "Moving",
     "Node",
+    "Places",
     "Project",
     "Reach",
     "Select",

@@ -35,10 +35,12 @@ from cedr.plan.nodes import (
     Intersect,
     Iterate,
     Join,
+    Lookup,
     Match,
     Merge,
     MergeBy,
     Moving,
+    Places,
     Project,
     Reach,
     Select,
@@ -369,6 +371,20 @@ def _(node: Automaton, known: list[Properties]) -> Operator:
 
     table = node.fixed if node.fixed is not None else node.table
     return Op(node.events.schema, tuple(node.steps_read()), table, node.compiled, node.shape, node.schema)
+
+
+@operator_of.register
+def _(node: Places, known: list[Properties]) -> Operator:
+    from cedr.operators.automata.places import Places as Op
+
+    return Op(node.input.schema, node.by, node.order, node.linked)
+
+
+@operator_of.register
+def _(node: Lookup, known: list[Properties]) -> Operator:
+    from cedr.operators.lookup import Lookup as Op
+
+    return Op(node.input.schema, node.table, node.left_on, node.right_on)
 
 
 @operator_of.register

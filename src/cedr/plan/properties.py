@@ -35,10 +35,12 @@ from cedr.plan.nodes import (
     Iterate,
     Join,
     Level,
+    Lookup,
     Match,
     Merge,
     MergeBy,
     Moving,
+    Places,
     Project,
     Reach,
     Select,
@@ -299,6 +301,17 @@ def _(node: Automaton, events: Properties, *table: Properties) -> Properties:
         finite=windowed or events.finite,
         remember=remember(events, *table),
     )
+
+
+@derive.register
+def _(node: Places, p: Properties) -> Properties:
+    """A late event changes what is told of the next."""
+    return Properties(finite=p.finite, remember=p.remember)
+
+
+@derive.register
+def _(node: Lookup, p: Properties) -> Properties:
+    return replace(p, key=None, duplicate_free=False)
 
 
 @derive.register

@@ -19,7 +19,7 @@ from itertools import product
 
 from cedr.operators.patterns import single
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Finalize, Iterate, Match, Merge, MergeBy, Reach, Sort, Source
+from cedr.plan.nodes import Finalize, Iterate, Match, Merge, MergeBy, Places, Reach, Sort, Source
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.wishes import passed, wish
 from cedr.temporal.time import INF
@@ -116,9 +116,10 @@ def _(node: Merge, *inputs: Schemes) -> Schemes:
 
 
 @derive.register(Iterate)
+@derive.register(Places)
 @derive.register(Reach)
 def _(node: Node, *inputs: Schemes) -> Schemes:
-    """What goes round knows CTIs only."""
+    """What goes round knows CTIs only, and so do places."""
     return {CTI: False} if all(CTI in schemes for schemes in inputs) else {}
 
 

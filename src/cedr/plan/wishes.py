@@ -33,6 +33,7 @@ from cedr.plan.nodes import (
     Match,
     Merge,
     MergeBy,
+    Places,
     Project,
     Reach,
     Select,
@@ -109,6 +110,11 @@ def _(node: Join | Clip) -> Wish:
 def _(node: Automaton) -> Wish:
     """A table that changes has to be where all events are."""
     return [] if len(node.inputs) > 1 else [(name,) for name in keys_among(node.by, node.events)]
+
+
+@wish.register
+def _(node: Places) -> Wish:
+    return [(name,) for name in keys_among(node.by, node.input)]
 
 
 @wish.register

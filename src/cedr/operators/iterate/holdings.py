@@ -13,7 +13,7 @@ This is delete and rederive, for all instants at once, each by itself.
     told      what the output has seen of it
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.kernels import supports as su
+from cedr.kernels.shelves import Shelves
 from cedr.operators.base import State
 from cedr.operators.iterate.selection import Selection
 from cedr.temporal.time import INF, MIN
@@ -50,13 +51,12 @@ class Holdings:
         self.selection = selection
         self.groups = RowIndex({name: schema[name] for name in selection.by}) if selection else None
         self.group_of = np.empty(0, dtype=np.int64)
-        self.counts: Intervals = su.nothing()
-        self.held: Intervals = su.nothing()
-        self.fed: Intervals = su.nothing()
-        self.told: Intervals = su.nothing()
+        self.counts, self.held, self.fed, self.told = (Shelves() for _ in NAMES)
         self.lost: list[Intervals] = []
         self.since = MIN
         """Before this nothing changes any more."""
+        self.differs: Changes | None = None
+        """What circulates, as long as that is known."""
         self._grow()
 
     # --- what the body says --------------------------------------------------------------------------------------
@@ -71,7 +71,9 @@ class Holdings:
         p, old, new = self.payloads.ids(chunk.rows), chunk.old, chunk.new
         self._grow()
         low, high, sign = np.minimum(old, new), np.maximum(old, new), np.where(new > old, 1, -1)
-        self.counts = su.merge(*self.counts, *su.count_changes(p, low, high, sign))
+        changes = su.count_changes(p, low, high, sign)
+        touched = distinct(changes[0])
+        self.counts.put(touched, *su.merge(*self.counts.of(touched), *changes))
         self.dirty[self.group_of[p]] = True
         went = sign < 0
         if went.any():
@@ -86,8 +88,8 @@ class Holdings:
         self.lost = []
         order = np.lexsort((low, p))
         gone = su.union(p[order], low[order], high[order])
-        touched = self._mask(gone[0])
-        before = self._of(self.held, touched)
+        touched = distinct(gone[0])
+        before = self.held.of(touched)
         after = su.subtract(*before, *gone)
         if same(before, after):
             return False
@@ -98,62 +100,73 @@ class Holdings:
         """Hold what has support, in the groups about which something was said since the last time."""
         if not self.dirty.any():
             return
-        touched = self.dirty[self.group_of]
-        members, groups = self._preferred(np.flatnonzero(touched))
-        now = su.best(*self._entries(), members, groups, self.since)
-        p, start, end = self._of(self.held, touched)
+        touched = np.flatnonzero(self.dirty if self.selection is None else self.dirty[self.group_of])
+        found = self._supported(touched)
+        p, start, end = self.held.of(touched)
         settled = start < self.since
-        p, start, end = (
-            np.concatenate((p[settled], now[0])),
-            np.concatenate((start[settled], now[1])),
-            np.concatenate((np.minimum(end[settled], self.since), now[2])),
-        )
-        order = np.lexsort((start, p))
-        self._hold(touched, su.union(p[order], start[order], end[order]))
+        if settled.any():
+            mine = p[settled], start[settled], np.minimum(end[settled], self.since)
+            found = joined(mine, found)
+        if settled.any() or self.selection:
+            order = np.lexsort((found[1], found[0]))
+            found = su.union(*(a[order] for a in found))
+        self._hold(touched, found)
         self.dirty[:] = False
 
-    def _preferred(self, members: Times) -> tuple[Times, Times]:
-        """Payloads by group, the best first; and their groups."""
-        groups = self.group_of[members]
+    def _supported(self, members: Times) -> Intervals:
+        """When each of these payloads has support, and is the best of its group."""
         if self.selection is None:
-            return members, groups
+            return su.all_supported(*self._entries(), members, self.since)
+        groups = self.group_of[members]
         order = self.selection.preferred(self.payloads.take(members), groups)
-        return members[order], groups[order]
+        return su.best(*self._entries(), members[order], groups[order], self.since)
 
-    def _entries(self) -> tuple[Times, Times, Times]:
-        return self.counts[1], self.counts[2], su.first_places(self.counts[0], len(self.payloads))
+    def _entries(self) -> tuple[Times, Times, Times, Times]:
+        return self.counts.first, self.counts.size, self.counts.one, self.counts.two
 
-    def _hold(self, touched: Mask, intervals: Intervals) -> None:
-        self.held = su.replaced(*self.held, touched, *intervals)
-        self.unfed |= touched
-        self.untold |= touched
+    def _hold(self, touched: Times, intervals: Intervals) -> None:
+        self.held.put(touched, *intervals)
+        self.unfed[touched] = True
+        self.untold[touched] = True
+        self.differs = None
 
     # --- what goes round, and what goes out ----------------------------------------------------------------------
 
     def circulating(self) -> Changes:
         """What is held differently from what the body has seen."""
-        if not self.unfed.any():
-            return Changes(*(np.empty(0, dtype=np.int64) for _ in range(4)))
-        return Changes(*su.end_changes(*self._of(self.fed, self.unfed), *self._of(self.held, self.unfed)))
+        if self.differs is None:
+            self.differs = self._unseen(self.fed, self.unfed)
+        return self.differs
 
     def feed(self, cti: int) -> Chunk:
         """What circulates, for the body."""
         chunk = self._chunk(self.circulating(), cti)
-        self.fed = self.held
-        self.unfed[:] = False
+        self._seen(self.fed, self.unfed)
+        self.differs = None
         return chunk
 
     def tell(self, cti: int) -> Chunk:
         """What changed since the last time, for the output."""
-        changes = Changes(*su.end_changes(*self._of(self.told, self.untold), *self._of(self.held, self.untold)))
-        self.told = self.held
-        self.untold[:] = False
+        changes = self._unseen(self.told, self.untold)
+        self._seen(self.told, self.untold)
         return self._chunk(changes, cti)
+
+    def _unseen(self, seen: Shelves, marks: Mask) -> Changes:
+        payloads = np.flatnonzero(marks)
+        return Changes(*su.end_changes(*seen.of(payloads), *self.held.of(payloads)))
+
+    def _seen(self, seen: Shelves, marks: Mask) -> None:
+        payloads = np.flatnonzero(marks)
+        seen.put(payloads, *self.held.of(payloads))
+        marks[:] = False
 
     def _chunk(self, changes: Changes, cti: int) -> Chunk:
         """Ends that shrink come first, so that no payload is ever there twice."""
-        order = np.argsort(changes.new > changes.old, kind="stable")
-        p, vs, old, new = (a[order] for a in changes)
+        p, vs, old, new = changes
+        grows = new > old
+        if not grows.all():
+            order = np.argsort(grows, kind="stable")
+            p, vs, old, new = p[order], vs[order], old[order], new[order]
         return assemble(vs, old, new, self.payloads.take(p), cti)
 
     # --- forgetting ----------------------------------------------------------------------------------------------
@@ -161,15 +174,18 @@ class Holdings:
     def forget(self, before: int) -> None:
         """Nothing before this time changes any more: let go of what only matters there. Call it when all is told."""
         self.since = before
-        self.counts = su.nothing() if before == INF else su.fold(*self.counts, before)
-        self.held, self.fed, self.told = (kept(i, before) for i in (self.held, self.fed, self.told))
-        used = np.concatenate((self.counts[0], self.held[0], self.fed[0], self.told[0]))
-        numbers = self.payloads.compact(used)
+        counts = su.nothing() if before == INF else su.fold(*self.counts.all(), before)
+        all_kept = [counts, *(kept(shelves.all(), before) for shelves in (self.held, self.fed, self.told))]
+        numbers = self.payloads.compact(np.concatenate([p for p, _, _ in all_kept]))
         if numbers is not None:
-            self.counts, self.held, self.fed, self.told = (
-                (numbers[p], start, end) for p, start, end in (self.counts, self.held, self.fed, self.told)
-            )
+            all_kept = [(numbers[p], one, two) for p, one, two in all_kept]
             self._number_anew(unfed=self.unfed[numbers >= 0])
+        self._fill(all_kept)
+
+    def _fill(self, contents: Sequence[Intervals]) -> None:
+        for name, intervals in zip(NAMES, contents, strict=True):
+            getattr(self, name).fill(len(self.payloads), *intervals)
+        self.differs = None
 
     def _number_anew(self, unfed: Mask | None = None) -> None:
         """Groups and marks for payloads that have got new numbers; without marks all is looked at again."""
@@ -195,29 +211,34 @@ class Holdings:
         self.group_of = np.concatenate((self.group_of, groups))
         self.unfed, self.untold = extended(self.unfed, size), extended(self.untold, size)
         self.dirty = extended(self.dirty, size if self.groups is None else len(self.groups))
-
-    def _mask(self, payloads: Times) -> Mask:
-        mask = np.zeros(len(self.payloads), dtype=np.bool_)
-        mask[payloads] = True
-        return mask
-
-    def _of(self, intervals: Intervals, touched: Mask) -> Intervals:
-        mine = touched[intervals[0]]
-        return intervals[0][mine], intervals[1][mine], intervals[2][mine]
+        for name in NAMES:
+            getattr(self, name).grow(size)
 
     def size(self) -> tuple[int, int]:
-        arrays = [*self.counts, *self.held, *self.fed, *self.told]
-        return len(self.counts[0]) + len(self.held[0]), sum(a.nbytes for a in arrays)
+        return len(self.counts) + len(self.held), sum(getattr(self, name).nbytes for name in NAMES)
 
     def save(self) -> State:
-        intervals = {"counts": self.counts, "held": self.held, "fed": self.fed, "told": self.told}
-        return {**intervals, "payloads": self.payloads.snapshot(), "since": self.since}
+        contents = {name: getattr(self, name).all() for name in NAMES}
+        return {**contents, "payloads": self.payloads.snapshot(), "since": self.since}
 
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
-        self.counts, self.held, self.fed, self.told = (state[name] for name in ("counts", "held", "fed", "told"))
         self.since = state["since"]
         self._number_anew()
+        self._fill([state[name] for name in NAMES])
+
+
+NAMES = ("counts", "held", "fed", "told")
+
+
+def distinct(payloads: Times) -> Times:
+    """Of sorted numbers each once."""
+    return payloads[np.diff(payloads, prepend=-1) != 0]
+
+
+def joined(one: Intervals, two: Intervals) -> Intervals:
+    p, start, end = (np.concatenate(both) for both in zip(one, two, strict=True))
+    return p, start, end
 
 
 def same(one: Intervals, two: Intervals) -> bool:

@@ -35,6 +35,7 @@ from cedr.plan.nodes import (
     Merge,
     MergeBy,
     Moving,
+    Places,
     Project,
     Reach,
     Select,
@@ -150,6 +151,11 @@ def _(node: MergeBy, seen: Seen) -> Needs:
 def _(node: Iterate, seen: Seen) -> Needs:
     ports = tuple(range(len(node.members)))
     return Needs(AT_ONCE, (kept(node, ports, all(known.finite for known in seen.inputs)),))
+
+
+@needs.register
+def _(node: Places, seen: Seen) -> Needs:
+    return Needs(AT_ONCE, (kept(node, (0,), seen.inputs[0].finite),))
 
 
 @needs.register

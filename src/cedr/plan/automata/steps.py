@@ -202,8 +202,13 @@ def assembled(
 def divided(step: Step, compiler: Compiler) -> tuple[list[pl.Expr], list[pl.Expr]]:
     """The conditions of a step about the event alone, and those about registers."""
     parts = [] if step.when is None else conjuncts(step.when)
-    asked = [e for e in parts if compiler.speaks_of_registers(e)]
-    return [e for e in parts if not compiler.speaks_of_registers(e)], asked
+    return [e for e in parts if not compiler.speaks_of_registers(e)], register_conditions(step, compiler.registers)
+
+
+def register_conditions(step: Step, registers: Sequence[str]) -> list[pl.Expr]:
+    """The conditions of a step that can only be asked run by run."""
+    parts = [] if step.when is None else conjuncts(step.when)
+    return [e for e in parts if not set(e.meta.root_names()).isdisjoint(registers)]
 
 
 def check_number(e: pl.Expr, kind: pl.DataType) -> None:

@@ -21,9 +21,11 @@ from cedr.plan.nodes import (
     Intersect,
     Iterate,
     Join,
+    Lookup,
     Match,
     Merge,
     MergeBy,
+    Places,
     Project,
     Reach,
     Select,
@@ -126,7 +128,13 @@ def _(node: Automaton, needed: Columns) -> list[Columns]:
     return node.reads()
 
 
+@reads.register(Lookup)
+def _(node: Lookup, needed: Columns) -> list[Columns]:
+    return [needed - set(node.added) | {node.left_on}]
+
+
 @reads.register(Fused)
+@reads.register(Places)
 @reads.register(TopK)
 @reads.register(Distinct)
 @reads.register(Coalesce)

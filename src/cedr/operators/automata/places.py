@@ -1,0 +1,84 @@
+"""Places: every event with where it stands among the events of its key. See `cedr.plan.automata.places`.
+
+An event that comes late stands between two others; then the later one is told anew, with another place before its own.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, assemble
+from cedr.columnar.index import RowIndex
+from cedr.kernels.automata import numbering as nu
+from cedr.kernels.automata import places as pl_
+from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.base import Operator, State
+from cedr.temporal.time import INF
+
+Rows = np.ndarray
+AT, AFTER, RANK = "_run_at", "_run_after", "_run_rank"
+ADDED = {AT: pl.Int64(), AFTER: pl.Int64(), RANK: pl.Int64()}
+
+
+class Places(Operator):
+    def __init__(self, schema: Mapping[str, pl.DataType], by: tuple[str, ...], order: str | None, linked: bool) -> None:
+        super().__init__()
+        self.schema = {**schema, **ADDED}
+        self.by, self.order, self.linked = by, order, linked
+        self.contents = RowIndex(dict(schema))
+        self.groups = RowIndex({name: schema[name] for name in by})
+        self.rows: Rows = np.empty((0, nu.WIDTH), dtype=np.int64)
+
+    def advance(self, port: int, chunk: Chunk) -> Chunk:
+        if not len(chunk):
+            told = np.empty((0, 4), dtype=np.int64)
+        else:
+            self.rows = nu.worked_in(self.rows, self._changes(chunk))
+            told = nu.untold(self.rows, self.linked)
+        row, old, new, after = told.T
+        mine = self.rows[row]
+        added = (mine[:, pl_.AT], after, mine[:, nu.RANK])
+        columns = [pl.Series(name, column) for name, column in zip(ADDED, added, strict=True)]
+        payload = self.contents.take(mine[:, pl_.CONTENT]).hstack(columns)
+        out = assemble(mine[:, pl_.VS], old, new, payload, self.cti)
+        self._forget(chunk)
+        return out
+
+    def _changes(self, chunk: Chunk) -> Rows:
+        rows = chunk.rows
+        needed = [*self.by, *([self.order] if self.order else [])]
+        if needed and any(rows[name].null_count() for name in needed):
+            rows = rows.drop_nulls(needed)
+            chunk = chunk.with_rows(rows)
+        g, content, vs = self.groups.ids(rows), self.contents.ids(rows), chunk.vs
+        at = vs if self.order is None else rows[self.order].cast(pl.Int64).to_numpy()
+        changes = np.column_stack((g, at, vs, chunk.old, chunk.new, content))
+        return changes[argsort_by_group_and_time(g, at)]
+
+    def _forget(self, chunk: Chunk) -> None:
+        """Forget what is gone, and what has ended; but an event that later ones stand behind is still needed."""
+        rows = self.rows
+        if self.linked:
+            keep = pl_.still_needed(rows, np.array([self.cti]))
+        else:
+            keep = (rows[:, pl_.VE] >= self.cti) & (self.cti != INF)
+        keep &= rows[:, pl_.VE] > rows[:, pl_.VS]
+        if keep.all():
+            return
+        self.rows = rows[keep]
+        for index, column in ((self.contents, pl_.CONTENT), (self.groups, pl_.G)):
+            numbers = index.compact(self.rows[:, column])
+            if numbers is not None:
+                self.rows[:, column] = numbers[self.rows[:, column]]
+
+    def state_size(self) -> tuple[int, int]:
+        return len(self.rows), self.rows.nbytes
+
+    def save(self) -> State:
+        return {"indexes": (self.groups.snapshot(), self.contents.snapshot()), "rows": self.rows}
+
+    def load(self, state: State) -> None:
+        self.groups.restore(state["indexes"][0])
+        self.contents.restore(state["indexes"][1])
+        self.rows = state["rows"]

@@ -1,0 +1,151 @@
+"""The recursive plan of an automaton against the definition: what the native operator finds, a loop finds too."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from operators.automata.random_automata import (
+    DEFINED,
+    REGISTERS,
+    SCHEMA,
+    STEPS,
+    TABLE,
+    finals,
+    payloads,
+    shapes,
+    table_rows,
+    tables,
+)
+from operators.automata.test_regex_matches import beginning, text, used
+from oracle_check import arrivals_of, check_against_oracle, runs
+from plan.catalogue import AsOperator
+
+from cedr import api, automata, testing
+from cedr.columnar.chunk import chunk_of
+from cedr.reference import automata as ra
+from cedr.temporal import INF, Adjust, Insert, Row
+from cedr.temporal.errors import QueryError
+
+share = settings(max_examples=max(settings.default.max_examples // 3, 1))
+"""A plan is made for each example, which takes longer than to run it."""
+
+START = {"start": "S", "registers": REGISTERS}
+
+
+def loop(table, **options):
+    events = api.source("a", SCHEMA)
+    return AsOperator(automata.automaton(events, table, steps=STEPS, plan="recursive", **START, **options))
+
+
+def defined(events, table, **options):
+    return ra.automaton(events, table, steps=DEFINED, **START, **options)
+
+
+@share
+@given(run=runs(payloads, max_size=6), table=tables, shape=shapes, final=finals, turns=st.sampled_from([1, 2, 64]))
+def test_a_fixed_table(run, table, shape, final, turns):
+    arrivals, restore_at = run
+    check_against_oracle(
+        lambda: loop(table, final=final, turns=turns, **shape),
+        lambda h: defined(h, table, final=final, **shape),
+        arrivals,
+        [SCHEMA],
+        restore_at,
+    )
+
+
+@share
+@given(data=st.data(), shape=shapes, final=finals)
+def test_a_table_that_changes_while_the_query_runs(data, shape, final):
+    events = data.draw(testing.streams(payloads, max_size=5, closed=True))
+    table = data.draw(testing.streams(table_rows, max_size=5, closed=True))
+    arrivals = data.draw(arrivals_of([events, table]))
+    restore_at = data.draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
+    check_against_oracle(
+        lambda: loop(api.source("b", TABLE), final=final, **shape),
+        lambda g, h: defined(g, h, final=final, **shape),
+        arrivals,
+        [SCHEMA, TABLE],
+        restore_at,
+    )
+
+
+@share
+@given(run=runs(payloads, max_size=5), tree=beginning, by=st.sampled_from([(), ("m",)]), window=st.sampled_from([4, 9]))
+def test_a_regular_expression(run, tree, by, window):
+    arrivals, restore_at = run
+    steps = {name: STEPS[name] for name in used(tree)}
+    options = {"steps": steps, "registers": REGISTERS, "by": by, "window": window}
+    check_against_oracle(
+        lambda: AsOperator(automata.regex(text(tree), api.source("a", SCHEMA), plan="recursive", **options)),
+        lambda h: ra.regex(tree, h, **{**options, "steps": DEFINED}),
+        arrivals,
+        [SCHEMA],
+        restore_at,
+    )
+
+
+# --- two runs that show the same are two ---------------------------------------------------------------------------
+#
+#   events     a         two of them at 0, and one at 1: A A by the first or by the second of them
+#              a  a
+#   table      S -A-> 1 -A-> F, and the second step in two ways
+
+WAYS = [("S", "A", "1"), ("1", "A", "F"), ("1", "A", "F")]
+
+
+@pytest.mark.parametrize("plan", ["native", "recursive"])
+def test_runs_are_a_bag_in_both_plans(plan):
+    events = api.source("a", {"k": str})
+    op = AsOperator(automata.automaton(events, WAYS, start="S", final="F", symbol="k", window=9, plan=plan))
+    a = Row(k="A")
+    told = op.process(0, chunk_of([Insert(0, 1, a), Insert(0, 1, a), Insert(1, 2, a)], {"k": pl.String})).elements()
+    assert told == [Insert(1, 9, Row(begin=0, end=1, state="F"))] * 4
+    gone = op.process(0, chunk_of([Adjust(0, 1, 0, a)], {"k": pl.String})).elements()
+    assert gone == [Adjust(1, 9, 1, Row(begin=0, end=1, state="F"))] * 2
+
+
+@pytest.mark.parametrize("plan", ["native", "recursive"])
+def test_missing_symbols_and_states_that_are_numbers(plan):
+    """A missing symbol is a symbol like others."""
+    events = api.source("a", {"k": str})
+    table = [(0, None, 1), (1, "x", 2)]
+    op = AsOperator(automata.automaton(events, table, start=0, final=[2], symbol="k", plan=plan))
+    told = op.process(0, chunk_of([Insert(0, INF, Row(k=None)), Insert(3, 5, Row(k="x"))], {"k": pl.String}))
+    assert told.elements() == [Insert(3, 5, Row(begin=0, end=3, state=2))]
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+EVENTS = api.source("a", {"k": str, "n": int})
+A = {"A": pl.col("k") == "a"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: automata.regex("A A", EVENTS, steps=A, plan="recursive"), "give window=... and no order"),
+        (
+            lambda: automata.regex("A A", EVENTS, steps=A, window=9, order="n", plan="recursive"),
+            "give window=... and no order",
+        ),
+        (lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="loop"), "one of 'native', 'recursive'"),
+        (lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", turns=3), "no argument 'turns'"),
+        (
+            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", turn=3),
+            "no argument 'turn'; a plan=\"recursive\" takes progress, most, turns",
+        ),
+        (
+            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", turns=0),
+            "at least 1",
+        ),
+        (
+            lambda: automata.automaton(EVENTS.select("k", _run_at="n"), WAYS, start="S", symbol="k", plan="recursive"),
+            "rename '_run_at'",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(QueryError) as caught:
+        make()
+    assert message in str(caught.value)
