@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cedr.language.automata.compile import compiled
-from cedr.language.automata.glushkov import START
+from cedr.language.automata.glushkov import START, Positions
 from cedr.operators.automata.compiled import Shape
 from cedr.plan.automata import Automaton, Step
 from cedr.plan.automata.automaton import as_triples
@@ -111,6 +111,19 @@ def regex(
     """
     given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
     made, used = compiled(expression, given)
-    shape = Shape(START, made.final, None, names(by), order, as_window(window, REGEX), once=True)
-    known = tuple((registers or {}).items())
-    return Stream(Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX))
+    return matches(made, used, events, as_window(window, REGEX), names(by), order, registers or {})
+
+
+def matches(
+    made: Positions,
+    steps: tuple[tuple[str, Step], ...],
+    events: Stream,
+    window: int | None,
+    by: tuple[str, ...],
+    order: str | None,
+    registers: Mapping[str, float],
+) -> Stream:
+    """What a regular expression finds once it is an automaton."""
+    shape = Shape(START, made.final, None, by, order, window, once=True)
+    known = tuple(registers.items())
+    return Stream(Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, steps, known, REGEX))

@@ -104,7 +104,12 @@ def test_explain_shows_the_body_and_where_a_loop_runs():
     text = graphs.shortest_paths(weighed()).explain()
     assert "Iterate, progress by hybrid, holds the best by length asc per start, end" in text
     assert "Source loop (start: Int64, end: Int64, length: Int64)" in text
-    assert "in one shard: a loop runs in one shard" in text
+    assert "by start: the loop keeps start in all it derives" in text
+    assert "to every shard: any row of the loop may need it" in text
+    components = graphs.connected_components(links()).explain()
+    assert (
+        "the loop runs in one shard, because the best row is chosen among rows that differ in component" in components
+    )
 
 
 def test_what_comes_from_outside_is_an_input_whatever_it_is_made_of():
