@@ -195,7 +195,10 @@ REFUSALS: tuple[tuple[type | tuple[type, ...], str], ...] = (
         "top_k(1, ...) may end a body, where it says which rows the loop holds; else more in the loop could mean "
         "less out of it",
     ),
-    (Iterate, "a loop in a loop is not supported; join the inner loop's result from outside"),
+    (
+        Iterate,
+        f"{HIDES}; derive both in one loop, with a column that tells them apart, or let it read other streams only",
+    ),
 )
 
 
