@@ -123,6 +123,26 @@ def test_in_shards_through_crashes(name, random, shards, data):
     assert_same(history(changes, build().schema), oracle(canonical(told)))
 
 
+def changing_automaton() -> Stream:
+    """Each length is a key, whose events step from node to node over the edges of the table."""
+    nodes = (pl.col(name).cast(pl.String) for name in ("start", "end"))
+    table = edges().select(**dict(zip(("source", "target"), nodes, strict=True)), symbol="start")
+    return cedr.automaton(edges(), table, start="0", symbol="start", by="length", window=5)
+
+
+@very_few
+@given(random=st.randoms(use_true_random=False), shards=st.integers(1, 3))
+def test_automata_whose_table_changes(random, shards):
+    told = busy_graph(random, 6, 3, weighed=True)
+    tables = [table_of(piece, GRAPHS) for _, piece in in_slices(random, told)]
+    with TemporaryDirectory() as folder:
+        cluster = Cluster(changing_automaton(), folder, shards)
+        batches = [cluster.packets(number, {"a": [table]}) for number, table in enumerate(tables)]
+        changes = [cluster.run(n, packets) for n, packets in enumerate([*batches, cluster.closing()])]
+    expected = changing_automaton().run(pl.concat(tables)).history()
+    assert_same(history(changes, changing_automaton().schema), expected)
+
+
 def test_late_edges_are_told_once(tmp_path):
     """They would have gone to every shard."""
     told = [Insert(0, 20, Row(start=1, end=2, length=1)), Cti(10), Insert(5, 20, Row(start=2, end=3, length=1))]
