@@ -22,7 +22,8 @@ def data_in_order(out: str) -> str:
 
 
 def main(out: str) -> None:
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+    spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     hits = (
         spark.readStream.schema("at timestamp, page string")

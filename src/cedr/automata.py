@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from cedr.language.automata.compile import compiled
-from cedr.language.automata.glushkov import START
+from cedr.language.automata.glushkov import START, Positions
 from cedr.operators.automata.compiled import Shape
 from cedr.operators.iterate.settings import Settings
 from cedr.plan.automata import Automaton, Step
@@ -137,7 +137,21 @@ def regex(
     """
     given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
     made, used = compiled(expression, given)
-    shape = Shape(START, made.final, None, names(by), order, as_window(window, REGEX), once=True)
-    known = tuple((registers or {}).items())
-    node = Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, used, known, REGEX)
+    return matches(made, used, events, as_window(window, REGEX), names(by), order, registers or {}, plan)
+
+
+def matches(
+    made: Positions,
+    steps: tuple[tuple[str, Step], ...],
+    events: Stream,
+    window: int | None,
+    by: tuple[str, ...],
+    order: str | None,
+    registers: Mapping[str, float],
+    plan: Plan = "native",
+) -> Stream:
+    """What a regular expression finds once it is an automaton."""
+    shape = Shape(START, made.final, None, by, order, window, once=True)
+    known = tuple(registers.items())
+    node = Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, steps, known, REGEX)
     return planned(node, plan, {})

@@ -271,6 +271,17 @@ def test_a_statement_can_be_made_again_and_is_forgotten_with_its_stream(prompt, 
         prompt.hear("EVENT C WHEN A x;")
 
 
+def test_loops_and_regular_expressions_can_be_made_again(prompt, capsys):
+    prompt.hear("\\demo")
+    loop = (
+        "EVENT Built RECURSIVE SELECT build FROM INSTALL UNION SELECT build - 1 AS build FROM Built WHERE build > 38;"
+    )
+    for statement in (loop, "EVENT Down WHEN REGEX(INSTALL SHUTDOWN, 12 hours) OVER machines BY machine;") * 2:
+        prompt.hear(statement)
+    said = capsys.readouterr().out
+    assert re.findall(r"^(?:Built|Down): .*", said, re.M) == ["Built: 16 rows", "Down: 6 rows"] * 2
+
+
 def test_help_names_every_command(prompt, capsys):
     prompt.hear("\\help")
     shown = re.findall(r"^  \\(\w+)", capsys.readouterr().out, re.M)

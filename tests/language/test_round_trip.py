@@ -46,7 +46,7 @@ def test_ten_thousand_random_texts():
             assert found.column >= 1
         else:
             queries += 1
-    assert queries > 500
+    assert queries > 400
 
 
 @pytest.mark.parametrize("text", VALID)

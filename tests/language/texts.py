@@ -20,11 +20,17 @@ VALID = [
        FROM "other" # ['2024-01-01', )""",
     """EVENT u WHEN ATMOST(3, A, B, 5 minutes); EVENT v SELECT DISTINCT * FROM u TUMBLING 5 s;
        EVENT w WHEN CANCEL-WHEN(ALL(u p, v q, 5 s), ANY(C r)) WHERE p.count <> r.n LATENCY perfect""",
+    """EVENT r WHEN REGEX(A (B | C){2,3} A+ stop?, 5 minutes) AS m OVER feed BY machine ORDER BY n
+       REGISTER total = 0, most = -1.5 DEFINE A SET total = total + n DEFINE stop AS load > 3 AND total < 5
+       SET total = 0, most = GREATEST(most, load) WHERE m.total > 1 OUTPUT machine, m.end - m.begin AS took # [1, )""",
+    """EVENT l RECURSIVE SELECT machine, n FROM feed UNION SELECT l.machine, o.n AS n FROM l
+       JOIN other o ON l.n = o.n AND o.load > 1 CONSISTENCY STRONG""",
 ]
 
 WORDS = """EVENT WHEN WHERE OUTPUT SELECT FROM JOIN ON GROUP BY HAVING AS AND OR NOT IS NULL IN LIKE BETWEEN CASE END
     CAST SEQUENCE ATLEAST UNLESS CANCEL-WHEN ANY EACH FIRST CONSUME CorrelationKey EQUAL [ ] ( ) { } , . ; @ # * + - / %
     || = < <> >= 'text' ' " "quoted" x y A B load machine 5 5.5 1e400 99999999999999999999 minutes h -- /* */ STRONG
+    RECURSIVE REGEX( OVER ORDER DEFINE SET REGISTER |
     BLOCK CONSISTENCY LATENCY eager SLIDING UNION TIMESTAMP'2024-01-01' timestamp'x' ? é \\ 1e5s"""
 TOKENS = [*WORDS.split(), "\t", "\n", "\0"]
 

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from cedr.language import tree
+from cedr.language.automata import tree as regular
 from cedr.language.expected import OPERATORS
 
 NAMES = st.one_of(
@@ -99,7 +100,34 @@ SELECTS = st.builds(
 SET_OPERATORS = st.sampled_from(["UNION", "EXCEPT", "INTERSECT"])
 COMPOUNDS = st.recursive(SELECTS, lambda left: st.builds(tree.Compound, left, SET_OPERATORS, SELECTS), max_leaves=3)
 
+REGEXES = st.recursive(
+    NAMES.map(regular.Take),
+    lambda inner: st.one_of(
+        some(inner, least=2).map(regular.Then),
+        some(inner, least=2).map(regular.Or),
+        st.builds(regular.Repeat, inner, st.sampled_from([0, 1, 2]), st.sampled_from([None, 2, 3])),
+        st.builds(regular.Repeat, inner, st.just(0), st.just(1)),
+    ),
+    max_leaves=6,
+)
+ASSIGNMENTS = some(st.builds(tree.Assignment, NAMES, SCALARS), least=0, most=2)
+DEFINES = st.builds(tree.Define, NAMES, st.none() | SCALARS, ASSIGNMENTS)
+OVERS = st.builds(tree.Over, NAMES, some(NAMES, least=0, most=2), st.none() | NAMES)
+
 BODIES = st.one_of(
+    st.builds(
+        tree.RegexQuery,
+        REGEXES,
+        st.none() | AMOUNTS,
+        st.none() | NAMES,
+        st.none() | OVERS,
+        ASSIGNMENTS,
+        some(DEFINES, least=0, most=2),
+        st.none() | SCALARS,
+        some(ITEMS, least=0, most=2),
+        st.none() | SLICES,
+    ),
+    st.builds(tree.LoopQuery, COMPOUNDS, st.none() | SLICES),
     st.builds(
         tree.PatternQuery, PATTERNS, st.none() | SCALARS, some(ITEMS, least=0), st.none() | SLICES
     ),

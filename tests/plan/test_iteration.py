@@ -38,7 +38,11 @@ REFUSED = {
     ),
     "two aggregates": (lambda loop: hop(loop).agg(start=api.min("start"), end=api.max("end")), "has 2 aggregates"),
     "top 2": (lambda loop: hop(loop).top_k(2, by="end"), "top_k(1, ...) may end a body"),
-    "loop in a loop": (lambda loop: graphs.reachability(loop), "a loop in a loop is not supported"),
+    "loop in a loop": (lambda loop: graphs.reachability(loop), "derive both in one loop"),
+    "loop in the body of a loop in it": (
+        lambda loop: links("b").iterate(lambda inner: inner.join(loop, on="start").select("start", end="end_right")),
+        "derive both in one loop",
+    ),
     "other columns": (
         lambda loop: hop(loop).select("start", stop="end"),
         "only the left has ['end'], only the right has ['stop']",
@@ -100,11 +104,48 @@ def test_a_long_way_is_no_divergence_when_it_is_allowed():
         assert sum(len(chunk) for chunk in out) == 100
 
 
+def ring(nodes: int):
+    return [Insert(0, INF, Row(start=node, end=(node + 1) % nodes, length=1)) for node in range(nodes)]
+
+
+def busy(query, chunks: int = 100):
+    """How many rows come out when every chunk brings a new source, and no CTI ever says that others are done."""
+    engine = query.engine()
+    engine.push("roads", chunk_of(ring(8), GRAPHS))
+    told = [
+        engine.push("a", chunk_of([Insert(i, INF, Row(start=100 + i, end=i % 8, length=0))], GRAPHS))
+        for i in range(chunks)
+    ]
+    told += [engine.push(name, chunk_of([Cti(INF)], GRAPHS)) for name in ("roads", "a")]
+    return sum(int(chunk.is_insert.sum()) for chunk in told)
+
+
+def further(loop, length):
+    road = api.source("roads", GRAPHS)
+    return loop.join(road, left_on="end", right_on="start").select("start", end="end_right", length=length)
+
+
+def test_a_busy_loop_is_not_stopped_as_long_as_it_would_come_to_rest():
+    """Eight rows of each source; something always circulates, as there is one turn a chunk."""
+    assert busy(weighed().iterate(lambda loop: further(loop, "length"), turns=1, most=20)) == 800
+
+
+def test_a_busy_loop_without_end_is_stopped_and_the_input_named():
+    longer = pl.col("length") + pl.col("length_right")
+    with pytest.raises(DivergenceError, match=r"after 20 turns new rows are still derived.*'a' brought rows last"):
+        busy(weighed().iterate(lambda loop: further(loop, longer), turns=1, most=20))
+
+
 def test_explain_shows_the_body_and_where_a_loop_runs():
     text = graphs.shortest_paths(weighed()).explain()
     assert "Iterate, progress by hybrid, holds the best by length asc per start, end" in text
     assert "Source loop (start: Int64, end: Int64, length: Int64)" in text
-    assert "in one shard: a loop runs in one shard" in text
+    assert "by start: the loop keeps start in all it derives" in text
+    assert "to every shard: any row of the loop may need it" in text
+    components = graphs.connected_components(links()).explain()
+    assert (
+        "the loop runs in one shard, because the best row is chosen among rows that differ in component" in components
+    )
 
 
 def test_what_comes_from_outside_is_an_input_whatever_it_is_made_of():

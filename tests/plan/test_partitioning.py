@@ -12,8 +12,9 @@ from oracle_check import check_against_oracle, runs
 from plan import catalogue
 from plan.catalogue import MERGES, QUERIES, SCHEMA, Query, few, payloads
 
-from cedr import api
+from cedr import api, graphs
 from cedr import reference as ref
+from cedr.automata import automaton
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.columnar.sharding import shards_of, split
 from cedr.plan.consistency import Level
@@ -78,6 +79,7 @@ class Cluster:
 
     def deliver(self, inboxes, exchange, rows: pl.DataFrame, cti: int) -> None:
         parts = split(rows, shards_of(rows, exchange.keys, self.shards), self.shards)
+        parts = [rows] * self.shards if exchange.everywhere else parts
         for inbox, part in zip(inboxes[exchange.stage - 1], parts, strict=True):
             inbox[exchange.name] = Chunk(part, cti)
 
@@ -225,7 +227,10 @@ def exchanges(plan: StagedPlan) -> list[tuple]:
     """Where from, where to, and the keys, of all exchanges in their order."""
     found = [(path.source, path.exchange) for path in plan.paths]
     found += [(stage.number, exchange) for stage in plan.stages for _, exchange in stage.outputs]
-    return [(origin, e.stage, e.keys) for origin, e in sorted(found, key=lambda f: f[1].number)]
+    return [
+        (origin, e.stage, "everywhere" if e.everywhere else e.keys)
+        for origin, e in sorted(found, key=lambda f: f[1].number)
+    ]
 
 
 WIDE = {"a": pl.Int64, "b": pl.Int64, "c": pl.Int64, "l": pl.List(pl.Int64)}
@@ -297,7 +302,56 @@ CASES = {
     "group of one shard": lambda: counts(wide().agg(a=api.median("a")), "a"),
     "without state": lambda: wide().where(pl.col("a") > 1).select("b"),
     "strong": lambda: how_many(counts(wide(), "a")).with_consistency("strong"),
+    "loop": lambda: reach(wide()),
+    "loop, strong": lambda: reach(wide()).with_consistency("strong"),
+    "loop, then a group": lambda: counts(reach(wide()), "a"),
+    "loop, then another group": lambda: counts(reach(wide()), "b"),
+    "loop and its input": lambda: reach(wide()).union(wide().select("a", "b")),
+    "loop over groups": lambda: reach(wide().group_by("a").agg(b=api.max("b"))),
+    "loop over one row": lambda: reach(wide().agg(a=api.median("a"), b=api.median("b"))),
+    "loop with groups beside": lambda: (
+        wide().select("a", "b").iterate(lambda loop: loop.join(counts(wide("v"), "a", "b"), on="b").select("a", b="n"))
+    ),
+    "loop joined on what it keeps": lambda: (
+        wide()
+        .select("a", "b")
+        .iterate(lambda loop: loop.join(wide("v"), left_on=["a", "b"], right_on=["b", "a"]).select("a", b="c"))
+    ),
+    "loop joined in two ways": lambda: (
+        wide()
+        .select("a", "b")
+        .iterate(lambda loop: loop.join(wide("v"), on="a").join(wide("v").select("b"), on="b").select("a", b="c"))
+    ),
+    "loop with itself": lambda: (
+        wide().select("a", "b").iterate(lambda loop: loop.join(loop, on="a", suffix="2").select("a", b="b2"))
+    ),
+    "loop with itself, on the other column": lambda: (
+        wide()
+        .select("a", "b")
+        .iterate(lambda loop: loop.join(loop, left_on="b", right_on="a").select("a", b="b_right"))
+    ),
+    "loop with rows added": lambda: (
+        wide()
+        .select("a", "b")
+        .iterate(lambda loop: loop.join(wide("v"), on="b").select("a", b="c").union(wide("u").select("a", "b")))
+    ),
+    "loop with rows added that it joins": lambda: wide().select("a", "b").iterate(joined_and_added),
+    "loop of the best": lambda: graphs.shortest_paths(wide(), start="a", end="b", length="c"),
+    "loop of the best of all": lambda: graphs.connected_components(wide(), start="a", end="b"),
+    "search trees": lambda: graphs.reachability(wide(), wide("v"), start="a", end="b", node="c", settled=True),
+    "automaton with a table": lambda: automaton(
+        wide(), api.source("t", {"source": str, "symbol": int, "target": str}), start="s", symbol="b", by="a"
+    ),
 }
+
+
+def reach(edges: Stream) -> Stream:
+    return graphs.reachability(edges, start="a", end="b")
+
+
+def joined_and_added(loop: Stream) -> Stream:
+    more = wide("v").select("a", "b")
+    return loop.join(more, left_on="b", right_on="a").select("a", b="b_right").union(more)
 
 
 def both(stream: Stream) -> Stream:
@@ -339,6 +393,20 @@ def test_golden():
         "median of all": [("w", 1, ())],
         "top_k of all": [("w", 1, None), (1, 2, ())],
         "without state": [("w", 1, None)],
+        "loop": [("w", 1, ("a",)), ("w", 1, "everywhere")],
+        "loop, then a group": [("w", 1, ("a",)), ("w", 1, "everywhere")],
+        "loop over groups": [("w", 1, ("a",)), (1, 2, ("a",)), (1, 2, "everywhere")],
+        "loop over one row": [("w", 1, ())],
+        "loop with groups beside": [("w", 2, ("a",)), ("v", 1, ("a", "b")), (1, 2, "everywhere")],
+        "loop joined on what it keeps": [("w", 1, ("a",)), ("v", 1, ("b",))],
+        "loop joined in two ways": [("w", 1, ("a",)), ("v", 1, ("a",)), ("v", 1, "everywhere")],
+        "loop with itself": [("w", 1, ("a",))],
+        "loop with itself, on the other column": [("w", 1, ())],
+        "loop with rows added": [("w", 1, ("a",)), ("v", 1, "everywhere"), ("u", 1, ("a",))],
+        "loop with rows added that it joins": [("w", 1, ()), ("v", 1, ())],
+        "loop of the best": [("w", 1, ("a",)), ("w", 1, "everywhere")],
+        "search trees": [("v", 1, ("c",)), ("w", 1, "everywhere")],
+        "automaton with a table": [("w", 1, ("a",)), ("t", 1, "everywhere")],
     }.items(),
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -11,6 +11,8 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
 from cedr.language import tree
+from cedr.language.automata import tree as regular
+from cedr.language.automata.quantifiers import SIGNS, between
 from cedr.language.errors import LanguageError
 from cedr.language.literals import amount, checked, number, place, place_of, timestamp, unquoted
 from cedr.temporal.duration import NAMES
@@ -96,10 +98,79 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
     def to(self, meta: Meta, children: Children) -> Part:
         return Part("to", time(children))
 
+    # --- regular expressions ---------------------------------------------------------------------------------------
+
+    def regex_query(self, meta: Meta, children: Children) -> tree.RegexQuery:
+        return tree.RegexQuery(
+            **children[0].value,
+            over=first(children, tree.Over),
+            registers=clause(children, "registers") or (),
+            defines=every(children, tree.Define),
+            where=clause(children, "where"),
+            output=clause(children, "output") or (),
+            slice=the_slice(children),
+            at=place(meta),
+        )
+
+    def regex(self, meta: Meta, children: Children) -> Part:
+        window = first(children, tree.Number) or first(children, tree.Length)
+        found = {"expression": children[0], "window": window, "var": clause(children, "alias")}
+        return Part("regex", found)
+
+    def choice(self, meta: Meta, children: Children) -> regular.Or:
+        return regular.Or(tuple(children), at=place(meta))
+
+    def succession(self, meta: Meta, children: Children) -> regular.Then:
+        return regular.Then(tuple(children), at=place(meta))
+
+    def repeated(self, meta: Meta, children: Children) -> regular.Regex:
+        made: regular.Regex = children[0]
+        for least, most in children[1:]:
+            made = regular.Repeat(made, least, most, at=place(meta))
+        return made
+
+    def quantifier(self, meta: Meta, children: Children) -> tuple[int, int | None]:
+        sign = children[0]
+        if sign == "-":
+            raise LanguageError("'-' has no meaning in a regular expression; write '*', '+', '?' or {n,m}", place(meta))
+        if sign.type != "NUMBER":
+            return SIGNS[str(sign)]
+        least, *most = [whole(token) for token in children if token.type == "NUMBER"]
+        return between(least, most[0] if most else least if len(children) == 1 else None, place(meta))
+
+    def step(self, meta: Meta, children: Children) -> regular.Take:
+        return regular.Take(str(children[0]), at=place_of(children[0]))
+
+    def over(self, meta: Meta, children: Children) -> tree.Over:
+        name = children[0]
+        return tree.Over(str(name), clause(children, "by") or (), clause(children, "order"), at=place_of(name))
+
+    def order(self, meta: Meta, children: Children) -> Part:
+        return Part("order", str(children[0]))
+
+    def registers(self, meta: Meta, children: Children) -> Part:
+        return Part("registers", tuple(children))
+
+    def define(self, meta: Meta, children: Children) -> tree.Define:
+        name, sets = children[0], clause(children, "sets") or ()
+        return tree.Define(str(name), first(children, tree.Scalar), sets, at=place_of(name))
+
+    def sets(self, meta: Meta, children: Children) -> Part:
+        return Part("sets", tuple(children))
+
+    def assignment(self, meta: Meta, children: Children) -> tree.Assignment:
+        name, sign, value = children
+        if sign not in ("=", "=="):
+            raise LanguageError(f"a register is set with '=', not {str(sign)!r}", place_of(sign))
+        return tree.Assignment(str(name), value, at=place(meta))
+
     # --- tables ----------------------------------------------------------------------------------------------------
 
     def table_query(self, meta: Meta, children: Children) -> tree.TableQuery:
         return tree.TableQuery(children[0], the_slice(children), at=place(meta))
+
+    def loop_query(self, meta: Meta, children: Children) -> tree.LoopQuery:
+        return tree.LoopQuery(children[0], the_slice(children), at=place(meta))
 
     def compound(self, meta: Meta, children: Children) -> tree.Compound:
         left, operator, right = children
@@ -131,8 +202,10 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         return tree.Window("HOPPING", *children, at=place(meta))
 
     def session(self, meta: Meta, children: Children) -> tree.Window:
-        length, *by = children
-        return tree.Window("SESSION", length, None, tuple(map(str, by)), at=place(meta))
+        return tree.Window("SESSION", children[0], None, clause(children, "by") or (), at=place(meta))
+
+    def by(self, meta: Meta, children: Children) -> Part:
+        return Part("by", tuple(map(str, children)))
 
     def join(self, meta: Meta, children: Children) -> tree.Join:
         return tree.Join(word(children, "HOW") or "INNER", *children[-2:], at=place(meta))
@@ -283,6 +356,12 @@ def as_parameter(children: Children) -> dict[str, Any]:
         "selection": word(children, "SELECTION"),
         "consumption": word(children, "CONSUMPTION"),
     }
+
+
+def whole(token: Token) -> int:
+    if not token.isdecimal():
+        raise LanguageError("how often a step is taken is a whole number", place_of(token))
+    return int(token)
 
 
 def the_slice(children: Children) -> tree.Slice | None:

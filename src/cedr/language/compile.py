@@ -9,10 +9,12 @@ from typing import Any
 from cedr.language import tree
 from cedr.language.calls import located
 from cedr.language.errors import LanguageError
+from cedr.language.loop import loop
 from cedr.language.names import Names
 from cedr.language.output import OutputScope, outputs
 from cedr.language.parse import parse
 from cedr.language.pattern import Bound
+from cedr.language.regex import regex_matches
 from cedr.language.show import show
 from cedr.language.single import asks_attributes_only, single
 from cedr.language.tables import Tables, whole_length
@@ -37,12 +39,15 @@ def compile(text: str, streams: Sequence[Any], named: Mapping[str, Any]) -> dict
 
 def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
     tables = Tables(names)
-    bodies: dict[tree.Syntax, Stream] = {}
+    bodies: dict[tuple[tree.Syntax, str | None], Stream] = {}
     results: dict[str, Stream] = {}
     for statement in script.statements:
-        if statement.body not in bodies:
-            bodies[statement.body] = body_of(statement, names, tables)
-        stream = at_level(bodies[statement.body], statement)
+        names.statement = statement.name
+        # a loop is what it is by its name
+        key = statement.body, statement.name if isinstance(statement.body, tree.LoopQuery) else None
+        if key not in bodies:
+            bodies[key] = body_of(statement, names, tables)
+        stream = at_level(bodies[key], statement)
         names.define(statement.name, stream, statement.at)
         results[statement.name] = stream
     return results
@@ -50,7 +55,15 @@ def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
 
 def body_of(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
     body = statement.body
-    stream = matches(body, names) if isinstance(body, tree.PatternQuery) else tables.compile(body.table)
+    match body:
+        case tree.PatternQuery():
+            stream = matches(body, names)
+        case tree.RegexQuery():
+            stream = regex_matches(body, names)
+        case tree.LoopQuery():
+            stream = loop(body, statement.name, tables)
+        case tree.TableQuery():
+            stream = tables.compile(body.table)
     return stream if body.slice is None else sliced(stream, body.slice)
 
 

@@ -18,6 +18,7 @@ WORDS = (
     "EVENT", "WHEN", "WHERE", "OUTPUT", "CONSISTENCY", "LATENCY", "SELECT", "FROM", "JOIN", "GROUP", "HAVING",
     "UNION", "EXCEPT", "INTERSECT", "BETWEEN", "DISTINCT", "SLIDING", "TUMBLING", "HOPPING", "SESSION",
     "EVERY", "FIRST", "LAST", "REUSE", "CONSUME", "STRONG", "MIDDLE", "WEAK", "BLOCK", "REMEMBER", "PERFECT",
+    "RECURSIVE", "OVER", "ORDER", "REGISTER", "DEFINE", "REGEX",
     "ORDERED", "EAGER", "EQUAL", "UNIQUE", "SECONDS", "MINUTES", "HOURS", "DAYS",
 )  # fmt: skip
 """What people misspell."""
@@ -38,6 +39,7 @@ def thing(words: str, marks: str, covers: str = "") -> Thing:
 
 
 THINGS = (
+    thing("'*', '+', '?' or a number in braces", "STAR SIGN MAYBE", "LBRACE"),
     thing("an expression", "NAME STRING _CASE", "QUOTED NUMBER LPAR LBRACE LSQB SIGN TRUTH _NULL NOT _CAST TIMESTAMP "
           "_CORRELATION_KEY STAR DISTINCT"),
     thing("an event type or an operator such as SEQUENCE", "NAME OPERATOR", "QUOTED"),
@@ -76,11 +78,12 @@ SIGNS = {
     "COMMA": "','",
     "DOT": "'.'",
     "SEMICOLON": "';'",
+    "VBAR": "'|'",
     "AT": "'@'",
     "HASH": "'#'",
 }
 
-QUIET = {"SEMICOLON", "AT", "HASH", "DOT", "CONSUMPTION", "SELECTION", "_LATENCY", "_EVENT"}
+QUIET = {"SEMICOLON", "AT", "HASH", "DOT", "CONSUMPTION", "SELECTION", "_LATENCY", "_EVENT", "_RECURSIVE"}
 """Right in many places, but seldom what was meant; told only when there is nothing else."""
 
 
@@ -118,7 +121,8 @@ def not_this_word(token: Token, text: str, expected: set[str], at: Place) -> Lan
         return LanguageError("this comment has no end; close it with */", at)
     before = re.search(r"([^\W\d]\w*)\s*$", text[: token.start_pos or 0])
     if token.type == "LPAR" and before and {"SELECTION", "_AS"} <= expected:
-        known = f"{did_you_mean(before[1], OPERATORS)} (operators: {', '.join(OPERATORS)})"
+        names = (*OPERATORS, "REGEX")
+        known = f"{did_you_mean(before[1], names)} (operators: {', '.join(names)})"
         return LanguageError(f"there is no pattern operator {before[1]!r}{known}", back(at, len(before[0])))
     wrong = f"{token.value!r} cannot stand here; expected {in_words(expected)}"
     if "NAME" in expected and token.value.isalpha():

@@ -4,7 +4,8 @@ A name is an earlier statement, a stream given by name, or the kind or name of a
 the types column of the one feed that has one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,8 @@ class Names:
     def __init__(self, streams: Sequence[Any], named: Mapping[str, Any]) -> None:
         self.feeds: list[tuple[Stream, str]] = []
         self.known: dict[str, Origin] = {}
+        self.statement: str | None = None
+        """The statement that is being read."""
         for number, stream in enumerate(streams):
             self._add(name_of(stream, number), stream, types_of(stream))
         for name, stream in named.items():
@@ -63,6 +66,15 @@ class Names:
             raise LanguageError(f"there is a stream {name!r} already; give this one another name", at)
         self.known[name] = Origin(stream)
 
+    @contextmanager
+    def meaning(self, name: str, stream: Stream, at: Place) -> Iterator[None]:
+        """For a while a name means this stream."""
+        self.define(name, stream, at)
+        try:
+            yield
+        finally:
+            del self.known[name]
+
     def find(self, name: str, at: Place, what: str = "event type") -> Origin:
         if name in self.known:
             return self.known[name]
@@ -75,23 +87,32 @@ class Names:
                 f"{name}=feed.where(…)",
                 at,
             )
+        if name == self.statement:
+            raise LanguageError(
+                f"{name!r} is this statement itself; one that reads itself is written EVENT {name} RECURSIVE SELECT … "
+                f"UNION SELECT … FROM {name} …",
+                at,
+            )
         hint = did_you_mean(name, self.known)
         raise LanguageError(f"there is no {what} {name!r}{hint} (known: {', '.join(self.known) or 'none'})", at)
 
     def _of_feed(self, name: str, at: Place, what: str) -> Origin:
-        """A value of the types column. Where the column says which values it has, others are mistakes."""
+        """A value of the types column."""
         ((feed, types),) = self.feeds
-        dtype = feed.schema[types]
-        if isinstance(dtype, pl.Enum):
-            values = dtype.categories.to_list()
-            if name not in values:
-                hint = did_you_mean(name, [*values, *self.known])
-                raise LanguageError(
-                    f"there is no {what} {name!r}{hint} (column {types!r} has: {', '.join(values)})", at
-                )
-        elif not isinstance(dtype, pl.String | pl.Categorical):
-            raise LanguageError(f"{name!r} is no {what}: the types column {types!r} is {dtype}, not text", at)
-        return Origin(feed, pl.col(types) == name, types)
+        return Origin(feed, of_type(name, feed, types, at, what, self.known), types)
+
+
+def of_type(name: str, feed: Stream, types: str, at: Place, what: str, others: Iterable[str] = ()) -> pl.Expr:
+    """Whether an event is of a type. Where the column says which values it has, others are mistakes."""
+    dtype = feed.schema[types]
+    if isinstance(dtype, pl.Enum):
+        values = dtype.categories.to_list()
+        if name not in values:
+            hint = did_you_mean(name, [*values, *others])
+            raise LanguageError(f"there is no {what} {name!r}{hint} (column {types!r} has: {', '.join(values)})", at)
+    elif not isinstance(dtype, pl.String | pl.Categorical):
+        raise LanguageError(f"{name!r} is no {what}: the types column {types!r} is {dtype}, not text", at)
+    return pl.col(types) == name
 
 
 def name_of(stream: Any, number: int) -> str | None:

@@ -5,8 +5,11 @@ Parentheses stand only where the tree needs them, and names are quoted only wher
 
 import re
 from functools import cache, singledispatch
+from typing import Any
 
 from cedr.language import tree
+from cedr.language.automata import tree as regular
+from cedr.language.automata.quantifiers import SIGNS
 from cedr.language.parse import parser
 
 UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "ms", "us": "us"}
@@ -111,12 +114,82 @@ def parameter(node: tree.Pattern) -> str:
     return "".join(f" {w}" for w in words if w)
 
 
+# --- regular expressions -------------------------------------------------------------------------------------------
+
+
+@show.register
+def _(node: tree.RegexQuery) -> str:
+    window = f", {show(node.window)}" if node.window else ""
+    alias = f" AS {name(node.var)}" if node.var else ""
+    lines = [f"WHEN REGEX({show(node.expression)}{window}){alias}"]
+    lines += [show(node.over)] if node.over else []
+    lines += [f"REGISTER {', '.join(map(show, node.registers))}"] if node.registers else []
+    lines += map(show, node.defines)
+    lines += [f"WHERE {show(node.where)}"] if node.where else []
+    lines += [f"OUTPUT {', '.join(map(show, node.output))}"] if node.output else []
+    lines += [show(node.slice)] if node.slice else []
+    return "\n".join(lines)
+
+
+@show.register
+def _(node: tree.Over) -> str:
+    by = f" BY {names(node.by)}" if node.by else ""
+    return f"OVER {name(node.name)}{by}{f' ORDER BY {name(node.order)}' if node.order else ''}"
+
+
+@show.register
+def _(node: tree.Define) -> str:
+    condition = f" AS {show(node.condition)}" if node.condition else ""
+    sets = f" SET {', '.join(map(show, node.sets))}" if node.sets else ""
+    return f"DEFINE {name(node.name)}{condition}{sets}"
+
+
+@show.register
+def _(node: tree.Assignment) -> str:
+    return f"{name(node.name)} = {show(node.value)}"
+
+
+@show.register
+def _(node: regular.Take) -> str:
+    return name(node.name)
+
+
+@show.register
+def _(node: regular.Then) -> str:
+    return " ".join(grouped(part, regular.Then | regular.Or) for part in node.parts)
+
+
+@show.register
+def _(node: regular.Or) -> str:
+    return " | ".join(grouped(part, regular.Or) for part in node.parts)
+
+
+@show.register
+def _(node: regular.Repeat) -> str:
+    part = grouped(node.part, regular.Then | regular.Or)
+    signs = {times: sign for sign, times in SIGNS.items()}
+    if (sign := signs.get((node.least, node.most))) is not None:
+        return f"{part}{sign}"
+    most = "" if node.most is None else node.most
+    return f"{part}{{{node.least}}}" if node.most == node.least else f"{part}{{{node.least},{most}}}"
+
+
+def grouped(node: regular.Regex, weaker: Any) -> str:
+    return f"({show(node)})" if isinstance(node, weaker) else show(node)
+
+
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
 @show.register
 def _(node: tree.TableQuery) -> str:
     return f"{show(node.table)}\n{show(node.slice)}" if node.slice else show(node.table)
+
+
+@show.register
+def _(node: tree.LoopQuery) -> str:
+    lines = ["RECURSIVE", show(node.table), *([show(node.slice)] if node.slice else [])]
+    return "\n".join(lines)
 
 
 @show.register

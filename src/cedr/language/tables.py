@@ -4,6 +4,8 @@ The clauses are worked in their logical order: FROM with its windows and joins, 
 DISTINCT, and at last UNION, EXCEPT and INTERSECT.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 import polars as pl
@@ -24,7 +26,7 @@ class Tables:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._made: dict[tree.Syntax, Stream] = {}
+        self._made: dict[tree.Table, Stream] = {}
 
     def compile(self, node: tree.Select | tree.Compound) -> Stream:
         if isinstance(node, tree.Select):
@@ -46,6 +48,13 @@ class Tables:
         else:
             stream = projected(scope.stream, [one for item in node.items for one in expanded(item, scope)], scope)
         return stream.distinct() if node.distinct else stream
+
+    @contextmanager
+    def reading(self, name: str, stream: Stream, at: tree.Place) -> Iterator[None]:
+        """For a while a table of this name is this stream."""
+        with self.names.meaning(name, stream, at):
+            yield
+        self._made = {table: made for table, made in self._made.items() if table.name != name}
 
     # --- FROM and JOIN ---------------------------------------------------------------------------------------------
 

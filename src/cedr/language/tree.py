@@ -303,6 +303,35 @@ class Compound(Syntax):
     right: Select
 
 
+# --- regular expressions, of which `cedr.language.automata.tree` has the parts --------------------------------------
+
+
+@dataclass(frozen=True)
+class Assignment(Syntax):
+    """`register = value`."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True)
+class Define(Syntax):
+    """What an event must be to take a step, and what it then sets."""
+
+    name: str
+    condition: Scalar | None = None
+    sets: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Over(Syntax):
+    """The stream whose events are looked at, by key and in order."""
+
+    name: str
+    by: tuple[str, ...] = ()
+    order: str | None = None
+
+
 # --- statements ----------------------------------------------------------------------------------------------------
 
 
@@ -337,6 +366,27 @@ class TableQuery(Syntax):
 
 
 @dataclass(frozen=True)
+class RegexQuery(Syntax):
+    expression: Syntax
+    window: Number | Length | None = None
+    var: str | None = None
+    over: Over | None = None
+    registers: tuple[Assignment, ...] = ()
+    defines: tuple[Define, ...] = ()
+    where: Scalar | None = None
+    output: tuple[Item, ...] = ()
+    slice: Slice | None = None
+
+
+@dataclass(frozen=True)
+class LoopQuery(Syntax):
+    """The SELECTs between UNIONs that do not name the statement are what it begins with."""
+
+    table: Select | Compound
+    slice: Slice | None = None
+
+
+@dataclass(frozen=True)
 class Consistency(Syntax):
     """A level by name, or the two lengths of time."""
 
@@ -348,7 +398,7 @@ class Consistency(Syntax):
 @dataclass(frozen=True)
 class Statement(Syntax):
     name: str
-    body: PatternQuery | TableQuery
+    body: PatternQuery | RegexQuery | TableQuery | LoopQuery
     consistency: Consistency | None = None
     latency: Literal["perfect", "ordered", "eager"] | None = None
 

@@ -50,7 +50,7 @@ from cedr.plan.nodes import (
     TopK,
 )
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.partitioning import in_words, staged
+from cedr.plan.partitioning import Exchange, in_words, staged
 from cedr.plan.physical import Fragment
 from cedr.plan.properties import Properties, all_properties
 from cedr.plan.schema import show_expression, show_schema
@@ -157,9 +157,13 @@ def stages(query: Level, rules: tuple[Rule, ...]) -> list[str]:
     for stage in plan.stages:
         lines.append(f"  Stage {stage.number}")
         taken = [(e, origin) for e, origin in moves if e.stage == stage.number]
-        lines += [f"    takes {e.name} from {origin}, {in_words(e.keys)}: {e.reason}" for e, origin in taken]
+        lines += [f"    takes {e.name} from {origin}, {where_to(e)}: {e.reason}" for e, origin in taken]
         lines.append(f"    runs {', '.join(step.name for step in stage.fragment.steps) or 'nothing'}")
     return lines
+
+
+def where_to(exchange: Exchange) -> str:
+    return "to every shard" if exchange.everywhere else in_words(exchange.keys)
 
 
 def through(source: str, fragment: Fragment) -> str:

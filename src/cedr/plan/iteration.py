@@ -31,7 +31,7 @@ from cedr.plan.lookup import Lookup
 from cedr.plan.merging import Merge
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.patterns import Match
-from cedr.plan.payloads import Output, Project, Select, keep
+from cedr.plan.payloads import Output, Project, Select, keep, renamed
 from cedr.plan.schema import Schema
 from cedr.plan.sessions import Session
 from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union, check_same_columns
@@ -117,6 +117,10 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
     """What the body ends with says which rows are held; the rest of the body is below it."""
     while isinstance(end, Distinct | Coalesce):
         end = end.input
+    if isinstance(end, Project) and isinstance(end.input, Aggregate) and only_renames(end):
+        below, selection = chosen(end.input)
+        names = {inner: shown for shown, inner in renamed(end).items()}
+        return Project(below, end.outputs), selection and selection.called(names)
     if isinstance(end, Aggregate) and all(isinstance(a, Min | Max) for _, a in end.aggregates):
         if len(end.aggregates) > 1:
             raise QueryError(
@@ -130,6 +134,12 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
     if isinstance(end, TopK) and end.k == 1 and end.rank is None:
         return end.input, Selection(end.by, end.order, end.descending, end.descending)
     return end, None
+
+
+def only_renames(node: Project) -> bool:
+    """Whether all columns of the input are there, once each."""
+    passed = renamed(node)
+    return len(passed) == len(node.outputs) and sorted(passed.values()) == sorted(node.input.schema)
 
 
 class Rebuilding:
@@ -186,7 +196,10 @@ REFUSALS: tuple[tuple[type | tuple[type, ...], str], ...] = (
         "top_k(1, ...) may end a body, where it says which rows the loop holds; else more in the loop could mean "
         "less out of it",
     ),
-    (Iterate, "a loop in a loop is not supported; join the inner loop's result from outside"),
+    (
+        Iterate,
+        f"{HIDES}; derive both in one loop, with a column that tells them apart, or let it read other streams only",
+    ),
 )
 
 

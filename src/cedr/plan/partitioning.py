@@ -6,6 +6,7 @@ every shard works on its own rows. Operators without state right after a source 
 Rows that are to meet must be in one shard. By which columns they meet, `wishes` says, from the result down; here
 exchanges are placed, from the sources up, where rows are not spread as wished. Operators that check and wait (Finalize,
 Guard, Align) and those without state take rows in any shard, as all that is said about one tuple is said in one shard.
+What a node reads beside the rows that are spread (`everywhere`), an exchange takes to every shard.
 
 An exchange mixes the rows of several shards and so loses their order. Where rows were in order before, an Align puts
 them in order again.
@@ -18,15 +19,25 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cedr.plan.consistency import Level
+from cedr.plan.everywhere import (
+    IN_ANY_SHARD,
+    between,
+    everywhere_inputs,
+    on_paths,
+    spread_inputs,
+    spread_ports,
+    with_own_inputs,
+)
+from cedr.plan.loop_keys import loop_keys
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Align, Clip, Finalize, Guard, Iterate, Join, Reach, Source, Union
+from cedr.plan.nodes import Align, Clip, Iterate, Join, Reach, Source
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK, aggregate_in_parts
 from cedr.plan.physical import Fragment, Input, add_source, fragment_from
 from cedr.plan.properties import Properties, derive
 from cedr.plan.rewrite import Shared, rewrite
 from cedr.plan.schema import Schema
-from cedr.plan.wishes import STATELESS, Keys, Part, Wish, Wishes, carried, chosen, in_common, on_paths
+from cedr.plan.wishes import Keys, Part, Wish, Wishes, carried, chosen, in_common
 from cedr.plan.wishes import wish as wish_of
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
@@ -45,6 +56,8 @@ class Exchange:
     """The stage that takes the rows."""
     reason: str = ""
     """Why rows have to move, for `explain`."""
+    everywhere: bool = False
+    """Whether all rows go to every shard, whatever the keys."""
 
     @property
     def name(self) -> str:
@@ -71,6 +84,12 @@ class Stage:
     """Its sources are named after the exchanges it takes."""
     outputs: tuple[tuple[Input, Exchange], ...]
     """What leaves to later stages."""
+    repeated: frozenset[Input] = frozenset()
+    """Sources and steps that are the same in every shard. What there is to say of their rows, shard 0 says."""
+
+    def told_elsewhere(self, shard: int) -> frozenset[Input]:
+        """The sources and steps about whose rows a shard is silent."""
+        return frozenset() if shard == 0 else self.repeated
 
 
 @dataclass(frozen=True)
@@ -91,7 +110,7 @@ def staged(query: Level, rules: tuple[Rule, ...] = RULES) -> StagedPlan:
         check(node)
         if isinstance(node, Source):
             add_source(node, sources)
-    plan = optimize(without_order(query), (*rules, aggregate_in_parts)).plan
+    plan = with_own_inputs(optimize(without_order(query), (*rules, aggregate_in_parts)).plan)
     early = Staging(plan)
     late = Staging(plan, early.latest_stages())
     return (late if late.cost() < early.cost() else early).result(sources)
@@ -142,13 +161,17 @@ class Staging:
     def __init__(self, plan: Node, not_before: Mapping[int, int] = NOTHING) -> None:
         self.plan, self.not_before = plan, not_before
         self.wishes = Wishes(plan)
-        self.exchanges: dict[tuple[int, Keys | None, int], tuple[Placed, Exchange, Placed]] = {}
-        """By producer, keys and stage: the rows that leave, the exchange, and the rows that arrive."""
-        self.order = topological(plan)
-        paths = on_paths(self.order)
+        self.exchanges: dict[tuple[int, Keys | None, bool, int], tuple[Placed, Exchange, Placed]] = {}
+        """By producer, keys, whether it goes everywhere, and stage: the rows that leave, the exchange, and the rows
+        that arrive."""
+        order = topological(plan)
+        paths = on_paths(order)
+        self.repeated = {id(n) for node in order for i in everywhere_inputs(node) for n in between(i)}
+        """Nodes that run in every shard, with the one node that takes their rows."""
+        self.order = [node for node in order if id(node) not in self.repeated]
         self.placed: dict[int, Placed] = {}
         for node in self.order:
-            inputs = [self.placed[id(i)] for i in node.inputs]
+            inputs = [self.placed[id(i)] for i in spread_inputs(node)]
             self.placed[id(node)] = self._run(node, inputs, 0) if id(node) in paths else self._place(node, inputs)
         self.answer = self.placed[id(plan)]
         if self.answer.stage == 0:
@@ -167,11 +190,38 @@ class Staging:
             stage = latest
         else:
             keys, stage = wish, latest + 1
+        whole = everywhere_inputs(node)
+        below = [self.placed[id(n)] for i in whole for n in self._beneath(i)]
+        stage = max([stage, *(rows.stage + (not is_there(rows, keys, rows.stage)) for rows in below)])
         moved = [
             i if i.stage == stage else self._exchange(i, names, stage, reason(node, names, i, stage))
             for i, names in zip(inputs, by_input(keys, len(inputs)), strict=True)
         ]
-        return self._run(node, moved, stage)
+        if not whole:
+            return self._run(node, moved, stage)
+        spread = dict(zip(spread_ports(node), moved, strict=True))
+        return self._run(
+            node,
+            [spread.get(port) or self._everywhere(i, stage, node, keys) for port, i in enumerate(node.inputs)],
+            stage,
+        )
+
+    def _beneath(self, node: Node) -> list[Node]:
+        """The nodes whose rows have to move so that every shard has those of a node."""
+        return [n for i in node.inputs for n in self._beneath(i)] if id(node) in self.repeated else [node]
+
+    def _everywhere(self, node: Node, stage: int, user: Node, keys: Wish) -> Placed:
+        """An input in every shard that has work with it."""
+        if id(node) not in self.repeated:
+            rows = self.placed[id(node)]
+            if is_there(rows, keys, stage):
+                return rows
+            why = reason(user, (), rows, stage) if not keys else beside(user)
+            return self._exchange(rows, () if not keys else None, stage, why, everywhere=bool(keys))
+        if id(node) not in self.placed:
+            inputs = [self._everywhere(i, stage, user, keys) for i in node.inputs]
+            self.placed[id(node)] = self._run(node, inputs, stage)
+        return self.placed[id(node)]
 
     def _joining(self, node: Node, input: Placed, inputs: list[Placed], stage: int) -> Placed:
         """An input of a node that takes rows in any shard; it had best be spread as those above wish, like the rest."""
@@ -196,10 +246,12 @@ class Staging:
             derive(node, *(i.known for i in inputs)),
         )
 
-    def _exchange(self, rows: Placed, keys: Keys | None, stage: int, reason: str) -> Placed:
-        key = (id(rows.node), keys, stage)
+    def _exchange(
+        self, rows: Placed, keys: Keys | None, stage: int, reason: str, *, everywhere: bool = False
+    ) -> Placed:
+        key = (id(rows.node), keys, everywhere, stage)
         if key not in self.exchanges:
-            exchange = Exchange(len(self.exchanges) + 1, dict(rows.node.schema), keys, stage, reason)
+            exchange = Exchange(len(self.exchanges) + 1, dict(rows.node.schema), keys, stage, reason, everywhere)
             self.exchanges[key] = rows, exchange, arrival(rows, exchange)
         return self.exchanges[key][2]
 
@@ -212,14 +264,15 @@ class Staging:
         """For nodes that take rows of paths in any shard: the first stage in which someone needs them."""
         early: set[int] = set()
         for node in self.order:
-            near = all(self.placed[id(i)].stage == 0 or id(i) in early for i in node.inputs)
-            if near and isinstance(node, (*STATELESS, Align, Finalize, Guard, Union)):
+            near = all(self.placed[id(i)].stage == 0 or id(i) in early for i in spread_inputs(node))
+            if near and isinstance(node, IN_ANY_SHARD):
                 early.add(id(node))
         needed = {id(self.plan): self.answer.stage}
         for node in reversed(self.order):
             stage = needed[id(node)] if id(node) in early else self.placed[id(node)].stage
-            for i in node.inputs:
-                needed[id(i)] = min(needed.get(id(i), INF), stage)
+            whole = [n for i in everywhere_inputs(node) for n in self._beneath(i)]
+            for below in (*spread_inputs(node), *whole):
+                needed[id(below)] = min(needed.get(id(below), INF), stage)
         return {number: stage for number, stage in needed.items() if number in early}
 
     # --- the whole -----------------------------------------------------------------------------------------------
@@ -241,7 +294,27 @@ class Staging:
         outputs = [node for node, _ in leaving] + ([self.answer.node] if last else [])
         order = {id(node): node for output in outputs for node in topological(output)}
         fragment, numbers = fragment_from(list(order.values()), outputs[-1])
-        return Stage(number, fragment, tuple((numbers[id(node)], exchange) for node, exchange in leaving))
+        arriving = {exchange.name for _, exchange, _ in self.exchanges.values() if exchange.everywhere}
+        return Stage(
+            number,
+            fragment,
+            tuple((numbers[id(node)], exchange) for node, exchange in leaving),
+            repeated_in(fragment, arriving),
+        )
+
+
+def is_there(rows: Placed, keys: Wish, stage: int) -> bool:
+    """Whether rows that all shards with work need are in the only one already."""
+    return not keys and rows.part == () and rows.stage == stage
+
+
+def repeated_in(fragment: Fragment, arriving: set[str]) -> frozenset[Input]:
+    """What only takes rows that every shard has."""
+    found: set[Input] = {name for name in fragment.sources if name in arriving}
+    for number, step in enumerate(fragment.steps):
+        if found.issuperset(step.inputs):
+            found.add(number)
+    return frozenset(found)
 
 
 def arrival(rows: Placed, exchange: Exchange) -> Placed:
@@ -286,8 +359,8 @@ def by_input(keys: Wish, inputs: int) -> list[Keys]:
 
 def reason(node: Node, keys: Keys | None, rows: Placed, stage: int) -> str:
     """Why rows have to move before they reach a node."""
-    if keys == () and isinstance(node, Iterate | Reach):
-        return "a loop runs in one shard" if isinstance(node, Iterate) else "a graph is in one shard"
+    if keys == () and isinstance(node, Iterate) and (why_not := loop_keys(node).why_not):
+        return f"the loop runs in one shard, because {why_not}"
     if keys == ():
         parts = isinstance(node.inputs[0], PartialAggregate | PartialTopK)
         return "partial answers come together" if parts else "there is no key"
@@ -297,6 +370,13 @@ def reason(node: Node, keys: Keys | None, rows: Placed, stage: int) -> str:
     if rows.part is not None and chosen(rows.part, keys or ()) == keys:
         return f"{wanted}, with rows of stage {stage}"
     return f"{wanted}, but rows come {'in any shard' if rows.came_by is None else in_words(rows.came_by)}"
+
+
+def beside(node: Node) -> str:
+    """Why every shard needs an input."""
+    if isinstance(node, Iterate):
+        return "any row of the loop may need it"
+    return "every tree is about the whole graph" if isinstance(node, Reach) else "every key follows the same table"
 
 
 def in_words(keys: Keys | None) -> str:
@@ -311,5 +391,9 @@ def meeting(node: Node) -> str:
     if isinstance(node, Join | Clip):
         pairs = zip(node.left_on, node.right_on, strict=True)
         return f"joined on {', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)}"
+    if isinstance(node, Iterate):
+        return f"the loop keeps {', '.join(key[0] for key in loop_keys(node).keys)} in all it derives"
+    if isinstance(node, Reach):
+        return "each source has a tree of its own"
     by: Keys | None = getattr(node, "by", None)
     return f"grouped by {', '.join(by)}" if by else f"{type(node).__name__} compares whole payloads"

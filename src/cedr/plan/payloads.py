@@ -63,6 +63,12 @@ class Project(Unary):
         return {name for o in self.outputs for name in roots(o.expression, self.input.schema)}
 
 
+def renamed(node: Project) -> dict[str, str]:
+    """The columns that pass unchanged: their names in the output, and in the input."""
+    plain = {o.names[0]: o.expression.meta.undo_aliases() for o in node.outputs if len(o.names) == 1}
+    return {name: e.meta.root_names()[0] for name, e in plain.items() if e.meta.is_column()}
+
+
 def project(input: Node, expressions: Sequence[pl.Expr]) -> Project:
     """A project whose expressions are told apart by the columns they yield."""
     schema = input.schema

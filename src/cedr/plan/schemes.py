@@ -18,6 +18,7 @@ from functools import reduce, singledispatch
 from itertools import product
 
 from cedr.operators.patterns import single
+from cedr.plan.everywhere import everywhere_inputs
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Finalize, Iterate, Match, Merge, MergeBy, Places, Reach, Sort, Source
 from cedr.plan.patterns import ends_with_event
@@ -162,6 +163,8 @@ def by_port(node: Node) -> list[dict[str, str]]:
     """Of each input the columns promises may speak about there, and their names in the first one."""
     if isinstance(node, MergeBy):
         return [{name: name for name in (node.column, node.join) if name}]
+    if everywhere_inputs(node):  # they know CTIs only
+        return [{} for _ in node.inputs]
     keys = [(node.by[0],)] if isinstance(node, Sort) else wish(node)
     if keys is None:
         return [{name: name for name in i.schema} for i in node.inputs]

@@ -9,7 +9,8 @@ outputs are named by the user):
     agg() of all rows, join without keys     []                  all rows must be in one shard
     where, select, windows, union, align     None                nothing; here wishes of later nodes pass
 
-Any part of a wish that is not empty will do. Rows that are apart by `a` are apart by `a, b` as well.
+Any part of a wish that is not empty will do. Rows that are apart by `a` are apart by `a, b` as well. Inputs that every
+shard gets whole (`everywhere`) have no part in a wish.
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from cedr.columnar.sharding import can_be_key
+from cedr.plan.everywhere import on_paths, spread_inputs, spread_ports
+from cedr.plan.loop_keys import loop_keys
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -29,24 +32,19 @@ from cedr.plan.nodes import (
     Intersect,
     Iterate,
     Join,
-    Lifetime,
     Match,
     Merge,
     MergeBy,
     Places,
     Project,
     Reach,
-    Select,
     Session,
     Sort,
-    Source,
     TopK,
     Union,
 )
 from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK
-
-STATELESS = (Select, Project, Fused, Lifetime)
-"""Nodes that look at one row at a time and keep nothing."""
+from cedr.plan.payloads import renamed
 
 Keys = tuple[str, ...]
 Wish = list[Keys]
@@ -82,11 +80,19 @@ def _(node: Aggregate | TopK | Session) -> Wish:
     return [(name,) for name in keys_among(node.by, node.input)]
 
 
-@wish.register(Sort)
-@wish.register(Iterate)
-@wish.register(Reach)
-def _(node: Node) -> Wish:
+@wish.register
+def _(node: Sort) -> Wish:
     return []
+
+
+@wish.register
+def _(node: Iterate) -> Wish:
+    return loop_keys(node).keys
+
+
+@wish.register
+def _(node: Reach) -> Wish:
+    return [(name,) for name in keys_among([node.node], node.right)]
 
 
 @wish.register(Distinct)
@@ -108,8 +114,7 @@ def _(node: Join | Clip) -> Wish:
 
 @wish.register
 def _(node: Automaton) -> Wish:
-    """A table that changes has to be where all events are."""
-    return [] if len(node.inputs) > 1 else [(name,) for name in keys_among(node.by, node.events)]
+    return [(name,) for name in keys_among(node.by, node.events)]
 
 
 @wish.register
@@ -145,20 +150,17 @@ def passed(node: Node) -> dict[str, str]:
         return names
     if isinstance(node, Match):
         return node.shown_keys
+    if isinstance(node, Reach):
+        return {node.start: node.node}
     kept = node.schema if (keys := wish(node)) is None else [key[0] for key in keys]
     return {name: name for name in kept}
-
-
-def renamed(node: Project) -> dict[str, str]:
-    plain = {o.names[0]: o.expression.meta.undo_aliases() for o in node.outputs if len(o.names) == 1}
-    return {name: e.meta.root_names()[0] for name, e in plain.items() if e.meta.is_column()}
 
 
 def carried(node: Node, parts: list[Part]) -> Part:
     """How the output of a node is spread, when its inputs are spread like this."""
     if not all(part == () for part in parts) and isinstance(node, PartialAggregate | PartialTopK):
         return None
-    part = in_common(parts) if isinstance(node, Union) else parts[0]
+    part = in_common(parts) if isinstance(node, Union) else parts[spread_ports(node)[0]]
     names = passed(node)
     return part and tuple(frozenset(shown for shown, name in names.items() if name in column) for column in part)
 
@@ -193,7 +195,7 @@ class Wishes:
         self.demands: dict[int, Demand] = {}
         self._possible = possible_keys(order)
         for node in reversed(order):
-            for input, asked in zip(node.inputs, self._of_inputs(node), strict=True):
+            for input, asked in zip(spread_inputs(node), self._of_inputs(node), strict=True):
                 if asked:
                     self._ask(input, asked)
 
@@ -215,7 +217,7 @@ class Wishes:
     def _of_inputs(self, node: Node) -> list[Demand | None]:
         keys = self.wish(node)
         if keys is not None:
-            return [Demand(tuple(key[i] for key in keys), node) for i in range(len(node.inputs))]
+            return [Demand(tuple(key[i] for key in keys), node) for i in range(len(spread_ports(node)))]
         demand = self.demand(node)
         if demand and demand.keys:
             below = passed(node)
@@ -251,15 +253,7 @@ def possible_keys(order: list[Node]) -> dict[int, set[str]]:
     return possible
 
 
-def on_paths(order: list[Node]) -> set[int]:
-    """Sources, and the nodes without state that follow one on its way to the first stage."""
-    found: set[int] = set()
-    for node in order:
-        if isinstance(node, Source) or (isinstance(node, STATELESS) and id(node.input) in found):
-            found.add(id(node))
-    return found
-
-
 def usable(node: Node, keys: Wish, possible: dict[int, set[str]]) -> Wish:
     """The keys of a wish by which all inputs can be spread."""
-    return [key for key in keys if all(name in possible[id(i)] for name, i in zip(key, node.inputs, strict=True))]
+    inputs = spread_inputs(node)
+    return [key for key in keys if all(name in possible[id(i)] for name, i in zip(key, inputs, strict=True))]

@@ -6,7 +6,7 @@ at rest: it can be saved and restored elsewhere, and it can change its consisten
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
@@ -110,10 +110,10 @@ class Engine:
         """The merges of the query, inner ones first: their inputs can be detached and attached while it runs."""
         return [op for op in self.operators if isinstance(op, LMerge)]
 
-    def take_late(self) -> pl.DataFrame:
+    def take_late(self, told_elsewhere: Collection[Input] = ()) -> pl.DataFrame:
         """Rows put aside since the last call, with the reason; columns of different paths side by side."""
-        taken = [op.take_late() for op in self.operators if hasattr(op, "take_late")]
-        found = [frame for frame in taken if frame.height]
+        taken = {number: op.take_late() for number, op in enumerate(self.operators) if hasattr(op, "take_late")}
+        found = [frame for number, frame in taken.items() if frame.height and number not in told_elsewhere]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
     def metrics(self) -> pl.DataFrame:

@@ -18,6 +18,7 @@ INTRODUCTION = """A statement ends with ; or an empty line, and is answered at o
 
   EVENT Name WHEN SEQUENCE(INSTALL x, SHUTDOWN y, 12 hours) WHERE {x.machine = y.machine};
   EVENT Name SELECT machine, COUNT(*) AS n FROM machines TUMBLING 1 hour GROUP BY machine;
+  EVENT Name WHEN REGEX(INSTALL SHUTDOWN+ RESTART, 12 hours) OVER machines BY machine;
 
 A name stays known: later statements can use it as an event type or a table.
 """

@@ -14,12 +14,17 @@ def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tup
     """The automaton, and the steps it uses in the order in which they are written."""
     expression = parse_regex(text)
     try:
-        used = {part.name: known(part, steps) for part in walk(expression) if isinstance(part, tree.Take)}
+        used = {part.name: known(part, steps) for part in steps_in(expression)}
         if unused := [name for name in steps if name not in used]:
             raise LanguageError(f"step {unused[0]!r} is given, but the expression has no such step", expression.at)
         return positions_of(expression), tuple(used.items())
     except LanguageError as e:
         raise e.within(text) from None
+
+
+def steps_in(expression: tree.Regex) -> list[tree.Take]:
+    """Where steps are named."""
+    return [part for part in walk(expression) if isinstance(part, tree.Take)]
 
 
 def known(part: tree.Take, steps: Mapping[str, Step]) -> Step:

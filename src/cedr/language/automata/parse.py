@@ -9,6 +9,7 @@ from lark.exceptions import VisitError
 from lark.tree import Meta
 
 from cedr.language.automata import tree
+from cedr.language.automata.quantifiers import SIGNS, between
 from cedr.language.errors import LanguageError, listed
 from cedr.language.literals import place, place_of
 from cedr.language.parse import DEEPEST, where
@@ -90,7 +91,7 @@ class Build(Transformer[Token, Any]):
         return made
 
     def quantifier(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
-        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(found[0])]
+        return SIGNS[str(found[0])]
 
     def exactly(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
         return self.between(meta, [found[0], found[0]])
@@ -99,8 +100,4 @@ class Build(Transformer[Token, Any]):
         return int(found[0]), None
 
     def between(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:
-        least, most = int(found[0]), int(found[1])
-        if most < max(least, 1):
-            problem = f"{{{least},{most}}} repeats nothing; the last number must be at least 1 and not below the first"
-            raise LanguageError(problem, place(meta))
-        return least, most
+        return between(int(found[0]), int(found[1]), place(meta))

@@ -2,11 +2,12 @@
 
 A *turn* lets everything that circulates pass the body once, as one chunk. What an input brings passes the body on its
 own, between turns; so new rows enter while older ones still go round. After each chunk there are at most `turns` turns,
-and what still circulates then goes on with the next chunk. When all inputs are over, turns go on until nothing
-circulates.
+and what still circulates then goes on with the next chunk. When all inputs are over, or the loop has not been at rest
+for `most` turns, turns go on until nothing circulates.
 
 Withdrawals take turns, too, and do not wait: nothing is derived anew while they go round (see `holdings`). So an event
-and its retraction never chase each other. A loop that derives new rows again and again is stopped after `most` turns.
+and its retraction never chase each other. A loop that derives new rows for `most` turns in which nothing came in is
+stopped.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,8 @@ class Iterate(Operator):
         """Turns."""
         self.restless = 0
         """Turns since nothing circulated, or nothing about times before the checkpoint."""
+        self.alone = 0
+        """Turns since an input brought rows."""
         self.checkpoint = MIN
         self.circulates, self.first = False, INF
         """Whether anything does, and the earliest time it is about."""
@@ -46,7 +49,7 @@ class Iterate(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
-            self.cause = port
+            self.cause, self.alone = port, 0
         self._enter(port, chunk)
         self.ffp.external = self.cti
         definite = self.ffp.definite
@@ -79,7 +82,7 @@ class Iterate(Operator):
     def _goes_on(self, spent: int) -> bool:
         """Whether there is another turn after this chunk."""
         circulates = self.circulates
-        if self.cti == INF:
+        if self.cti == INF or self.restless > self.settings.most:
             return circulates
         self.ffp.leave()
         return spent < self.settings.turns and (circulates or (self.ffp.flying and not self.ffp.lodged))
@@ -118,13 +121,18 @@ class Iterate(Operator):
     # --- divergence ----------------------------------------------------------------------------------------------
 
     def _count_restless(self) -> None:
-        """Rows about times that all inputs have passed must come to rest, or new ones are derived for ever."""
+        """Rows about times that all inputs have passed must come to rest, or new ones are derived for ever.
+
+        A loop that gets new rows all the time may never be at rest. So after `most` turns nothing new comes in until it
+        is, and only if that takes `most` turns, too, it is stopped.
+        """
         if self.circulates and self.first >= self.checkpoint > MIN:
             self.restless, self.checkpoint = 0, max(self.checkpoint, self.cti)
         elif self.restless == 0:
             self.checkpoint = self.cti
         self.restless += 1
-        if self.restless > self.settings.most:
+        self.alone += 1
+        if min(self.restless, self.alone) > self.settings.most:
             raise DivergenceError(self._divergence())
 
     def _divergence(self) -> str:
@@ -171,4 +179,4 @@ class Iterate(Operator):
             setattr(self, name, value)
 
 
-COUNTERS = ("taken", "restless", "checkpoint", "circulates", "first", "silence", "longest_silence", "cause")
+COUNTERS = ("taken", "restless", "alone", "checkpoint", "circulates", "first", "silence", "longest_silence", "cause")

@@ -3,8 +3,8 @@
 The second is aggregate selection: a shortest path makes longer ones needless, so these are not followed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,11 @@ class Selection:
     order: tuple[str, ...]
     descending: tuple[bool, ...]
     nulls_last: tuple[bool, ...]
+
+    def called(self, names: Mapping[str, str]) -> "Selection":
+        """The same of rows whose columns have other names."""
+        by, order = (tuple(names[name] for name in columns) for columns in (self.by, self.order))
+        return replace(self, by=by, order=order)
 
     def preferred(self, rows: pl.DataFrame, groups: Times) -> Times:
         """The places of rows by group, the best of each group first; ties by payload, as in `top_k`."""

@@ -87,6 +87,7 @@ class BatchShard:
         self.job, self.number, self.shard = job, number, shard
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)
+        self.told_elsewhere = self.stage.told_elsewhere(shard)
         self.late: list[pl.DataFrame] = []
 
     def work(self, packets: list[Packet]) -> Iterator[pa.RecordBatch]:
@@ -100,7 +101,7 @@ class BatchShard:
             said = self.engine.feed(arrived)
             for number in wanted.keys() & said.keys():
                 wanted[number].add(said[number])
-            self.late.append(self.engine.take_late())
+            self.late.append(self.engine.take_late(self.told_elsewhere))
         for number, exchange in self.stage.outputs:
             rows = as_inserts(wanted[number].table())
             yield from to_batches(row_packets(rows, exchange, self.job.shards, self.shard, 0))
@@ -131,7 +132,8 @@ class BatchShard:
             return rows.sort(VS, maintain_order=True)
         tally = Tally(schema, patience=INF)
         tally.add(Chunk(rows))
-        self.late.append(unknown_tuples(tally))
+        if name not in self.told_elsewhere:
+            self.late.append(unknown_tuples(tally))
         return as_inserts(tally.table())
 
     def _tell_late(self) -> None:

@@ -91,7 +91,7 @@ def row_packets(
     """The rows of an exchange, a packet for each shard that gets any."""
     if not rows.height:
         return
-    parts = split(rows, shards_of(rows, exchange.keys, shards), shards)
+    parts = [rows] * shards if exchange.everywhere else split(rows, shards_of(rows, exchange.keys, shards), shards)
     for shard, part in enumerate(parts):
         if part.height:
             packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)

@@ -1,0 +1,14 @@
+"""How often a part of a regular expression is taken."""
+
+from cedr.language.errors import LanguageError
+from cedr.language.tree import Place
+
+SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+def between(least: int, most: int | None, at: Place) -> tuple[int, int | None]:
+    """`{least,most}`; None is without limit."""
+    if most is not None and most < max(least, 1):
+        problem = f"{{{least},{most}}} repeats nothing; the last number must be at least 1 and not below the first"
+        raise LanguageError(problem, at)
+    return least, most

@@ -1,0 +1,63 @@
+"""RECURSIVE SELECT: a table made of itself, with `iterate`.
+
+Of the SELECTs between UNIONs, those that name the statement are the body; the others are what it begins with.
+"""
+
+from functools import reduce
+
+from cedr.language import tree
+from cedr.language.calls import located
+from cedr.language.errors import LanguageError
+from cedr.language.tables import Tables
+from cedr.stream import Stream
+
+
+def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
+    parts = united(node.table)
+    inside = [part for part in parts if reads(part, name)]
+    begin = [part for part in parts if not reads(part, name)]
+    if not inside:
+        raise LanguageError(
+            f"no SELECT reads {name}, so there is nothing recursive: add UNION SELECT … FROM {name} …, or leave "
+            "RECURSIVE out",
+            node.at,
+        )
+    for part in inside:
+        if isinstance(part, tree.Compound):
+            raise LanguageError(
+                f"{part.word} is about all that stands before it, so {name} cannot be read there; only UNION joins the "
+                f"parts of a loop. Make a statement of what comes before or after the loop",
+                part.at,
+            )
+    if not begin:
+        raise LanguageError(
+            f"every part reads {name}, so there is nothing to begin with; write RECURSIVE SELECT … UNION SELECT … "
+            f"FROM {name} …",
+            node.at,
+        )
+    seed = together(begin, tables)
+
+    def body(known: Stream) -> Stream:
+        with tables.reading(name, known, node.at):
+            return together(inside, tables)
+
+    with located(inside[0].at):
+        return seed.iterate(body)
+
+
+def united(node: tree.Select | tree.Compound) -> list[tree.Select | tree.Compound]:
+    """The parts of a union, in their order."""
+    parts: list[tree.Select | tree.Compound] = []
+    while isinstance(node, tree.Compound) and node.word == "UNION":
+        parts.append(node.right)
+        node = node.left
+    return [node, *reversed(parts)]
+
+
+def reads(node: tree.Syntax, name: str) -> bool:
+    return any(isinstance(part, tree.Table) and part.name == name for part in tree.walk(node))
+
+
+def together(parts: list[tree.Select | tree.Compound], tables: Tables) -> Stream:
+    with located(parts[-1].at):
+        return reduce(Stream.union, map(tables.compile, parts))
