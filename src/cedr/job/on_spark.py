@@ -94,7 +94,7 @@ class SparkAnswer:
 
 
 def travel_by_value(job: Job) -> None:
-    """Functions in files beside the job, or beside its function, go to executors as they are; these cannot import them."""
+    """Functions in files beside the job or its function go to executors as they are; these cannot import them."""
     if "function" not in job.query:
         return
     where = str(job.query.get("function")).rpartition(":")[0]

@@ -118,7 +118,7 @@ def last_time(lanes: Iterable[Lane]) -> int:
 def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int) -> None:
     end, told = min(bar.end, last), min(bar.told, last)
     if not bar.removed:
-        axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85)
+        axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85, edgecolor=colour)
     if told > end:
         axes.barh(
             y, told - end, left=end, height=0.6, fill=False, edgecolor=colour, linestyle="--", hatch="///", alpha=0.6
