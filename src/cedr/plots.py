@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cedr.temporal.errors import CedrError
 
@@ -158,10 +158,15 @@ def dress(axes: "Axes", plot: Plot) -> None:
     axes.set_title(plot.title, loc="left", fontsize=12, color=INK, pad=12)
     axes.set_xlabel(plot.x, color=INK)
     axes.set_ylabel(plot.y, color=INK)
-    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    quiet(axes, "y")
+    if len(plot.series) + len(plot.bars) > 1:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, labelcolor=INK, fontsize=9)
+
+
+def quiet(axes: "Axes", grid: Literal["x", "y"]) -> None:
+    """Faint lines of a grid behind everything, and no frame."""
+    axes.grid(axis=grid, color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(colors=INK, length=0)
-    if len(plot.series) + len(plot.bars) > 1:
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, labelcolor=INK, fontsize=9)

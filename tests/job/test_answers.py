@@ -13,6 +13,7 @@ from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
 from cedr.runtime.spark.streaming import settings_for
 from cedr.runtime.tally import Tally
+from cedr.temporal.errors import QueryError
 
 TWO = """
 [query]
@@ -110,6 +111,8 @@ def test_here_and_on_spark(job, spark, tmp_path):
         answer.running.await_termination()
     assert any((tmp_path / "out" / "changes" / "_spark_metadata").glob("*.compact"))
     check(made, list(answer.reports()))
+    with pytest.raises(QueryError, match="is of a run that ends with its input; run it with --once"):
+        SparkAnswer(made, made.sinks["told"], spark, once=False, close=False)
 
 
 def check(made, reports) -> None:

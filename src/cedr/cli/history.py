@@ -43,18 +43,17 @@ def history(
     known = known_at(read_changelog(changelog), at or None)
     last = as_valid_time(to, known.time_type, "--to") if to else INF
     found = tritemporal_table(known) if tritemporal else canonical_table(known, last)
-    if form == "table":
-        content = f"{aligned(found)}\n".encode()
-    else:
-        buffer = io.BytesIO()
-        if form == "csv":
-            found.write_csv(buffer)
-        else:
-            found.write_parquet(buffer)
+    if form == "parquet":
+        found.write_parquet(buffer := io.BytesIO())
         content = buffer.getvalue()
+    else:
+        text = f"{aligned(found)}\n" if form == "table" else found.write_csv()
+        if output is None:
+            sys.stdout.write(text)
+            return
+        content = text.encode()
     if output is None:
         sys.stdout.buffer.write(content)
-        sys.stdout.flush()
         return
     try:
         output.write_bytes(content)

@@ -51,24 +51,23 @@ def plot(
 
 
 def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
-    """The input of a job and its answers."""
+    """The input of a job and its answer, as if each row had come alone, so that every repair is seen."""
     import polars as pl
 
     from cedr.job.job import read
-    from cedr.job.local import LocalAnswer
     from cedr.job.rows import Rows
-    from cedr.job.sinks import JobSink
     from cedr.recording.lifetimes import Lane, bars
     from cedr.runtime.ingest import Ingest
+    from cedr.runtime.local import LocalRun
 
     job = read(file)
-    lanes = []
-    for made in job.sources.values():
-        ingest = Ingest(made.source)
-        rows = [chunk.rows for table in Rows.of(made).batches() for chunk in ingest.chunks(table, table.height)]
-        lanes.append(Lane(f"input: {made.name}", bars(pl.concat(rows)) if rows else []))
-    answer = LocalAnswer(job, JobSink(job.answer, job.answer))
-    for _ in answer.steps():
-        pass
-    lanes.append(Lane(f"output: {job.answer}", bars(pl.concat([chunk.rows for _, chunk in answer.told]))))
-    return lanes, answer.time_type
+    stream = job.streams[job.answer]
+    rows = {made.name: Rows.of(made) for made in job.read_by(stream)}
+    tables = {name: pl.concat(found) for name, source in rows.items() if (found := list(source.batches()))}
+    run = LocalRun(stream.fragment(), chunk_size=1)
+    told: dict[str, list[pl.DataFrame]] = {}
+    for name, table in tables.items():
+        told[name] = [chunk.rows for chunk in Ingest(rows[name].source).chunks(table, table.height)]
+    answer = [chunk.rows for chunk in run.steps(tables, close=True)]
+    lanes = [Lane(f"input: {name}", bars(pl.concat(found))) for name, found in told.items()]
+    return [*lanes, Lane(f"output: {job.answer}", bars(pl.concat(answer)))], run.time_type()

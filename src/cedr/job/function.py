@@ -33,8 +33,9 @@ def module_at(place: str, where: str, what: str, folder: Path | None) -> ModuleT
     file = Path(where) if folder is None else folder / where
     if not file.is_file():
         raise QueryError(f"{what} {place!r}: there is no file {where!r}")
-    name = file.stem if file.stem not in sys.modules else f"cedr_job_{file.stem}"  # no other module is hidden by it
-    spec = importlib.util.spec_from_file_location(name, file)
+    there = getattr(sys.modules.get(file.stem), "__file__", None)
+    hidden = file.stem in sys.modules and there != str(file)
+    spec = importlib.util.spec_from_file_location(f"cedr_job_{file.stem}" if hidden else file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

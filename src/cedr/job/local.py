@@ -56,7 +56,7 @@ class LocalAnswer:
         late, began = 0, time.monotonic()
         for number, chunk in enumerate(self.run.steps(self._arrivals(), close=True)):
             fed, self.fed = self.fed, 0
-            if self.sink.place in ("changelog", "memory"):
+            if self.sink.place == "changelog":
                 self.told.append((wall_clock(), chunk))
             before, late = late, sum(frame.height for frame in self.run.late)
             metrics, kind = self.run.engine.metrics(), self.time_type

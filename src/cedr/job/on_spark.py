@@ -22,8 +22,10 @@ from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store
 from cedr.runtime.ingest import time_columns
 from cedr.runtime.spark.answers import spark_schema
+from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.session import spark_session
-from cedr.runtime.spark.streaming import RunningQuery
+from cedr.runtime.spark.streaming import Agreed, RunningQuery
+from cedr.temporal.errors import QueryError
 
 LOG = "spark.log"
 SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
@@ -50,13 +52,15 @@ class SparkAnswer:
         stream = job.stream(sink)
         settings = job.spark
         paced = None if settings.trigger is None else {"processingTime": f"{settings.trigger} milliseconds"}
+        checkpoint = self._passing.name if self._passing else f"{settings.checkpoint}/{sink.name}"
+        check_closing(checkpoint, close)
         data = {made.name: data_of(made, spark) for made in job.read_by(stream)}
         with refusals(sink.section, sink.place, spark):
             self.running: RunningQuery = stream.start(
                 spark,
                 data,
                 sink=store(sink),
-                checkpoint=self._passing.name if self._passing else f"{settings.checkpoint}/{sink.name}",
+                checkpoint=checkpoint,
                 trigger={"availableNow": True} if once else paced,
                 close=close,
                 late=sink.late,
@@ -93,8 +97,20 @@ class SparkAnswer:
             )
 
 
+def check_closing(checkpoint: str, close: bool) -> None:
+    """A query that was to be closed at the end of its input cannot go on for ever, nor the other way round."""
+    before = Agreed.read(Folder(checkpoint).sub("cedr"))
+    if before is None or f"close: {close}" in before.plan:
+        return
+    right = "run it without --once, or with --once --no-close" if close else "run it with --once"
+    was = "goes on for ever" if close else "ends with its input"
+    raise QueryError(
+        f"the checkpoint {checkpoint} is of a run that {was}; {right}, or begin anew with another checkpoint"
+    )
+
+
 def travel_by_value(job: Job) -> None:
-    """Functions in files beside the job, or beside its function, go to executors as they are: not by import."""
+    """Functions in files beside the job or its function go to executors as they are; these cannot import them."""
     if "function" not in job.query:
         return
     where = str(job.query.get("function")).rpartition(":")[0]

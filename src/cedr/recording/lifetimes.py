@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.plots import COLOURS, FAINT, INK, check_installed
+from cedr.plots import COLOURS, INK, check_installed, quiet
 from cedr.runtime.user_times import TimeType, as_user_times
 from cedr.temporal.element import Insert
 from cedr.temporal.errors import QueryError
@@ -118,7 +118,7 @@ def last_time(lanes: Iterable[Lane]) -> int:
 def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int) -> None:
     end, told = min(bar.end, last), min(bar.told, last)
     if not bar.removed:
-        axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85)
+        axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85, edgecolor=colour)
     if told > end:
         axes.barh(
             y, told - end, left=end, height=0.6, fill=False, edgecolor=colour, linestyle="--", hatch="///", alpha=0.6
@@ -141,8 +141,4 @@ def dress(axes: "Axes", kind: TimeType) -> None:
 
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(text))
-    axes.grid(axis="x", color=FAINT, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(FAINT)
-    axes.tick_params(colors=INK, length=0)
+    quiet(axes, "x")

@@ -1,8 +1,9 @@
 """`cedr run JOB`: run the query of a job file, on Spark or in this process, and show how it goes.
 
-local.py   in this process
-spark.py   on Spark
-view.py    what is shown: a table that changes in a terminal, lines elsewhere, JSON for programs
+local.py      in this process
+spark.py      on Spark
+stopping.py   Ctrl-C and SIGTERM
+view.py       what is shown: a table that changes in a terminal, lines elsewhere, JSON for programs
 """
 
 from typing import Annotated

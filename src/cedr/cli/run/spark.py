@@ -1,12 +1,12 @@
 """A job on Spark: all its answers side by side, until they end, one fails, or somebody stops them."""
 
-import signal
-import time
 import warnings
+from threading import Event
 
 from pyspark.errors import PySparkException
 
 from cedr.cli.run.local import late_words
+from cedr.cli.run.stopping import stopping
 from cedr.cli.run.view import View
 from cedr.job.job import Job
 from cedr.job.on_spark import SparkAnswer, session
@@ -18,26 +18,25 @@ EVERY = 0.2
 
 
 def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     answers: list[SparkAnswer] = []
-    try:
-        spark = session(job)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CedrWarning)  # the command has told them
-            for sink in job.sinks.values():
-                answers.append(SparkAnswer(job, sink, spark, once, once and close))
-                view.say("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
-        good = watched(answers, view)
-    except PySparkException as e:
-        view.say("failed", f"error: Spark: {str(e).strip().partition(NEW_LINE)[0]}")
-        good = False
-    except KeyboardInterrupt:
-        good = True
-        view.say("stopped", "stopping after the micro-batch at hand")
-    finally:
-        for answer in answers:
-            if answer.running.is_active:
-                answer.running.stop()
+    with stopping() as stop:
+        try:
+            spark = session(job)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CedrWarning)  # the command has told them
+                for sink in job.sinks.values():
+                    answers.append(SparkAnswer(job, sink, spark, once, once and close))
+                    view.say("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
+            good = watched(answers, view, stop)
+            if stop.is_set():
+                view.say("stopped", "stopping after the micro-batch at hand")
+        except PySparkException as e:
+            view.say("failed", f"error: Spark: {str(e).strip().partition(NEW_LINE)[0]}")
+            good = False
+        finally:
+            for answer in answers:
+                if answer.running.is_active:
+                    answer.running.stop()
     for answer in answers:
         if good:
             tell(answer, view)
@@ -45,10 +44,10 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
     return good
 
 
-def watched(answers: list[SparkAnswer], view: View) -> bool:
-    """Until all have ended, True; or one has failed."""
+def watched(answers: list[SparkAnswer], view: View, stop: Event) -> bool:
+    """Until all have ended or somebody wants to stop, True; or one has failed."""
     going = list(answers)
-    while going:
+    while going and not stop.is_set():
         for answer in list(going):
             for report in answer.reports():
                 view.step(report)
@@ -59,7 +58,7 @@ def watched(answers: list[SparkAnswer], view: View) -> bool:
                 except CedrError as e:
                     view.say("failed", f"error: {answer.sink.name}: {e}", sink=answer.sink.name)
                     return False
-        time.sleep(EVERY)
+        stop.wait(EVERY)
     return True
 
 
