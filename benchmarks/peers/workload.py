@@ -5,18 +5,21 @@ the others. Columns in `exact` must be equal, the rest may differ by rounding.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
+
+from peers.parameters import DELAY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     import cedr
 
+COLUMNS = "ts timestamp, k long, v double"
 SCHEMA = {"k": pl.Int64, "v": pl.Float64}
-DELAY = "5 seconds"
+WATERMARK = f"{DELAY} seconds"
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,13 @@ class Workload:
     """Spark's faster one for this workload, as measured: hdfs (its default) or rocksdb."""
     reference: str
     """Figures from elsewhere."""
+    key: str = "k"
+    """The column of the answer that is FLUSH in what the flush led to."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of each stream, as Spark names their types, if they are not COLUMNS."""
 
 
 def source(name: str) -> "cedr.Stream":
     import cedr
 
-    return cedr.source(name, SCHEMA, vs="ts", delay=DELAY)
+    return cedr.source(name, SCHEMA, vs="ts", delay=WATERMARK)
