@@ -14,6 +14,8 @@ import polars as pl
 from peers import data
 from peers.answers import disagreement
 from peers.data import Shape
+from peers.parameters import APART, HOP, SCOPE, WINDOW
+from peers.parameters import SLIDING as LENGTH
 from peers.workload import Workload
 from peers.workloads import HOPPING, JOIN, PATTERN, SLIDING, TUMBLING
 
@@ -34,6 +36,7 @@ def at_events(answer: pl.DataFrame, tables: Tables) -> pl.DataFrame:
 @dataclass(frozen=True)
 class Question:
     name: str
+    about: str
     workload: Workload
     write: Write = data.write
     """Makes the input in a folder."""
@@ -52,9 +55,14 @@ def with_times(answer: pl.DataFrame, expected: pl.DataFrame) -> pl.DataFrame:
     return answer.with_columns(pl.col(times).cast(pl.Datetime("us", "UTC")))
 
 
-FIVE = tuple(
-    Question(w.name.split()[0], w, compared=at_events if w is SLIDING else as_it_is)
-    for w in (HOPPING, TUMBLING, JOIN, PATTERN, SLIDING)
-)
+GROUPS = {
+    "Workloads": (
+        Question("hopping", f"count, sum, average, maximum per key in windows of {WINDOW} s every {HOP} s", HOPPING),
+        Question("tumbling", f"the same in windows of {WINDOW} s", TUMBLING),
+        Question("join", f"events of two streams with equal keys, less than {APART} ms apart", JOIN),
+        Question("pattern", f"low, then middle, without high between, within {SCOPE} s, all pairs", PATTERN),
+        Question("sliding", f"sum per key over the last {LENGTH} s, at each event", SLIDING, compared=at_events),
+    ),
+}
 
-QUESTIONS = {question.name: question for question in FIVE}
+QUESTIONS = {question.name: question for questions in GROUPS.values() for question in questions}

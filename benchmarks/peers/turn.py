@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+import cedr
 from peers import data
 from peers.questions import QUESTIONS
 from peers.side import Told, read_cedr, read_spark, run_cedr, run_spark
@@ -73,16 +74,23 @@ SYSTEMS: dict[str, Callable[[Workload, Path, Path], float]] = {
 }
 
 
-def main(system: str, name: str, folder: str, out: str) -> None:
+PACKAGES = {"polars": "polars", "local": "cedr", "cedr-spark": "pyspark", "spark": "pyspark"}
+
+
+def turn(system: str, name: str, folder: Path, out: Path) -> Told:
     seconds = 0.0
     for part in ("warm", "in"):
-        place = Path(out) / part
-        place.mkdir(parents=True)
-        seconds = SYSTEMS[system](QUESTIONS[name].workload, Path(folder) / part, place)
-    (Path(out) / "in" / ANSWER).rename(Path(out) / ANSWER)
-    package = "polars" if system == "polars" else "pyspark"
-    print(json.dumps({"seconds": seconds, "version": f"{package} {version(package)}"}))
+        (out / part).mkdir(parents=True)
+        seconds = SYSTEMS[system](QUESTIONS[name].workload, folder / part, out / part)
+    (out / "in" / ANSWER).rename(out / ANSWER)
+    return {"seconds": seconds, "version": version_of(PACKAGES[system])}
+
+
+def version_of(package: str) -> str:
+    """The sources of cedr are used where they lie, so nothing was installed that could be asked."""
+    return f"{package} {cedr.__version__ if package == 'cedr' else version(package)}"
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    system, name, folder, out = sys.argv[1:]
+    print(json.dumps(turn(system, name, Path(folder), Path(out))))

@@ -38,6 +38,8 @@ class Workload:
     """Spark's faster one for this workload, as measured: hdfs (its default) or rocksdb."""
     reference: str
     """Figures from elsewhere."""
+    unable: Mapping[str, str] = field(default_factory=dict)
+    """Who of cedr's own environment has no way to ask this, and why: `{"spark": "..."}`."""
     key: str = "k"
     """The column of the answer that is FLUSH in what the flush led to."""
     columns: Mapping[str, str] = field(default_factory=dict)

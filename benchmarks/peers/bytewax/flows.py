@@ -1,6 +1,6 @@
 """The questions as dataflows. Windows are Bytewax's own; what has no operator is Python with state (`logics`)."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ends import Clock, File, Files, Row
 from logics import Joined, Matched, Slid
 from peers.parameters import DELAY, HOP, WINDOW
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
 LENGTH, STEP = timedelta(seconds=WINDOW), timedelta(seconds=HOP)
 

@@ -60,8 +60,8 @@ SLIDING_SUM = Asked(
     """,
 )
 
-# MATCH_RECOGNIZE finds one match for each first event; asked for are all pairs. So: how many forbidding events have come
-# up to each event, those of its own time counted apart, and a join of pairs with none between.
+# MATCH_RECOGNIZE finds one match for each first event; asked for are all pairs. So: how many forbidding events have
+# come up to each event, those of its own time counted apart, and a join of pairs with none between.
 FORBIDDING = f"COUNT(CASE WHEN v >= {HIGH} THEN 1 END) OVER (PARTITION BY k ORDER BY rt RANGE BETWEEN"
 PATTERN = Asked(
     ("events",),
