@@ -8,6 +8,7 @@ a sum of many.
 
 import os
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -60,13 +61,14 @@ def write(folder: Path, streams: tuple[str, ...], shape: Shape) -> None:
     n, rate = shape.events // len(streams), shape.rate // len(streams)
     for seed, stream in enumerate(streams):
         table = events(n, shape.keys, rate, seed, shape.grain)
-        write_files(folder / stream, table, flush(n, rate), shape.files)
+        bounds = [n * number // shape.files for number in range(shape.files + 1)]
+        write_files(folder / stream, table, flush(n, rate), bounds)
 
 
-def write_files(folder: Path, table: pl.DataFrame, last: pl.DataFrame, files: int) -> None:
-    """The rows in files of equal size, and a last file with the flush."""
+def write_files(folder: Path, table: pl.DataFrame, last: pl.DataFrame, bounds: list[int]) -> None:
+    """The rows between neighbouring bounds in a file each, and a last file with the flush."""
     folder.mkdir(parents=True)
-    for number, part in enumerate([*table.iter_slices(-(-table.height // files)), last]):
+    for number, part in enumerate([*(table[a:b] for a, b in pairwise(bounds)), last]):
         path = folder / f"{number:03}.parquet"
         part.write_parquet(path, row_group_size=max(1, -(-part.height // ROW_GROUPS)))
         os.utime(path, (BEGIN // SECOND + number,) * 2)

@@ -18,3 +18,6 @@ SCOPE = 10
 
 LOW, HIGH = 0.8, 1.2
 """Below LOW an event can begin a match, below HIGH it can end one, from there on it forbids."""
+
+NEXMARK_WINDOW, NEXMARK_HOP = 10, 2
+"""Seconds, of Nexmark's q5, q7 and q8."""

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from nexmark import generator
+from nexmark import questions as nexmark
+from nexmark.questions import ABOUT, CORRECTED
 
 from peers import data
 from peers.answers import disagreement
@@ -62,6 +65,14 @@ GROUPS = {
         Question("join", f"events of two streams with equal keys, less than {APART} ms apart", JOIN),
         Question("pattern", f"low, then middle, without high between, within {SCOPE} s, all pairs", PATTERN),
         Question("sliding", f"sum per key over the last {LENGTH} s, at each event", SLIDING, compared=at_events),
+    ),
+    "Nexmark": tuple(
+        Question(name, about[0], nexmark.workload(name), generator.write) for name, about in ABOUT.items()
+    ),
+    "Corrected": tuple(
+        Question(f"{name}, corrected", about[0], nexmark.workload(name, corrected=True), CORRECTED)
+        for name, about in ABOUT.items()
+        if "bid" in about[1]
     ),
 }
 

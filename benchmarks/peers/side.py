@@ -92,6 +92,7 @@ def run_cedr(workload: Workload, data: Path, out: Path) -> Told:
             sink=cedr.sinks.parquet(out / "rows"),
             checkpoint=str(out / "checkpoint"),
             trigger={"availableNow": True},
+            close=workload.close,
         )
     )
     running.await_termination()

@@ -44,6 +44,8 @@ class Workload:
     """The column of the answer that is FLUSH in what the flush led to."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Of each stream, as Spark names their types, if they are not COLUMNS."""
+    close: bool = False
+    """Some of the answer lasts for ever, so cedr has to hear that the stream ends."""
 
 
 def source(name: str) -> "cedr.Stream":
