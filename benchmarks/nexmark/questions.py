@@ -7,7 +7,7 @@ import polars as pl
 from peers.parameters import NEXMARK_HOP, NEXMARK_WINDOW
 from peers.workload import Workload
 
-from nexmark import generator, in_cedr, in_polars, in_spark
+from nexmark import in_cedr, in_polars, in_spark
 
 Answer = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -71,6 +71,3 @@ def workload(name: str, corrected: bool = False) -> Workload:
         in_spark.COLUMNS,
         close=True,
     )
-
-
-CORRECTED = partial(generator.write, corrected=True)

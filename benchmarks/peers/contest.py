@@ -23,15 +23,18 @@ PATIENCE = 900.0
 class Turn:
     """`unable` says why there is no result."""
 
+    events: int = 0
+    """That the question is about: those of the streams it reads."""
     seconds: float = 0.0
     peak: float = 0.0
     """GiB, all processes at once."""
     version: str = ""
     unable: str = ""
 
-    def speed(self, events: int) -> float:
-        """Events a second; 0 if there is no result."""
-        return 0.0 if self.unable else events / self.seconds
+    @property
+    def speed(self) -> float:
+        """Events a second."""
+        return self.events / self.seconds
 
 
 @dataclass(frozen=True)
@@ -75,4 +78,7 @@ def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart:
     if "unable" in told:
         return Turn(unable=told["unable"])
     wrong = question.wrong(who.title, pl.read_parquet(out / turn.ANSWER), prepared.expected, prepared.tables)
-    return Turn(told["seconds"], peak / 1024, told["version"], f"its answer is not right: {wrong}" if wrong else "")
+    events = sum(table.height for table in prepared.tables.values())
+    return Turn(
+        events, told["seconds"], peak / 1024, told["version"], f"its answer is not right: {wrong}" if wrong else ""
+    )

@@ -24,6 +24,10 @@ class Contestant:
     streaming: bool = True
 
     @property
+    def takes_corrections(self) -> bool:
+        return self.ours or not self.streaming
+
+    @property
     def ours(self) -> bool:
         return self.title.startswith("cedr")
 

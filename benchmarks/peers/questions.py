@@ -7,12 +7,12 @@ event goes out; these further rows are work they do, and are left out of the com
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 from nexmark import generator
-from nexmark import questions as nexmark
-from nexmark.questions import ABOUT, CORRECTED
+from nexmark.questions import ABOUT, workload
 
 from peers import data
 from peers.answers import disagreement
@@ -58,6 +58,13 @@ def with_times(answer: pl.DataFrame, expected: pl.DataFrame) -> pl.DataFrame:
     return answer.with_columns(pl.col(times).cast(pl.Datetime("us", "UTC")))
 
 
+def nexmark(name: str, corrected: bool = False) -> Question:
+    write = partial(generator.write, corrected=corrected)
+    return Question(f"{name}-corrected" if corrected else name, ABOUT[name][0], workload(name, corrected), write)
+
+
+CORRECTED = "Nexmark with corrected bids"
+"""A question to those who can take a row back; the others are asked the plain one only."""
 GROUPS = {
     "Workloads": (
         Question("hopping", f"count, sum, average, maximum per key in windows of {WINDOW} s every {HOP} s", HOPPING),
@@ -66,14 +73,9 @@ GROUPS = {
         Question("pattern", f"low, then middle, without high between, within {SCOPE} s, all pairs", PATTERN),
         Question("sliding", f"sum per key over the last {LENGTH} s, at each event", SLIDING, compared=at_events),
     ),
-    "Nexmark": tuple(
-        Question(name, about[0], nexmark.workload(name), generator.write) for name, about in ABOUT.items()
-    ),
-    "Corrected": tuple(
-        Question(f"{name}, corrected", about[0], nexmark.workload(name, corrected=True), CORRECTED)
-        for name, about in ABOUT.items()
-        if "bid" in about[1]
-    ),
+    "Nexmark": tuple(nexmark(name) for name in ABOUT),
+    CORRECTED: tuple(nexmark(name, corrected=True) for name, about in ABOUT.items() if "bid" in about[1]),
 }
+"""What has a table and a plot of its own."""
 
 QUESTIONS = {question.name: question for questions in GROUPS.values() for question in questions}

@@ -155,6 +155,8 @@ def scale(axes: "Axes", plot: Plot) -> None:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1_000 else (1,)))
+        if plot.names:
+            axes.set_ylim(bottom=min(1.0, low))  # columns stand on one ground in all plots
     else:
         axes.set_ylim(bottom=0)
     if plot.names:
