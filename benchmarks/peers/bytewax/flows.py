@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import auctions
 import bytewax.operators as op
+from auctions import NEXMARK
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.operators.windowing import EventClock, SlidingWindower, TumblingWindower, Windower, fold_window
 from ends import Clock, File, Files, Row
@@ -24,12 +26,13 @@ COLUMNS = {
 }
 STREAMS = {"join": ("left", "right")}
 LOGICS: dict[str, Any] = {"join": Joined, "sliding": Slid, "pattern": Matched}
-UNABLE: dict[str, str] = {}
-"""Questions for which there is no reasonable form, and why."""
 
 
 def flow(name: str, folder: Path, out: Path) -> tuple[Dataflow, Clock]:
     dataflow, clock = Dataflow(name), Clock()
+    if name in NEXMARK:
+        op.output("out", NEXMARK[name](dataflow, folder, clock), File(out, auctions.COLUMNS[name]))
+        return dataflow, clock
     streams = STREAMS.get(name, ("events",))
     read = [op.input(stream, dataflow, Files(folder / stream, clock)) for stream in streams]
     rows = windows(read[0], WINDOWERS[name]) if name in WINDOWERS else with_state(name, read)

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
+from auctions import UNABLE
 from bytewax.testing import cluster_main
-from flows import UNABLE, flow
+from flows import flow
 
 PROCESSES = 2
 

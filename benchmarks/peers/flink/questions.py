@@ -1,41 +1,21 @@
-"""The questions in Flink's SQL. Times in answers are microseconds."""
+"""The questions in Flink's SQL."""
 
-from dataclasses import dataclass
-
-import pyarrow as pa
+from asked import ENDS, STARTS, Asked
+from auctions import NEXMARK
 from peers.parameters import APART, HIGH, HOP, LOW, SCOPE, SLIDING, WINDOW
 
 
-@dataclass(frozen=True)
-class Asked:
-    streams: tuple[str, ...]
-    answer: str
-    """The columns of the answer."""
-    query: str
-    views: tuple[str, ...] = ()
-    changes: bool = False
-    """The answer changes as it goes."""
-
-    def kind(self, column: str) -> pa.DataType:
-        kinds = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string()}
-        return next(kinds[c.split()[1]] for c in self.answer.split(", ") if c.split()[0].strip("`") == column)
-
-
 def windows(table_function: str) -> Asked:
-    starts, ends = (f"{MICROS.format(f'window_{side}')}" for side in ("start", "end"))
     return Asked(
         ("events",),
         "k BIGINT, `start` BIGINT, `end` BIGINT, n BIGINT, s DOUBLE, a DOUBLE, m DOUBLE",
         f"""
-        SELECT k, {starts}, {ends}, COUNT(*), SUM(v), AVG(v), MAX(v)
+        SELECT k, {STARTS}, {ENDS}, COUNT(*), SUM(v), AVG(v), MAX(v)
         FROM TABLE({table_function})
         GROUP BY k, window_start, window_end
         """,
     )
 
-
-MICROS = "1000000 * UNIX_TIMESTAMP(CAST({} AS STRING))"
-"""Windows begin and end at whole seconds, in the time zone of the session, which is UTC."""
 
 HOPPING = windows(f"HOP(TABLE events, DESCRIPTOR(rt), INTERVAL '{HOP}' SECOND, INTERVAL '{WINDOW}' SECOND)")
 TUMBLING = windows(f"TUMBLE(TABLE events, DESCRIPTOR(rt), INTERVAL '{WINDOW}' SECOND)")
@@ -84,4 +64,11 @@ PATTERN = Asked(
     ),
 )
 
-QUESTIONS = {"hopping": HOPPING, "tumbling": TUMBLING, "join": JOIN, "sliding": SLIDING_SUM, "pattern": PATTERN}
+QUESTIONS = {
+    "hopping": HOPPING,
+    "tumbling": TUMBLING,
+    "join": JOIN,
+    "sliding": SLIDING_SUM,
+    "pattern": PATTERN,
+    **NEXMARK,
+}

@@ -14,10 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from asked import Asked
 from changes import settled
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.version import __version__
-from questions import QUESTIONS, Asked
+from questions import QUESTIONS
 from tables import TABLES
 
 SETTINGS = {
@@ -55,11 +56,10 @@ def ask(asked: Asked, folder: Path, out: Path) -> float:
 
 def read(asked: Asked, out: Path) -> pa.Table:
     files = [path for path in sorted(out.iterdir()) if path.stat().st_size]
-    names = [column.split()[0].strip("`") for column in asked.answer.split(", ")]
     if asked.changes:
-        return pa.Table.from_pylist(settled(files), schema=pa.schema([(n, asked.kind(n)) for n in names]))
-    kinds = pyarrow.csv.ConvertOptions(column_types={name: asked.kind(name) for name in names})
-    header = pyarrow.csv.ReadOptions(column_names=names)
+        return pa.Table.from_pylist(settled(files), schema=pa.schema(asked.kinds.items()))
+    kinds = pyarrow.csv.ConvertOptions(column_types=asked.kinds)
+    header = pyarrow.csv.ReadOptions(column_names=list(asked.kinds))
     return pa.concat_tables(pyarrow.csv.read_csv(path, header, convert_options=kinds) for path in files)
 
 

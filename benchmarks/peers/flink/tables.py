@@ -7,5 +7,13 @@ TIMES = f"""
 """
 FROM = "WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}')"
 EVENTS = "ts BIGINT, k BIGINT, v DOUBLE"
+COLUMNS = {
+    "events": EVENTS,
+    "left": EVENTS,
+    "right": EVENTS,
+    "person": "ts BIGINT, id BIGINT, name STRING, city STRING, state STRING",
+    "auction": "ts BIGINT, id BIGINT, seller BIGINT, category BIGINT, expires BIGINT",
+    "bid": "ts BIGINT, auction BIGINT, bidder BIGINT, price BIGINT",
+}
 
-TABLES = {name: f"CREATE TABLE `{name}` ({EVENTS}, {TIMES}) {FROM}" for name in ("events", "left", "right")}
+TABLES = {name: f"CREATE TABLE `{name}` ({columns}, {TIMES}) {FROM}" for name, columns in COLUMNS.items()}

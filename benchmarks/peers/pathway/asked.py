@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pathway as pw
+from auctions import NEXMARK
 from peers.parameters import APART, DELAY, HIGH, HOP, LOW, SCOPE, SLIDING, WINDOW
 
 SECOND = 1_000
@@ -85,8 +86,7 @@ ANSWERS: dict[str, tuple[Callable[..., Table], tuple[str, ...]]] = {
     "join": (join, ("left", "right")),
     "sliding": (sliding, ("events",)),
     "pattern": (pattern, ("events",)),
+    **NEXMARK,
 }
 MIXED = {join}
 """Those that get all their streams as one table, with a column `side`."""
-UNABLE: dict[str, str] = {}
-"""Questions for which there is no reasonable form, and why."""

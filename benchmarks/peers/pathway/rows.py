@@ -27,7 +27,7 @@ def mixed(folders: list[Path], first: list[float]) -> pw.Table[Any]:
 
 def kinds_of(path: Path) -> dict[str, type]:
     fields = pyarrow.parquet.read_schema(path)
-    return {field.name: int if field.name == "ts" else KINDS.get(field.type, str) for field in fields}
+    return {field.name: int if pa.types.is_timestamp(field.type) else KINDS.get(field.type, str) for field in fields}
 
 
 def stream(folder: Path, first: list[float]) -> pw.Table[Any]:
@@ -56,7 +56,10 @@ class Rows(pw.io.python.ConnectorSubject):
 
     def read(self, path: Path, side: dict[str, int]) -> Iterator[dict[str, Any]]:
         table = pyarrow.parquet.read_table(path)
-        times = pa.compute.divide(table["ts"].cast(pa.int64()), 1000)
-        columns = [times.to_pylist(), *(column.to_pylist() for column in table.columns[1:])]
-        for row in zip(*columns, strict=True):
+        for row in zip(*(plain(column).to_pylist() for column in table.columns), strict=True):
             yield dict(zip(table.column_names, row, strict=True), **side)
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps as milliseconds."""
+    return pa.compute.divide(column.cast(pa.int64()), 1000) if pa.types.is_timestamp(column.type) else column

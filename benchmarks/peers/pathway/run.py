@@ -18,7 +18,8 @@ import pathway as pw
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from asked import ANSWERS, MIXED, TIMES, UNABLE
+from asked import ANSWERS, MIXED, TIMES
+from auctions import UNABLE
 from pathway.internals.parse_graph import G
 from rows import mixed, stream
 
