@@ -21,10 +21,11 @@ from cedr.plots import Place
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from peers.choice import chosen
 from peers.contest import Turn, prepare, take
-from peers.contestants import LOCAL, ON_SPARK, Contestant, chosen
+from peers.contestants import LOCAL, ON_SPARK, Contestant
 from peers.data import Shape
-from peers.questions import CORRECTED, GROUPS, Question
+from peers.questions import CORRECTED, Question
 from peers.rooms import room
 
 SHAPE = Shape(
@@ -38,10 +39,10 @@ Turns = dict[str, Turn]
 
 def run(report: Report, quick: bool = False, only: str = "") -> None:
     shape = QUICK if quick else SHAPE
-    contestants = chosen(only or (LOCAL.name if quick else ""))
+    contestants, groups = chosen(only or (LOCAL.name if quick else ""))
     report.say(f"{shape.events:,} events in {shape.files} files at {shape.rate:,} events/s of event time")
     versions: set[str] = set()
-    for title, questions in GROUPS.items():
+    for title, questions in groups.items():
         playing = [who for who in contestants if title != CORRECTED or who.takes_corrections]
         found = {q.name: asked(report, q, shape, playing, quick) for q in questions}
         plot = report.plot(title.lower().replace(" ", "_"), f"{title}: speed", "", "k events/s", "y", tuple(found))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cedr.cli.bench import ENVIRONMENT
-from cedr.temporal.errors import QueryError
 from peers.environments import python_of
 
 FOLDER = Path(__file__).parents[1]
@@ -64,14 +63,3 @@ ALL = (
     Contestant("bytewax", "Bytewax", guest=True),
     Contestant("pathway", "Pathway", guest=True),
 )
-
-
-def chosen(only: str) -> tuple[Contestant, ...]:
-    """By names with commas between; polars always takes part, as its answer is what the others are compared with."""
-    if not only:
-        return ALL
-    names = [name.strip() for name in only.split(",")]
-    known = {contestant.name: contestant for contestant in ALL}
-    if unknown := [name for name in names if name not in known]:
-        raise QueryError(f"--only {only}: nobody is called {unknown[0]!r}; there are: {', '.join(known)}")
-    return tuple(c for c in ALL if c.name in {*names, LIMIT.name})

@@ -26,7 +26,9 @@ def bench(
     name: Annotated[str, typer.Argument(help="Which benchmark; without one, they are listed.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write the figures to this file as well.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Draw the figures too, as PNG files in FOLDER/NAME.")] = None,
-    only: Annotated[str, typer.Option(help="Only these contestants: names with commas, where there are some.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Only these parts: names with commas between, where a benchmark has some.")
+    ] = "",
     quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
 ) -> None:
     """Measure, print a table, and exit with 0 only if every bar holds."""
@@ -50,7 +52,7 @@ def bench(
     spec.loader.exec_module(module)
     more = {"only": only} if only else {}
     if more and "only" not in inspect.signature(module.run).parameters:
-        raise QueryError(f"--only {only}: the benchmark {name!r} has no contestants to choose from; leave it out")
+        raise QueryError(f"--only {only}: the benchmark {name!r} has no parts to choose from; leave it out")
     report = Report((module.__doc__ or name).strip().splitlines()[0])
     report.console.print(f"[bold]{report.title}[/]" + (" (quick: figures do not count)" if quick else ""))
     module.run(report, quick, **more)
