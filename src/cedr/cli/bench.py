@@ -26,9 +26,7 @@ def bench(
     name: Annotated[str, typer.Argument(help="Which benchmark; without one, they are listed.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write the figures to this file as well.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Draw the figures too, as PNG files in FOLDER/NAME.")] = None,
-    only: Annotated[
-        str, typer.Option(help="Only these parts: names with commas between, where a benchmark has some.")
-    ] = "",
+    only: Annotated[str, typer.Option(help="Only these parts, with commas between, if it has some.")] = "",
     quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
 ) -> None:
     """Measure, print a table, and exit with 0 only if every bar holds."""
