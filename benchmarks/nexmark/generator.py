@@ -73,7 +73,8 @@ def stamped(columns: dict[str, object]) -> pl.DataFrame:
 
 def known(clock: Clock, kind: int, of: int) -> np.ndarray:
     """For each event of a kind, how many of another kind were there before it; at least one."""
-    return np.maximum(np.cumsum(clock.kind == of)[clock.kind == kind], 1)
+    before: np.ndarray = np.cumsum(clock.kind == of)[clock.kind == kind]
+    return before.clip(min=1)
 
 
 def people(clock: Clock, rng: np.random.Generator) -> pl.DataFrame:
@@ -128,13 +129,13 @@ def settled(bid: pl.DataFrame) -> pl.DataFrame:
     return left.select(pl.col(same).repeat_by("count").explode())
 
 
-def flush(name: str, table: pl.DataFrame) -> pl.DataFrame:
+def flush(table: pl.DataFrame) -> pl.DataFrame:
     """One event far in the future, whose whole numbers are all FLUSH."""
     far = pl.lit(BEGIN + FLUSH_AFTER).cast(pl.Datetime("us", "UTC"))
     numbers = [c for c, kind in table.schema.items() if kind.is_integer()]
-    stamps = [c for c in ("ts", "expires") if c in table.columns]
+    stamps = {"ts": far, "expires": far + pl.duration(seconds=1)}
     row = table.head(1).with_columns(pl.lit(FLUSH, pl.Int64).alias(c) for c in numbers)
-    return row.with_columns(far.alias(c) for c in stamps)
+    return row.with_columns(**{name: stamp for name, stamp in stamps.items() if name in table.columns})
 
 
 def write(folder: Path, streams: tuple[str, ...], shape: Shape, corrected: bool = False) -> None:
@@ -146,4 +147,4 @@ def write(folder: Path, streams: tuple[str, ...], shape: Shape, corrected: bool 
         table = made[name]
         bounds = [0, *(table["arrived"].search_sorted(cut) for cut in cuts), table.height]
         plain = table.drop("arrived")
-        write_files(folder / name, plain, flush(name, plain), bounds)
+        write_files(folder / name, plain, flush(plain), bounds)

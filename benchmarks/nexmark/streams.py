@@ -15,5 +15,5 @@ def auction() -> cedr.Stream:
 
 
 def bid(corrected: bool) -> cedr.Stream:
-    ends = {"ve_new": "ve_new"} if corrected else {}
-    return cedr.source("bid", {"auction": int, "bidder": int, "price": int}, vs="ts", delay=WATERMARK, **ends)
+    schema = {"auction": int, "bidder": int, "price": int}
+    return cedr.source("bid", schema, vs="ts", ve_new="ve_new" if corrected else None, delay=WATERMARK)

@@ -17,10 +17,13 @@ from nexmark.questions import ABOUT, workload
 from peers import data
 from peers.answers import disagreement
 from peers.data import Shape
+from peers.join import JOIN
 from peers.parameters import APART, HOP, SCOPE, WINDOW
 from peers.parameters import SLIDING as LENGTH
+from peers.pattern import PATTERN
+from peers.sliding import SLIDING
+from peers.windows import HOPPING, TUMBLING
 from peers.workload import Workload
-from peers.workloads import HOPPING, JOIN, PATTERN, SLIDING, TUMBLING
 
 Tables = Mapping[str, pl.DataFrame]
 Write = Callable[[Path, tuple[str, ...], Shape], None]

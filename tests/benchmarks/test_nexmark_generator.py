@@ -86,3 +86,9 @@ def test_files_hold_what_arrived_up_to_the_same_moments_and_end_with_the_flush(p
         assert last.height == 1
         assert last.select(pl.col(pl.Int64)).row(0) == (FLUSH,) * len(last.select(pl.col(pl.Int64)).columns)
         assert last["ts"].item() > plain[name]["ts"].max()
+
+
+def test_the_flush_has_a_lifetime(tmp_path):
+    write(tmp_path, ("auction",), Shape(events=1_000, files=2, rate=RATE))
+    last = pl.read_parquet(sorted((tmp_path / "auction").iterdir())[-1])
+    assert last["expires"].item() > last["ts"].item()

@@ -30,13 +30,13 @@ def q3(person: Table, auction: Table) -> Table:
     state = person.state
     people = person.filter((state == "OR") | (state == "ID") | (state == "CA"))
     offers = auction.filter(auction.category == 10)
-    pairs = offers.join(people, offers.seller == people.id)
-    return pairs.select(people.name, people.city, people.state, offers.id)
+    pairs = offers.join(people, offers.seller == people.number)
+    return pairs.select(people.name, people.city, people.state, offers.number)
 
 
 def finals(auction: Table, bid: Table) -> Table:
-    offers = auction.select(auction.id, auction.seller, auction.category, auction.expires, opened=auction.ts)
-    pairs = offers.join(bid, offers.id == bid.auction).select(
+    offers = auction.select(auction.number, auction.seller, auction.category, auction.expires, opened=auction.ts)
+    pairs = offers.join(bid, offers.number == bid.auction).select(
         bid.auction, bid.price, bid.ts, offers.seller, offers.category, offers.opened, offers.expires
     )
     taken = pairs.filter((pw.this.ts >= pw.this.opened) & (pw.this.ts < pw.this.expires))
@@ -73,11 +73,11 @@ def q7(bid: Table) -> Table:
 
 
 def q8(person: Table, auction: Table) -> Table:
-    people = person.select(person.id, person.name, start=person.ts - person.ts % LENGTH)
+    people = person.select(person.number, person.name, start=person.ts - person.ts % LENGTH)
     offers = auction.select(auction.seller, start=auction.ts - auction.ts % LENGTH)
     sellers = offers.groupby(offers.seller, offers.start).reduce(offers.seller, offers.start)
-    found = people.join(sellers, people.id == sellers.seller, people.start == sellers.start)
-    return found.select(people.start, people.id, people.name)
+    found = people.join(sellers, people.number == sellers.seller, people.start == sellers.start)
+    return found.select(people.start, people.number, people.name)
 
 
 P, A, B = "person", "auction", "bid"

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 COMMIT = 10_000
+RENAMED = {"id": "number"}
+"""`id` is taken: it is what Pathway calls rows by."""
 KINDS = {pa.int64(): int, pa.float64(): float}
 
 
@@ -27,7 +29,8 @@ def mixed(folders: list[Path], first: list[float]) -> pw.Table[Any]:
 
 def kinds_of(path: Path) -> dict[str, type]:
     fields = pyarrow.parquet.read_schema(path)
-    return {field.name: int if pa.types.is_timestamp(field.type) else KINDS.get(field.type, str) for field in fields}
+    kinds = [int if pa.types.is_timestamp(field.type) else KINDS.get(field.type, str) for field in fields]
+    return {RENAMED.get(field.name, field.name): kind for field, kind in zip(fields, kinds, strict=True)}
 
 
 def stream(folder: Path, first: list[float]) -> pw.Table[Any]:
@@ -56,8 +59,9 @@ class Rows(pw.io.python.ConnectorSubject):
 
     def read(self, path: Path, side: dict[str, int]) -> Iterator[dict[str, Any]]:
         table = pyarrow.parquet.read_table(path)
+        names = [RENAMED.get(name, name) for name in table.column_names]
         for row in zip(*(plain(column).to_pylist() for column in table.columns), strict=True):
-            yield dict(zip(table.column_names, row, strict=True), **side)
+            yield dict(zip(names, row, strict=True), **side)
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

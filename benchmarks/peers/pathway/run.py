@@ -21,7 +21,7 @@ import pyarrow.parquet
 from asked import ANSWERS, MIXED, TIMES
 from auctions import UNABLE
 from pathway.internals.parse_graph import G
-from rows import mixed, stream
+from rows import RENAMED, mixed, stream
 
 
 def ask(name: str, folder: Path, out: Path) -> float:
@@ -47,7 +47,8 @@ def settled(path: Path) -> pa.Table:
     left = counted.filter(pa.compute.greater(counted["diff_sum"], 0)).drop_columns("diff_sum")
     for column in set(columns) & TIMES:
         left = left.set_column(left.column_names.index(column), column, pa.compute.multiply(left[column], 1000))
-    return left
+    names = {new: old for old, new in RENAMED.items()}
+    return left.rename_columns([names.get(name, name) for name in left.column_names])
 
 
 def main(name: str, folder: str, out: str) -> None:
