@@ -12,9 +12,7 @@ events per batch and the same number of result rows.
 """
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +29,7 @@ from peers.answers import disagreement
 from peers.data import Shape
 from peers.measure import Measured, measure, warm_up
 from peers.processes import SideFailedError
+from peers.rooms import room
 from peers.side import read_cedr, read_spark
 from peers.workload import Workload
 from peers.workloads import COMPARED, FEW, GROWING, MANY
@@ -65,16 +64,6 @@ def failing(report: Report, name: str) -> Iterator[None]:
     except SideFailedError as e:
         report.say(str(e))
         report.add(f"{name}: ran to its end", 0, "of 1", bar=1)
-
-
-@contextmanager
-def room() -> Iterator[Path]:
-    """A folder for the input and output of one workload."""
-    folder = Path(tempfile.mkdtemp(prefix="cedr-bench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> dict[str, Measured]:

@@ -98,3 +98,16 @@ def test_without_matplotlib_it_is_said_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(plots.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CedrError, match=r"plots need the package matplotlib: pip install 'cedr\[plots\]'"):
         draw(plot(), tmp_path)
+
+
+def test_with_names_each_series_has_a_column_at_each_name():
+    plot = Plot("speed", "Speed", "", "k/s", "y", names=("join", "pattern"))
+    for series, heights in {"one": (200, 30), "other": (40, 500)}.items():
+        for place, height in enumerate(heights):
+            plot.add(series, place, height)
+    (axes,) = picture(plot).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["join", "pattern"]
+    assert [[bar.get_height() for bar in columns] for columns in axes.containers] == [[200, 30], [40, 500]]
+    places = sorted(bar.get_x() + bar.get_width() / 2 for columns in axes.containers for bar in columns)
+    assert places == pytest.approx([-0.2, 0.2, 0.8, 1.2])
+    assert axes.get_ylim()[0] == 1

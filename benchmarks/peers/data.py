@@ -1,4 +1,4 @@
-"""The events of the Spark benchmark: made from a seed, disordered, in Parquet files of one micro-batch each.
+"""The events of the benchmarks `spark` and `peers`: from a seed, disordered, in Parquet files of one micro-batch each.
 
 20 % of the events are late by up to 5 s: they arrive that much after an event with their time would have. The last
 file of a stream is the flush: one event far in the future, which moves every watermark past all results. Its key is
@@ -7,7 +7,8 @@ a sum of many.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,18 @@ class Shape:
     files: int = 8
     keys: int = 1_000
     rate: int = 2_000
+    grain: int = 1
+    """Times are multiples of so many microseconds."""
+
+    def part(self, share: int) -> "Shape":
+        """One of so many equal parts, in fewer files."""
+        return replace(self, events=self.events // share, files=max(1, self.files // share))
 
 
-def events(n: int, keys: int, rate: int, seed: int) -> pl.DataFrame:
+def events(n: int, keys: int, rate: int, seed: int, grain: int = 1) -> pl.DataFrame:
     """`ts`, `k`, `v` in order of arrival."""
     rng = np.random.default_rng(seed)
-    start = np.sort(rng.integers(0, n * SECOND // rate, n))
+    start = np.sort(rng.integers(0, n * SECOND // rate, n) // grain * grain)
     late = np.where(rng.random(n) < SHARE_LATE, rng.integers(0, LATENESS, n), 0)
     order = np.argsort(start + late, kind="stable")
     columns = {"ts": BEGIN + start[order], "k": rng.integers(0, keys, n), "v": 0.5 + rng.random(n)}
@@ -53,16 +60,36 @@ def write(folder: Path, streams: tuple[str, ...], shape: Shape) -> None:
     """A folder of files per stream. Spark takes files in the order of their times, so these are set."""
     n, rate = shape.events // len(streams), shape.rate // len(streams)
     for seed, stream in enumerate(streams):
-        table = events(n, shape.keys, rate, seed)
-        size = -(-n // shape.files)
-        parts = [*table.iter_slices(size), flush(n, rate)]
-        (folder / stream).mkdir(parents=True)
-        for number, part in enumerate(parts):
-            path = folder / stream / f"{number:03}.parquet"
-            part.write_parquet(path, row_group_size=max(1, -(-part.height // ROW_GROUPS)))
-            os.utime(path, (BEGIN // SECOND + number,) * 2)
+        table = events(n, shape.keys, rate, seed, shape.grain)
+        bounds = [n * number // shape.files for number in range(shape.files + 1)]
+        write_files(folder / stream, table, flush(n, rate), bounds)
+
+
+def write_files(folder: Path, table: pl.DataFrame, last: pl.DataFrame, bounds: list[int]) -> None:
+    """The rows between neighbouring bounds in a file each, and a last file with the flush."""
+    folder.mkdir(parents=True)
+    for number, part in enumerate([*(table[a:b] for a, b in pairwise(bounds)), last]):
+        path = folder / f"{number:03}.parquet"
+        part.write_parquet(path, row_group_size=max(1, -(-part.height // ROW_GROUPS)))
+        os.utime(path, (BEGIN // SECOND + number,) * 2)
 
 
 def read(folder: Path, streams: tuple[str, ...]) -> dict[str, pl.DataFrame]:
     """All events of each stream but the flush, in order of arrival."""
-    return {s: pl.read_parquet(folder / s / "*.parquet").filter(pl.col("k") != FLUSH) for s in streams}
+    return {s: pl.concat(map(pl.read_parquet, files(folder / s))) for s in streams}
+
+
+def files(folder: Path) -> list[Path]:
+    """Those of a stream without the flush, in order of arrival."""
+    return sorted(folder.glob("*.parquet"))[:-1]
+
+
+def write_csv(folder: Path, streams: tuple[str, ...], partitions: int = 2) -> None:
+    """Beside the Parquet files of a stream `NAME` a folder `NAME.csv`: rows dealt to files in turn, times in
+    milliseconds, no header and no flush."""
+    for stream, table in read(folder, streams).items():
+        (folder / f"{stream}.csv").mkdir()
+        plain = table.with_columns(pl.col(pl.Datetime).dt.epoch("ms"))
+        for number in range(partitions):
+            part = plain.gather_every(partitions, number)
+            part.write_csv(folder / f"{stream}.csv" / f"{number}.csv", include_header=False)

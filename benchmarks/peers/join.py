@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from peers.parameters import APART
 from peers.workload import Workload, source
 
 if TYPE_CHECKING:
@@ -71,5 +72,5 @@ def workload(name: str, apart: int, bar: float = 0, reference: str = "") -> Work
     )
 
 
-JOIN = workload("join", 1_250, 20, "Spark's own 17 k, Flink SQL 227 k events/s")
+JOIN = workload("join", APART, 20, "Spark's own 17 k, Flink SQL 227 k events/s")
 """About 1.25 pairs per event."""

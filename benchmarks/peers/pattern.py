@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from peers.pattern_state import HIGH, LOW, ROWS, STATE, teller
+from peers.parameters import HIGH, LOW, SCOPE
+from peers.pattern_state import ROWS, STATE, teller
 from peers.workload import Workload, source
 
 if TYPE_CHECKING:
@@ -81,5 +82,5 @@ def workload(name: str, seconds: int, bar: float, reference: str) -> Workload:
     )
 
 
-PATTERN = workload("pattern", 10, 10, "not measured")
+PATTERN = workload("pattern", SCOPE, 10, "not measured")
 """About 0.4 matches per event."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd  # type: ignore[import-untyped]
 
+from peers.parameters import HIGH, LOW
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.state import GroupState
 
 ROWS = "vs long, ve long, k long, first double, second double"
 STATE = "coming binary, waiting binary"
-LOW, HIGH = 0.8, 1.2
-"""Below LOW an event can begin a match, below HIGH it can end one, from there on it forbids."""
 Frames = Iterator[pd.DataFrame]
 Events = list[tuple[int, float]]
 Row = tuple[int, int, int, float, float]

@@ -22,7 +22,11 @@ GRACE = 10.0
 
 
 class SideFailedError(CedrError):
-    """The program did not come to its end in time, or came to a bad one."""
+    """The program did not come to its end in time, or came to a bad one: `why`, in a few words."""
+
+    def __init__(self, message: str, why: str = "it failed") -> None:
+        super().__init__(message)
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def watch(command: list[str], environment: dict[str, str], limit: float, folder:
             program.wait()
     if program.returncode:
         why = f"after {limit:,.0f} s it was ended" if peak < 0 else f"it ended with {program.returncode}"
-        raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}")
+        raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}", why)
     return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from peers.workload import DELAY, Workload
+from peers.workload import COLUMNS, WATERMARK, Workload
 from peers.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ STORES: dict[str, dict[str, str]] = {
     "rocksdb, join format 4": {**ROCKSDB, "spark.sql.streaming.join.stateFormatVersion": "4"},
 }
 """Spark's state stores. Join format 4 looks up partners by time; the default, 2, tries all events of the key."""
-COLUMNS = "ts timestamp, k long, v double"
 Told = dict[str, Any]
 
 
@@ -53,8 +52,9 @@ def run_spark(workload: Workload, data: Path, out: Path, store: str) -> Told:
     from cedr.runtime.spark.streaming import settings_for
 
     spark = session({**SETTINGS, **STORES[store]})
-    files = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
-    streams = {s: files.parquet(str(data / s)).withWatermark("ts", DELAY) for s in workload.streams}
+    files = {s: spark.readStream.schema(workload.columns.get(s, COLUMNS)) for s in workload.streams}
+    read = {s: reader.option("maxFilesPerTrigger", 1).parquet(str(data / s)) for s, reader in files.items()}
+    streams = {s: stream.withWatermark("ts", WATERMARK) for s, stream in read.items()}
     writer = workload.spark_query(streams).writeStream.outputMode("append").trigger(availableNow=True)
     with settings_for(spark, {FILES: WITHOUT_CHECKSUMS} if store == "hdfs" else {}):
         query = writer.option("checkpointLocation", str(out / "checkpoint")).format("parquet").start(str(out / "rows"))
@@ -92,6 +92,7 @@ def run_cedr(workload: Workload, data: Path, out: Path) -> Told:
             sink=cedr.sinks.parquet(out / "rows"),
             checkpoint=str(out / "checkpoint"),
             trigger={"availableNow": True},
+            close=workload.close,
         )
     )
     running.await_termination()

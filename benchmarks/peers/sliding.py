@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from peers import sliding_plain, sliding_state
+from peers.parameters import SLIDING as LENGTH
 from peers.workload import Workload, source
 
 if TYPE_CHECKING:
@@ -73,5 +74,7 @@ def workload(name: str, seconds: int, bar: float = 0, reference: str = "", array
     )
 
 
-SLIDING = workload("sliding sum", 10, 10, "Spark's own with Python state 40 k, Flink SQL 265 k events/s", arrays=False)
-SLIDING_ARRAYS = workload("sliding sum, Spark's on arrays", 10, reference="as well as we could write it")
+SLIDING = workload(
+    "sliding sum", LENGTH, 10, "Spark's own with Python state 40 k, Flink SQL 265 k events/s", arrays=False
+)
+SLIDING_ARRAYS = workload("sliding sum, Spark's on arrays", LENGTH, reference="as well as we could write it")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from peers.parameters import HOP, WINDOW
 from peers.workload import Workload, source
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def spark_query(streams: "Mapping[str, DataFrame]", size: int, hop: int) -> "Dat
 
 
 def batch(tables: Mapping[str, pl.DataFrame], size: int, hop: int) -> pl.DataFrame:
-    hops = [pl.duration(seconds=i * hop) for i in range(size // hop)]
-    last = pl.col("ts").dt.truncate(f"{hop}s")
-    each = tables["events"].with_columns(start=pl.concat_list(last - back for back in hops))
+    last = tables["events"].select("k", "v", start=pl.col("ts").dt.truncate(f"{hop}s"))
+    backs = [pl.duration(seconds=i * hop) for i in range(size // hop)]
+    each = pl.concat([last.with_columns(pl.col("start") - back) for back in backs])
     aggregates = {"n": pl.len(), "s": pl.sum("v"), "a": pl.mean("v"), "m": pl.max("v")}
-    found = each.explode("start", empty_as_null=False).group_by("k", "start").agg(**aggregates)
+    found = each.group_by("k", "start").agg(**aggregates)
     return found.select("k", "start", (pl.col("start") + pl.duration(seconds=size)).alias("end"), "n", "s", "a", "m")
 
 
@@ -63,5 +64,5 @@ def workload(name: str, size: int, hop: int, bar: float, state_store: str, refer
     )
 
 
-HOPPING = workload("hopping", 10, 1, 5, "hdfs", "Spark's own 115 k, Flink SQL 183 k events/s")
-TUMBLING = workload("tumbling", 10, 10, 1.5, "hdfs", "Spark's own 440 k, Flink SQL 398 k events/s")
+HOPPING = workload("hopping", WINDOW, HOP, 5, "hdfs", "Spark's own 115 k, Flink SQL 183 k events/s")
+TUMBLING = workload("tumbling", WINDOW, WINDOW, 1.5, "hdfs", "Spark's own 440 k, Flink SQL 398 k events/s")

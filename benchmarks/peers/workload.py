@@ -5,18 +5,21 @@ the others. Columns in `exact` must be equal, the rest may differ by rounding.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
+
+from peers.parameters import DELAY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     import cedr
 
+COLUMNS = "ts timestamp, k long, v double"
 SCHEMA = {"k": pl.Int64, "v": pl.Float64}
-DELAY = "5 seconds"
+WATERMARK = f"{DELAY} seconds"
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,17 @@ class Workload:
     """Spark's faster one for this workload, as measured: hdfs (its default) or rocksdb."""
     reference: str
     """Figures from elsewhere."""
+    unable: Mapping[str, str] = field(default_factory=dict)
+    """Who of cedr's own environment has no way to ask this, and why: `{"spark": "..."}`."""
+    key: str = "k"
+    """The column of the answer that is FLUSH in what the flush led to."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of each stream, as Spark names their types, if they are not COLUMNS."""
+    close: bool = False
+    """Some of the answer lasts for ever, so cedr has to hear that the stream ends."""
 
 
 def source(name: str) -> "cedr.Stream":
     import cedr
 
-    return cedr.source(name, SCHEMA, vs="ts", delay=DELAY)
+    return cedr.source(name, SCHEMA, vs="ts", delay=WATERMARK)

@@ -62,9 +62,9 @@ class Report:
         mark = "" if figure.bar is None else ("  ok" if figure.ok else "  MISSED")
         self.console.print(f"  {name}: {value:,.3g} {unit}{mark}", highlight=False)
 
-    def plot(self, name: str, title: str, x: str, y: str, log: str = "") -> Plot:
+    def plot(self, name: str, title: str, x: str, y: str, log: str = "", names: tuple[str, ...] = ()) -> Plot:
         """A new plot, to be filled by `add(..., at=plot.at(series, x))` or by its own `line`."""
-        self.plots.append(Plot(name, title, x, y, log))
+        self.plots.append(Plot(name, title, x, y, log, names=names))
         return self.plots[-1]
 
     def draw(self, folder: Path) -> None:

@@ -56,7 +56,8 @@ class Plot:
 
     `log` names the axes with a logarithmic scale: "", "x", "y" or "xy". A series of many points is a line, of few
     points a line with markers. Bars are dashed lines in the colour of their series. `foremost` names a series that the
-    plot is about: it lies above the others, thick and dark.
+    plot is about: it lies above the others, thick and dark. With `names`, x is a place among these, 0 the first, and
+    each series has a column there.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Plot:
     foremost: str = ""
     series: dict[str, list[Point]] = field(default_factory=dict)
     bars: dict[str, Bar] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def add(self, series: str, x: float, y: float, spread: float = 0.0) -> None:
         self.series.setdefault(series, []).append(Point(x, y, spread))
@@ -107,7 +109,10 @@ def picture(plot: Plot) -> "Figure":
         look = Look(INK, marker, 2.4, 3.0) if name == plot.foremost else Look(colour, marker)
         points = sorted(plot.series[name])
         hidden = "y" in plot.log and not any(p.y for p in points)  # a logarithmic scale has no place for it
-        draw_series(axes, f"{name} (zero)" if hidden else name, points, look)
+        if plot.names:
+            draw_columns(axes, name, points, colour, number, len(plot.series))
+        else:
+            draw_series(axes, f"{name} (zero)" if hidden else name, points, look)
         if bar := plot.bars.get(name):
             axes.axhline(bar.value, color=look.colour, linestyle=(0, (6, 4)), linewidth=1, label=f"{name}: {bar}")
     scale(axes, plot)
@@ -132,6 +137,13 @@ def draw_series(axes: "Axes", name: str, points: list[Point], look: Look) -> Non
         axes.fill_between(xs, low, high, color=look.colour, alpha=0.15, linewidth=0)
 
 
+def draw_columns(axes: "Axes", name: str, points: list[Point], colour: str, number: int, count: int) -> None:
+    """The series with this number of so many: all of one x side by side, then a gap of a fifth."""
+    width = 0.8 / count
+    middles = [p.x + (number - (count - 1) / 2) * width for p in points]
+    axes.bar(middles, [p.y for p in points], width, color=colour, label=name)
+
+
 def scale(axes: "Axes", plot: Plot) -> None:
     """Scales from zero, or logarithmic; a tick at each x where there are few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -143,14 +155,19 @@ def scale(axes: "Axes", plot: Plot) -> None:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1_000 else (1,)))
+        if plot.names:
+            axes.set_ylim(bottom=min(1.0, low))  # columns stand on one ground in all plots
     else:
         axes.set_ylim(bottom=0)
-    if 1 < len(xs) <= FEW_TICKS:
+    if plot.names:
+        axes.set_xticks(range(len(plot.names)), plot.names)
+    elif 1 < len(xs) <= FEW_TICKS:
         axes.set_xticks(xs)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
     plain = FuncFormatter(lambda value, _: f"{value:,.6g}")
-    axes.xaxis.set_major_formatter(plain)
+    if not plot.names:
+        axes.xaxis.set_major_formatter(plain)
     axes.yaxis.set_major_formatter(plain)
 
 

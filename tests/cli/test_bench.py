@@ -75,8 +75,8 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        "no benchmark 'nothing'; there are: automata, consistency, crash, engine, ffp, lmerge, patterns, punctuation, "
-        "soak, spark" in done.stderr
+        "no benchmark 'nothing'; there are: automata, consistency, crash, engine, ffp, lmerge, patterns, peers, "
+        "punctuation, soak, spark" in done.stderr
     )
 
 
@@ -132,3 +132,23 @@ def test_the_punctuation_benchmark_shows_flat_state_and_the_same_answers(tmp_pat
     rows = json.loads((tmp_path / "p.json").read_text())
     assert [row["value"] for row in rows if row["name"].endswith("answers agree")] == [1] * 8
     assert all(row["value"] <= 1.2 for row in rows if row["name"].endswith("last quarter over first"))
+
+
+def test_the_peers_benchmark_asks_all_questions_and_cedr_answers_them(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "peers", "--quick", "--json", str(tmp_path / "p.json")]
+    done = subprocess.run([*command, "--plots", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "p.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("cedr local, answers agree")] == [1] * (5 + 9 + 7)
+    assert sum(row["name"].endswith("polars in batch") for row in rows) == 5 + 9 + 7
+    drawn = {path.stem for path in (tmp_path / "peers").glob("*.png")}
+    assert drawn == {"workloads", "nexmark", "nexmark_with_corrected_bids"}
+
+
+def test_parts_are_chosen_where_there_are_some():
+    for name, said in (("peers", "nothing is called 'x'"), ("engine", "has no parts to choose from")):
+        command = [sys.executable, "-m", "cedr", "bench", name, "--quick", "--only", "x"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert f"--only x: {said}" in done.stderr.replace("the benchmark 'engine' ", "")
+        assert "Traceback" not in done.stderr

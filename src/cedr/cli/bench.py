@@ -1,6 +1,7 @@
 """`cedr bench NAME`: run a benchmark of the `benchmarks` folder and compare its figures with their bars."""
 
 import importlib.util
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def bench(
     name: Annotated[str, typer.Argument(help="Which benchmark; without one, they are listed.")] = "",
     json: Annotated[Path | None, typer.Option(help="Write the figures to this file as well.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Draw the figures too, as PNG files in FOLDER/NAME.")] = None,
+    only: Annotated[str, typer.Option(help="Only these parts, with commas between, if it has some.")] = "",
     quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
 ) -> None:
     """Measure, print a table, and exit with 0 only if every bar holds."""
@@ -46,9 +48,12 @@ def bench(
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    more = {"only": only} if only else {}
+    if more and "only" not in inspect.signature(module.run).parameters:
+        raise QueryError(f"--only {only}: the benchmark {name!r} has no parts to choose from; leave it out")
     report = Report((module.__doc__ or name).strip().splitlines()[0])
     report.console.print(f"[bold]{report.title}[/]" + (" (quick: figures do not count)" if quick else ""))
-    module.run(report, quick)
+    module.run(report, quick, **more)
     report.console.print(report.table())
     if json:
         report.write_json(json)

@@ -1,0 +1,26 @@
+"""What is asked of Flink: a query, the streams it reads, the columns of its answer. Times there are microseconds."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+KINDS = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string()}
+MICROS = "1000000 * UNIX_TIMESTAMP(CAST({} AS STRING))"
+"""Windows begin and end at whole seconds, in the time zone of the session, which is UTC."""
+STARTS, ENDS = MICROS.format("window_start"), MICROS.format("window_end")
+
+
+@dataclass(frozen=True)
+class Asked:
+    streams: tuple[str, ...]
+    answer: str
+    """The columns of the answer."""
+    query: str
+    views: tuple[str, ...] = ()
+    changes: bool = False
+    """The answer changes as it goes."""
+
+    @property
+    def kinds(self) -> dict[str, pa.DataType]:
+        pairs = (column.split() for column in self.answer.split(", "))
+        return {name.strip("`"): KINDS[kind] for name, kind in pairs}
