@@ -55,8 +55,8 @@ def progress_of(cti: int | None, kind: TimeType) -> str | None:
 
 
 def lag_of(metrics: pl.DataFrame, kind: TimeType) -> str | None:
-    """The longest of all operators."""
+    """The longest of all operators, of timestamps in whole milliseconds: one instant more or less says nothing."""
     if "lag" not in metrics.columns or (longest := metrics["lag"].max()) is None:
         return None
     assert isinstance(longest, int)
-    return Words(kind).length(longest)
+    return Words(kind).length(round(longest, -3) if isinstance(kind, pl.Datetime) else longest)

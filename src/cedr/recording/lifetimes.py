@@ -1,7 +1,8 @@
 """Pictures of lifetimes, the way the papers draw them: events as bars over time, what was taken back as an outline.
 
 A bar is filled where the event holds in the end. Where it was told to hold and later was not, it is an outline with
-hatching, and a mark shows the end that cut it. An event that was removed is an outline alone.
+hatching, and a mark shows the end that cut it. An event that was removed is an outline alone. One that is too short to
+be seen as a bar, such as an instant, is a point.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MANY = 200
 FORMATS = (".png", ".svg", ".pdf")
 LONGEST = 40
+POINTS = 250
+"""A bar is at least such a part of the picture."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,13 @@ def picture(lanes: Sequence[Lane], kind: TimeType, title: str) -> "Figure":
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     last = last_time(lanes)
+    least = (last - min(bar.start for lane in lanes for bar in lane.bars)) / POINTS
     y, ticks, labels = 0, [], []
     for number, lane in enumerate(lanes):
         axes.text(0.0, y, lane.title, transform=axes.get_yaxis_transform(), va="center", color=INK, fontweight="bold")
         for bar in lane.bars:
             y += 1
-            draw_bar(axes, bar, y, COLOURS[number % len(COLOURS)], last)
+            draw_bar(axes, bar, y, COLOURS[number % len(COLOURS)], last, least)
             ticks.append(y)
             labels.append(bar.label)
         y += 1
@@ -115,9 +119,12 @@ def last_time(lanes: Iterable[Lane]) -> int:
     return max(times) + max((max(times) - min(times)) // 10, 1)
 
 
-def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int) -> None:
+def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: float) -> None:
+    """Lifetimes shorter than `least` are points."""
     end, told = min(bar.end, last), min(bar.told, last)
-    if not bar.removed:
+    if 0 < end - bar.start < least:
+        axes.plot([bar.start], [y], marker="o", color=colour, markersize=6)
+    elif not bar.removed:
         axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85, edgecolor=colour)
     if told > end:
         axes.barh(
