@@ -30,6 +30,8 @@ def bench(
     quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
 ) -> None:
     """Measure, print a table, and exit with 0 only if every bar holds."""
+    if not FOLDER.is_dir():
+        raise QueryError(f"there is no folder {FOLDER}; `cedr bench` needs a checkout of the repository")
     known = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
     if not name:
         print("\n".join(known))
