@@ -1,6 +1,6 @@
 """What all tests share: Spark's Python workers run this interpreter, and how hard hypothesis tries.
 
-default                      26 examples per law; failing ones are kept in .hypothesis and tried first next time
+default                      18 examples per law; failing ones are kept in .hypothesis and tried first next time
 --hypothesis-profile=ci      as many, but the same ones in every run: whether a change passes is not left to chance
 CEDR_EXAMPLES=5000           deep: that many examples per law, when you have the time
 """
@@ -18,7 +18,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; t
 
 settings.register_profile(
     "default",
-    max_examples=26,
+    max_examples=18,
     deadline=None,
     derandomize=False,
     print_blob=True,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from runtime.spark.conftest import spark as spark
 from shown_commands import follow
 
@@ -71,7 +72,7 @@ def test_every_example_is_in_the_list():
 
 @pytest.mark.parametrize("job", JOBS, ids=name_of)
 def test_the_same_on_spark(job, checkout, spark):
-    """Streaming, file by file, and in this process: the same canonical history."""
+    """Streaming, file by file, as a batch, and in this process: the same canonical history."""
     made = read(checkout / "examples" / name_of(job) / "job.toml")
     (sink,) = made.sinks.values()
     local = LocalAnswer(made, JobSink(sink.name, sink.statement))
@@ -82,6 +83,12 @@ def test_the_same_on_spark(job, checkout, spark):
     told = canonical_table(known_at(read_changelog(sink.target), None), INF)
     assert told.equals(local.result.table())
     assert told.height > 0
+    assert running.late().height == local.result.late().height
+    if not local.result.late().height:  # to a batch nothing comes late
+        stream = made.stream(sink)
+        files = {source.name: source.files for source in made.read_by(stream)}
+        batch = pl.DataFrame(stream.batch(spark, files).toArrow())
+        assert_frame_equal(batch, told, check_row_order=False, check_dtypes=False)
 
 
 def test_these_are_told_step_by_step():
