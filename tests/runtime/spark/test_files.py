@@ -116,9 +116,10 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
 
 
 def csv(run: Run, number: int, rows: int = 2, name: str = "{:04}.csv") -> Path:
-    path = run.data / name.format(number)
-    path.write_text("ts,k\n" + "".join(f"{number * 10 + row},{row}\n" for row in range(rows)))
-    return path
+    """Under its name only when it is complete: a query may be looking."""
+    unfinished, path = run.data / "csv.tmp", run.data / name.format(number)
+    unfinished.write_text("ts,k\n" + "".join(f"{number * 10 + row},{row}\n" for row in range(rows)))
+    return unfinished.rename(path)
 
 
 def parquet(run: Run, number: int, rows: int = 40, row_group_size: int = 10) -> Path:

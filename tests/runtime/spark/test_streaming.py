@@ -35,7 +35,10 @@ class Run:
         self.written = 0
 
     def write(self, frame: pl.DataFrame) -> None:
-        frame.write_parquet(self.folder / "in" / f"{self.written:04d}.parquet")
+        """Under its name only when it is complete: a query may be looking."""
+        path = self.folder / "in" / f"{self.written:04d}.parquet"
+        frame.write_parquet(path.with_suffix(".tmp"))
+        path.with_suffix(".tmp").rename(path)
         self.written += 1
 
     def start(self, query, sink, **options):
