@@ -1,6 +1,7 @@
 """A query on Spark from the user's side: sources, restarts, refusals, late rows, metrics."""
 
 import socket
+import sys
 import threading
 import time
 
@@ -188,6 +189,24 @@ def test_a_source_without_promises_is_warned_about(run):
     with pytest.warns(UserWarning, match="makes no promise about progress"):
         running = run.start(totals(delay=None), cedr.sinks.memory())
     running.await_termination()
+
+
+SLOW_ONCE = """#!/bin/bash
+if [[ "$*" == *python_streaming_source_runner* ]] && mkdir "{mark}" 2>/dev/null; then sleep 11; fi
+exec "{python}" "$@"
+"""
+
+
+def test_a_python_that_starts_too_slowly_for_spark_is_started_again(run, tmp_path, monkeypatch):
+    """Spark waits ten seconds."""
+    python = tmp_path / "python"
+    python.write_text(SLOW_ONCE.format(mark=tmp_path / "was slow", python=sys.executable))
+    python.chmod(0o755)
+    monkeypatch.setattr(run.spark.sparkContext, "pythonExec", str(python))
+    run.write(table((1, "a", 1), (12, "a", 2)))
+    running = run.all(totals(), cedr.sinks.memory(), close=True)
+    assert (tmp_path / "was slow").exists()
+    assert running.table().rows() == [(0, 10, "a", 1, 1), (10, 20, "a", 1, 2)]
 
 
 def test_graceful_stop_ends_between_micro_batches(run, tmp_path):

@@ -55,6 +55,11 @@ QUICK_LOCAL = {
 """On a local disk Spark's usual manager starts a process for the permissions of each file it writes. Both write a file
 under another name and then rename it; who comes second is kept away by our lock. Decision 10."""
 
+STARTS = 5
+LATE_PYTHON = "Python worker failed to connect back"
+"""Spark gives the Python of a file source ten seconds to start, whatever the machine has to do besides. Nothing was read
+by then, so the query is started again, up to so many times in all."""
+
 
 def start(
     query: Level,
@@ -240,6 +245,15 @@ class RunningQuery:
         self._earlier: list[Any] = []
 
     def begin(self) -> None:
+        """Until its sources are there."""
+        for _ in range(STARTS):
+            self._begin()
+            while self.spark_query.isActive and self.spark_query.status["message"].startswith("Initializing"):
+                time.sleep(0.02)
+            if (error := self.spark_query.exception()) is None or LATE_PYTHON not in str(error):
+                return
+
+    def _begin(self) -> None:
         packed = self.job.packed()
         packets = self.inputs.packets(self.job, packed)
         if self.close:
