@@ -1,7 +1,8 @@
 """What all tests share: Spark's Python workers run this interpreter, and how hard hypothesis tries.
 
 default                      18 examples per law; failing ones are kept in .hypothesis and tried first next time
---hypothesis-profile=ci      as many, but the same ones in every run: whether a change passes is not left to chance
+--hypothesis-profile=ci      as many, but the same ones in every run, whichever tests ran before: whether a change
+                             passes is not left to chance
 CEDR_EXAMPLES=5000           deep: that many examples per law, when you have the time
 """
 
@@ -9,8 +10,11 @@ import os
 import sys
 from pathlib import Path
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -22,6 +26,7 @@ settings.register_profile(
     deadline=None,
     derandomize=False,
     print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],  # it goes by the clock, and a busy machine is slow
     database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis" / "examples"),
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
@@ -30,3 +35,11 @@ settings.load_profile("default")
 if wanted := os.environ.get("CEDR_EXAMPLES"):
     settings.register_profile("deep", settings.get_profile("default"), max_examples=int(wanted))
     settings.load_profile("deep")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Hypothesis also draws the constants of all modules of ours that are loaded by then, and which these are depends
+    on the tests that ran before in this process. Where examples have to be the same, it does without."""
+    if settings.default is not None and settings.default.derandomize:
+        nothing = Constants()
+        providers._get_local_constants = lambda: nothing

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: on loopback, at a free port, with its data in a temporary folder.
+"""A real PostgreSQL for tests, with its data and its socket in a temporary folder: no port that another may take.
 
     from postgres_server import postgres  # a fixture for the whole session; each process of pytest has its own server
 
@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -86,23 +85,20 @@ def server_user(folder: Path) -> dict[str, Any]:
 
 
 def started(data: Path, log: Path, run: dict[str, Any]) -> tuple[subprocess.Popen[bytes], str]:
-    for _ in range(5):  # somebody else may take the free port before the server does
-        port = free_port()
-        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
-        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        with log.open("wb") as output:
-            process = subprocess.Popen([program("postgres"), "-D", data, *options], stdout=output, stderr=output, **run)
-        dsn = f"host=127.0.0.1 port={port} user=cedr dbname=postgres"
-        if answers(process, dsn):
-            return process, dsn
-        stop(process)
+    settings = {"listen_addresses": "", "unix_socket_directories": data.parent, "fsync": "off"}
+    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    with log.open("wb") as output:
+        process = subprocess.Popen([program("postgres"), "-D", data, *options], stdout=output, stderr=output, **run)
+    dsn = f"host={data.parent} user=cedr dbname=postgres"
+    if answers(process, dsn):
+        return process, dsn
+    stop(process)
     raise AssertionError(f"the server did not start: {log.read_text()}")
 
 
 def answers(process: subprocess.Popen[bytes], dsn: str) -> bool:
-    for _ in range(600):
-        if process.poll() is not None:
-            return False
+    deadline = time.monotonic() + 300
+    while process.poll() is None and time.monotonic() < deadline:
         try:
             psycopg.connect(dsn).close()
         except psycopg.OperationalError:
@@ -119,10 +115,3 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

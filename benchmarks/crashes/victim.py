@@ -17,7 +17,7 @@ Phase = Literal["start", "begun", "first stage", "last stage", "in the table", "
 table; Spark has noted that it is done."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LIMIT = 900.0
-LINGERING = 60.0
+LINGERING = 300.0
 EXECUTOR, SHARD = "CoarseGrainedExecutorBackend", "cedr.runtime.spark.server"
 """Words by which processes are known."""
 

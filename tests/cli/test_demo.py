@@ -213,7 +213,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> "subprocess.Po
 def left_over(folder: Path) -> list[str]:
     """The commands of processes that the demo has started and that still run after a while."""
     mark = f"{MARK}={folder}".encode()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONG
     while (found := marked(mark)) and time.monotonic() < deadline:
         time.sleep(0.2)
     return found

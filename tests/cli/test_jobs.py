@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from cedr import sinks
+from cedr.cli.doctor import checks
 from cedr.cli.run.view import Screen
 from cedr.job.job import read
 from cedr.job.reports import Report
@@ -280,6 +281,8 @@ def test_plots(told, tmp_path):
 def test_the_doctor_says_what_is_wrong(cedr, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(checks, "MEMORY", 0)  # how much is free depends on what else runs here
+    monkeypatch.setattr(checks, "DISK", 0)
     done = cedr("doctor", "--no-spark", "--json")
     said = {line["name"]: line for line in map(json.loads, done.out.splitlines())}
     assert done.code == 1

@@ -21,7 +21,7 @@ from cedr.cli.prompt.screen import Screen
 from cedr.temporal.errors import QueryError
 
 COMMAND = [sys.executable, "-m", "cedr", "prompt"]
-PATIENCE = 120
+PATIENCE = 600
 UP, INTERRUPT, END = "\x10", "\x03", "\x04"
 """What the terminal sends for the previous entry (Ctrl-P), Ctrl-C and Ctrl-D."""
 

@@ -149,7 +149,8 @@ def broken_promises(known: Promises, rows: pl.DataFrame, before: Times) -> pl.Se
     A list or a range is named by the one value of it that matters.
     """
     texts = pl.Series([""] * rows.height, dtype=pl.String)
-    for names in sorted(known.schemes, key=len, reverse=True):  # the one that says most is named
+    # The one that says most is named, and of those that say as much always the same.
+    for names in sorted(known.schemes, key=lambda names: (-len(names), names)):
         found = pl.Series(known.about(names).of(rows) == before)
         if found.any():
             said = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), until(before))

@@ -17,6 +17,7 @@ from cedr.runtime.spark.errors import original
 from cedr.runtime.spark.files import files
 from cedr.runtime.spark.files.reading import Piece
 from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
+from cedr.runtime.spark.starting import started
 from cedr.temporal.errors import CedrError, QueryError
 
 PACKED = "origin int, piece int, ts long, k long, why string"
@@ -86,7 +87,8 @@ class Run:
 
         writer = self.frame(**settings).writeStream.foreachBatch(keep)
         writer = writer.option("checkpointLocation", str(self.place / "checkpoint"))
-        return (writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")).start()
+        writer = writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")
+        return started(writer.start)
 
     def finish(self, **settings: Any) -> None:
         self.start(**settings).awaitTermination()

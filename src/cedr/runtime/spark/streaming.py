@@ -39,6 +39,7 @@ from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
+from cedr.runtime.spark.starting import started
 from cedr.runtime.spark.waiting import waiting
 from cedr.runtime.spark.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
@@ -240,6 +241,10 @@ class RunningQuery:
         self._earlier: list[Any] = []
 
     def begin(self) -> None:
+        self.spark_query = started(self._begin)
+        self.lock.in_use = lambda: self.spark_query.isActive
+
+    def _begin(self) -> StreamingQuery:
         packed = self.job.packed()
         packets = self.inputs.packets(self.job, packed)
         if self.close:
@@ -256,10 +261,8 @@ class RunningQuery:
             writer = writer.queryName(self.name)
         with settings_for(self.spark, {**QUICK, **(QUICK_LOCAL if self.folder.local else {})}):
             if isinstance(self.sink, TableSink):
-                self.spark_query = writer.foreachBatch(committer(self.sink)).start()
-            else:
-                self.spark_query = self.sink.start(writer)
-        self.lock.in_use = lambda: self.spark_query.isActive
+                return writer.foreachBatch(committer(self.sink)).start()
+            return self.sink.start(writer)
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""

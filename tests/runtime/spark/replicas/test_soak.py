@@ -19,7 +19,7 @@ from replicated.trial import JOBS, Load, Trial, alive
 
 def cedr(*words):
     return subprocess.run(
-        [sys.executable, "-m", "cedr", "replicas", *map(str, words)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "cedr", "replicas", *map(str, words)], capture_output=True, text=True, timeout=600
     )
 
 
@@ -77,7 +77,7 @@ MISTAKES = {
 def test_mistakes_end_with_one_message(mistake, tmp_path):
     words, message = MISTAKES[mistake]
     done = subprocess.run(
-        [sys.executable, "-m", "cedr", "replicas", *words], capture_output=True, text=True, timeout=120, cwd=tmp_path
+        [sys.executable, "-m", "cedr", "replicas", *words], capture_output=True, text=True, timeout=600, cwd=tmp_path
     )
     assert done.returncode == 2
     assert message in done.stderr
@@ -90,7 +90,7 @@ def test_a_job_that_cannot_run_is_given_up_with_its_error(tmp_path):
         [sys.executable, "-m", "cedr", "replicas", "run", f"{tmp_path}/wrong.py:job", str(tmp_path / "set"), "-n", "1"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 1
     assert "v1-1: given up. job" in done.stdout

@@ -1,12 +1,12 @@
 """PostgreSQL and DuckDB: the tables others see, and what is said when something is in the way."""
 
+import socket
 import subprocess
 import sys
 import threading
 
 import duckdb
 import pytest
-from postgres_server import free_port
 from runtime.spark.sinks.places import SCHEMA, opened, send
 
 from cedr import sinks
@@ -86,11 +86,14 @@ def test_a_table_without_schema(postgres):
 
 
 def test_a_server_that_is_not_there():
-    sink = sinks.postgres(f"host=127.0.0.1 port={free_port()} user=me password=secret dbname=x", "answers")
-    with pytest.raises(
-        SinkError, match=r"host=127.0.0.1 port=\d+ dbname=x user=me: the server is not reachable"
-    ) as error:
-        sink.open(TABLE)
+    with socket.socket() as taken:  # nobody listens there, and nobody else can meanwhile
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        sink = sinks.postgres(f"host=127.0.0.1 port={port} user=me password=secret dbname=x", "answers")
+        with pytest.raises(
+            SinkError, match=r"host=127.0.0.1 port=\d+ dbname=x user=me: the server is not reachable"
+        ) as error:
+            sink.open(TABLE)
     assert "secret" not in str(error.value)
 
 
@@ -186,7 +189,7 @@ def test_a_file_that_another_program_has_open(tmp_path):
         sink.patience = 0.1
         with pytest.raises(SinkError, match="lock on file"):
             send(sink, 0, chunk(Insert(1, 5, A)))
-        sink.patience = 60
+        sink.patience = 600
         threading.Timer(0.3, other.stdin.close).start()
         send(sink, 0, chunk(Insert(1, 5, A)))  # waits until the other lets go
     assert sink.read().rows() == [(1, 5, 1, 1)]

@@ -138,7 +138,7 @@ def test_readers_are_right_while_commits_go_on(tmp_path):
     done, seen = threading.Event(), []
 
     def read() -> None:
-        while not done.is_set():
+        while not seen or not done.is_set():
             seen.append(sinks.read_parquet(tmp_path))
 
     reader = threading.Thread(target=read)
