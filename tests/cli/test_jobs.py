@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -117,6 +118,39 @@ def test_run_here_in_json_shows_late_rows(cedr, tmp_path):
     assert [s["late"] for s in said[:3]] == [0, 1, 0]
     assert said[3]["rows"] == 1
     assert said[4]["rows"][0] == {"vs": 0, "ve": 1, "machine": "web1", "load": 0.9}
+
+
+def test_json_has_no_nan(cedr, tmp_path):
+    job = (
+        JOB[: JOB.index("[sinks")].replace('machine = "str"', 'machine = "float"').replace("r.load > 0.5", "r.load > 0")
+    )
+    put(tmp_path, job)
+    (tmp_path / "data" / "b.csv").unlink()
+    (tmp_path / "data" / "a.csv").write_text("start,end,machine,load\n0,1,nan,inf\n1,2,2.5,1\n")
+    done = cedr("run", "job.toml", "--local", "--json")
+
+    def refuse(number):
+        raise AssertionError(f"{number} is not in JSON")
+
+    *_, answer = [json.loads(line, parse_constant=refuse) for line in done.out.splitlines()]
+    assert [(row["machine"], row["load"]) for row in answer["rows"]] == [("nan", "inf"), (2.5, 1.0)]
+
+
+def test_a_terminal_without_infinity(cedr, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "cedr", "run", "job.toml", "--local"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"settled up to \\u221e" in done.stdout
+
+
+def test_a_sink_that_cannot_be_there(cedr, tmp_path):
+    put(tmp_path, JOB.replace("out/hot", "data/a.csv"))
+    said = f"error: Parquet folder {tmp_path}/data/a.csv cannot be used: Not a directory\n"
+    assert cedr("run", "job.toml", "--local") == (2, "", said)
 
 
 @pytest.mark.parametrize("origin", ["rate = {}", 'socket = { host = "localhost", port = 9999 }'])
