@@ -136,6 +136,18 @@ def test_json_has_no_nan(cedr, tmp_path):
     assert [(row["machine"], row["load"]) for row in answer["rows"]] == [("nan", "inf"), (2.5, 1.0)]
 
 
+def test_a_local_run_always_closes(cedr):
+    said = "error: --no-close: a local run begins anew each time and tells every result; leave it out\n"
+    assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", said)
+
+
+def test_a_folder_that_looks_like_a_glob(cedr, tmp_path):
+    (tmp_path / "jobs [1] *").mkdir()
+    job = put(tmp_path / "jobs [1] *")
+    assert cedr("run", job, "--local").code == 0
+    assert sinks.read_parquet(job.parent / "out" / "hot").height == 5
+
+
 def test_a_terminal_without_infinity(cedr, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "cedr", "run", "job.toml", "--local"],
