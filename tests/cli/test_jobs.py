@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import polars as pl
 import pytest
 from cli.calling import call
 from job.files import JOB, put
@@ -304,12 +305,25 @@ MISTAKES = {
     "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
     "replay told.csv --into data": "--into data: the folder is not empty; name a new one",
+    "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
+    "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv has not; take parquet",
+    "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, which json has not; "
+    "take parquet",
+    "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv has not; "
+    "take parquet",
+    "plot told.csv --against stamps.csv": "stamps.csv and told.csv tell time differently: Datetime(time_unit='us', "
+    "time_zone=None) and Int64",
+    "plot job.toml --against told.csv": "--against told.csv: of a job its own input is drawn above; leave it out",
     "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
 }
 
 
 @pytest.mark.parametrize("command", MISTAKES)
-def test_mistakes_about_changelogs(told, command):
+def test_mistakes_about_changelogs(told, command, tmp_path):
+    (tmp_path / "stamps.csv").write_text("change,vs,ve,ve_new\ninsert,2026-03-01T10:00:00,,\n")
+    for name, code in (("bytes", [b"x"]), ("lists", [[1]])):
+        row = {"change": ["insert"], "vs": [1], "ve": [2], "ve_new": [None], "code": code}
+        pl.DataFrame(row).write_parquet(tmp_path / f"{name}.parquet")
     assert told(*command.split()) == (2, "", f"error: {MISTAKES[command]}\n")
 
 

@@ -115,6 +115,12 @@ def read_file(path: Path) -> pl.DataFrame:
         raise QueryError(f"{path} cannot be read: {first_line(e)}") from None
 
 
+def check_times(one: Recorded, two: Recorded) -> None:
+    """Numbers and timestamps are not on one axis."""
+    if isinstance(one.time_type, pl.Datetime) != isinstance(two.time_type, pl.Datetime):
+        raise QueryError(f"{one.place} and {two.place} tell time differently: {one.time_type} and {two.time_type}")
+
+
 # --- columns -------------------------------------------------------------------------------------------------------
 
 

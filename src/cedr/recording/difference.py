@@ -6,7 +6,7 @@ import polars as pl
 
 from cedr.columnar.chunk import VS
 from cedr.plan.schema import Schema, show_schema
-from cedr.recording.changelog import Recorded
+from cedr.recording.changelog import Recorded, check_times
 from cedr.recording.history import canonical_tuples
 from cedr.runtime.result import renamed
 from cedr.runtime.tally import COUNT, VE, in_order, summed
@@ -48,8 +48,7 @@ def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
     if set(columns) != set(two.schema):
         said = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
         raise QueryError(f"{one.place} and {two.place} have other columns and cannot be compared: {said}")
-    if isinstance(one.time_type, pl.Datetime) != isinstance(two.time_type, pl.Datetime):
-        raise QueryError(f"{one.place} and {two.place} tell time differently: {one.time_type} and {two.time_type}")
+    check_times(one, two)
     sides = [counted(one, to, columns, 1), counted(two, to, columns, -1)]
     try:
         told = pl.concat(sides, how="vertical_relaxed")

@@ -35,17 +35,18 @@ def known_at(recorded: Recorded, at: str | None) -> Recorded:
 def changes_until(recorded: Recorded, at: str) -> int:
     if at.isdecimal():
         return min(int(at), recorded.rows.height)
-    moment = as_moment(at, "--at")
+    moment = as_moment(at, "--at", "a whole number, or ")
     if recorded.told is None:
         raise QueryError(f"--at {at}: {recorded.place} has no column told; give a number of changes instead")
     return int(np.searchsorted(np.maximum.accumulate(recorded.told), moment, side="right")) if len(recorded.told) else 0
 
 
-def as_moment(text: str, what: str) -> int:
+def as_moment(text: str, what: str, instead: str = "") -> int:
+    """In microseconds since 1970; `instead` is what else could be written."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise QueryError(f"{what} {text}: write a whole number, or a time such as 2026-03-01T10:00:00") from None
+        raise QueryError(f"{what} {text}: write {instead}a time such as 2026-03-01T10:00:00") from None
     known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (known - BEGIN) // timedelta(microseconds=1)
 

@@ -85,6 +85,7 @@ class Screen(Lines):
 
     def table(self) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=f"running for {time.monotonic() - self.began:.0f} s", title_justify="left")
         for name in ("answer", "batch", "rows/s", "rows in", "rows out", "repairs", "late", "state", "settled", "lag"):
@@ -92,7 +93,7 @@ class Screen(Lines):
         for name, r in self.last.items():
             counts = [f"{n:,}" for n in self.sums[name]]
             state = f"{r.state_rows:,}"
-            table.add_row(name, str(r.batch), f"{r.rate:,.0f}", *counts, state, r.progress or "", r.lag or "")
+            table.add_row(Text(name), str(r.batch), f"{r.rate:,.0f}", *counts, state, r.progress or "", r.lag or "")
         return table
 
 
