@@ -227,6 +227,23 @@ def test_run_on_spark_until_it_is_stopped(tmp_path):
     assert (tmp_path / "job.checkpoint" / "spark.log").exists()
 
 
+def test_a_run_whose_java_is_gone_says_so(tmp_path):
+    """As when the machine has no memory left for it."""
+    command = [sys.executable, "-m", "cedr", "run", str(put(tmp_path)), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:
+            if json.loads(line)["event"] == "step":
+                children = ["ps", "--ppid", str(running.pid), "-o", "pid=,comm="]
+                listed = subprocess.run(children, capture_output=True, text=True).stdout.split("\n")
+                os.kill(next(int(child.split()[0]) for child in listed if child.endswith(" java")), signal.SIGKILL)
+                break
+        said = [json.loads(line) for line in running.stdout]
+        errors = running.stderr.read()
+    assert running.returncode == 1
+    assert "cedr/cli" not in errors
+    assert said[-1]["message"] == "error: Spark: its Java process has ended"
+
+
 # --- changelogs ----------------------------------------------------------------------------------------------------
 
 TOLD = """\
