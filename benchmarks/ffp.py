@@ -12,7 +12,10 @@ still circulate when the next comes.
 average. The least that any method can have is that of the inputs' own punctuations: half their distance, as times pass
 evenly between two of them, and more in a lull.
 
-Then a graph of 100,000 edges of which 1 % change per batch: what is reachable from 100 sources, mended and anew.
+Then a graph of 100,000 edges of which 1 % change per batch: what is reachable from 100 sources, mended and anew. Then
+4,000 edges in 1, 2 and 4 shards; another number of edges: CEDR_BENCH_EVENTS.
+
+The parts, for --only, are figures, mending and shards.
 """
 
 import sys
@@ -27,16 +30,18 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, median, one_core, spread
+from cedr.bench import Report, events, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
 from cedr.operators.reach import Reach
 from cedr.plots import Plot
 from cedr.runtime.engine import Engine
+from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import automata
+from looping.shards import shards
 
 APART = 100
 NODES = 400
@@ -47,16 +52,24 @@ LAG_BAR = 1.2
 MENDED_BAR = 20
 
 
-def run(report: Report, quick: bool = False) -> None:
+PARTS = ("figures", "mending", "shards")
+
+
+def run(report: Report, quick: bool = False, only: str = "") -> None:
     one_core()
-    size = QUICK if quick else FULL
-    for loop in (Loop.w(), Loop.reachability()):
-        evaluate(report, loop, size)
-    if find_spec("scipy") is None:
+    asked = {name.strip() for name in only.split(",") if name.strip()} or set(PARTS)
+    if unknown := sorted(asked - set(PARTS)):
+        raise QueryError(f"--only {only}: nothing is called {unknown[0]!r}; there are: {', '.join(PARTS)}")
+    if "figures" in asked:
+        for loop in (Loop.w(), Loop.reachability()):
+            evaluate(report, loop, QUICK if quick else FULL)
+    if "mending" in asked and find_spec("scipy") is None:
         report.say("scipy is not installed: a graph searched anew is not measured (pip install scipy)")
-        return
-    for expire in (True, False):
-        mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)
+    elif "mending" in asked:
+        for expire in (True, False):
+            mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)
+    if "shards" in asked:
+        shards(report, events(400 if quick else 4_000), 1 if quick else 3)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ result written. Systems that cedr does not need are installed at their first tur
 named with the reason. docs/benchmarks.md says more. Another number of events: CEDR_BENCH_EVENTS.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cedr.bench import Report
+from cedr.bench import Report, events
 from cedr.plots import Place
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -28,9 +27,7 @@ from peers.data import Shape
 from peers.questions import CORRECTED, Question
 from peers.rooms import room
 
-SHAPE = Shape(
-    events=int(os.environ.get("CEDR_BENCH_EVENTS", "1_000_000")), files=4, keys=1_000, rate=2_000, grain=1_000
-)
+SHAPE = Shape(events=events(1_000_000), files=4, keys=1_000, rate=2_000, grain=1_000)
 QUICK = replace(SHAPE, events=40_000)
 BARS = {LOCAL.name: 5.0, ON_SPARK.name: 1.0}
 """So many times the speed of the best other streaming system."""

@@ -67,3 +67,7 @@ def test_a_result_shows_its_table_and_what_was_put_aside():
     assert "<table" in html
     assert "1 rows put aside" in html
     assert "put aside" not in BUSY.run(told[:1])._repr_html_()
+
+
+def test_brackets_of_a_payload_are_not_taken_for_colours():
+    assert "[/red]" in as_text(History([(0, 3, Row(name="[/red]"))]))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from polars.exceptions import PolarsError
 
+from cedr.plan.schema import first_line
 from peers import data, turn
 from peers.contestants import Contestant
 from peers.data import Shape
@@ -77,7 +79,10 @@ def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart:
         return Turn(unable=e.why)
     if "unable" in told:
         return Turn(unable=told["unable"])
-    wrong = question.wrong(who.title, pl.read_parquet(out / turn.ANSWER), prepared.expected, prepared.tables)
+    try:
+        wrong = question.wrong(who.title, pl.read_parquet(out / turn.ANSWER), prepared.expected, prepared.tables)
+    except (OSError, PolarsError) as e:
+        return Turn(unable=f"its answer cannot be read: {first_line(e)}")
     events = sum(table.height for table in prepared.tables.values())
     return Turn(
         events, told["seconds"], peak / 1024, told["version"], f"its answer is not right: {wrong}" if wrong else ""

@@ -47,10 +47,14 @@ def watch(command: list[str], environment: dict[str, str], limit: float, folder:
         finally:
             end_all(mark)
             program.wait()
-    if program.returncode:
+    if program.returncode or peak < 0:
         why = f"after {limit:,.0f} s it was ended" if peak < 0 else f"it ended with {program.returncode}"
         raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}", why)
-    return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
+    try:
+        return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
+    except (IndexError, ValueError):
+        why = "it did not say how it went"
+        raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}", why) from None
 
 
 def sample_until_done(program: subprocess.Popen[bytes], mark: str, deadline: float) -> float:

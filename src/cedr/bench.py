@@ -23,6 +23,18 @@ from rich.console import Console
 from rich.table import Table
 
 from cedr.plots import Bar, Place, Plot, draw
+from cedr.temporal.errors import QueryError
+
+
+def events(usual: int) -> int:
+    """How many events a benchmark is about; CEDR_BENCH_EVENTS may say another number."""
+    said = os.environ.get("CEDR_BENCH_EVENTS")
+    if said is None:
+        return usual
+    number = said.replace("_", "")
+    if not number.isdecimal() or not int(number):
+        raise QueryError(f"CEDR_BENCH_EVENTS={said}: write a whole number of events, such as 1000000")
+    return int(number)
 
 
 @dataclass(frozen=True)

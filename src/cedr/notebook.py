@@ -94,12 +94,15 @@ def bar(event: Event, start: int, unit: float) -> str:
 
 def history_rich(history: History) -> "Table":
     from rich.table import Table
+    from rich.text import Text as Plain
 
     events = list(history)[:MOST]
     names = columns(events)
-    table = Table("Vs", "Ve", *names, caption=more(history) or None)
+    table = Table(caption=more(history) or None)
+    for name in ("Vs", "Ve", *names):
+        table.add_column(Plain(name))
     for event in events:
-        table.add_row(*cells(event, names))
+        table.add_row(*map(Plain, cells(event, names)))
     return table
 
 

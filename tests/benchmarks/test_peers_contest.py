@@ -99,6 +99,11 @@ def test_who_fails_says_so_and_nobody_else_is_kept_from_their_turn(prepared):
     assert "KeyError: 'nobody'" in said[0]
 
 
+def test_an_answer_without_a_column_is_none(prepared):
+    other = replace(prepared, expected=prepared.expected.with_columns(zone=1))
+    assert take(LOCAL, other, quiet, apart=False).unable.startswith("its answer cannot be read: ")
+
+
 def test_who_has_no_way_to_ask_says_why(tmp_path):
     prepared = prepare(QUESTIONS["q4"], tmp_path, SHAPE, csv=False)
     turn = take(next(who for who in ALL if who.name == "spark"), prepared, quiet)

@@ -70,3 +70,15 @@ def test_a_side_that_fails_says_why(tmp_path):
 
 def test_nobody_else_is_marked():
     assert marked("no such mark") == []
+
+
+def test_one_that_ends_well_but_too_late_has_failed(tmp_path):
+    code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); time.sleep(60)"
+    with pytest.raises(SideFailedError, match="after 3 s it was ended"):
+        run(tmp_path, code, limit=3)
+
+
+@pytest.mark.parametrize("code", ["pass", "print('almost done')"])
+def test_one_that_says_nothing_has_failed(tmp_path, code):
+    with pytest.raises(SideFailedError, match="it did not say how it went"):
+        run(tmp_path, code)

@@ -111,6 +111,7 @@ def test_the_loop_benchmark_shows_that_hybrid_rests_and_draws_the_figures_of_bot
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "f.json").read_text())
     assert [row["value"] for row in rows if row["name"].endswith("at rest")] == [0] * 8
+    assert [row["value"] for row in rows if row["name"].endswith("in shards: answers agree")] == [1] * 2
     drawn = {path.stem for path in (tmp_path / "ffp").glob("*.png")}
     assert drawn == {f"{loop}_figure_{n}" for loop in ("w", "reachability") for n in range(6, 12)}
 

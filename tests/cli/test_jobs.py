@@ -2,11 +2,13 @@
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import polars as pl
 import pytest
 from cli.calling import call
 from job.files import JOB, put
@@ -120,6 +122,51 @@ def test_run_here_in_json_shows_late_rows(cedr, tmp_path):
     assert said[4]["rows"][0] == {"vs": 0, "ve": 1, "machine": "web1", "load": 0.9}
 
 
+def test_json_has_no_nan(cedr, tmp_path):
+    job = (
+        JOB[: JOB.index("[sinks")].replace('machine = "str"', 'machine = "float"').replace("r.load > 0.5", "r.load > 0")
+    )
+    put(tmp_path, job)
+    (tmp_path / "data" / "b.csv").unlink()
+    (tmp_path / "data" / "a.csv").write_text("start,end,machine,load\n0,1,nan,inf\n1,2,2.5,1\n")
+    done = cedr("run", "job.toml", "--local", "--json")
+
+    def refuse(number):
+        raise AssertionError(f"{number} is not in JSON")
+
+    *_, answer = [json.loads(line, parse_constant=refuse) for line in done.out.splitlines()]
+    assert [(row["machine"], row["load"]) for row in answer["rows"]] == [("nan", "inf"), (2.5, 1.0)]
+
+
+def test_a_local_run_always_closes(cedr):
+    said = "error: --no-close: a local run begins anew each time and tells every result; leave it out\n"
+    assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", said)
+
+
+def test_a_folder_that_looks_like_a_glob(cedr, tmp_path):
+    (tmp_path / "jobs [1] *").mkdir()
+    job = put(tmp_path / "jobs [1] *")
+    assert cedr("run", job, "--local").code == 0
+    assert sinks.read_parquet(job.parent / "out" / "hot").height == 5
+
+
+def test_a_terminal_without_infinity(cedr, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "cedr", "run", "job.toml", "--local"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"settled up to \\u221e" in done.stdout
+
+
+def test_a_sink_that_cannot_be_there(cedr, tmp_path):
+    put(tmp_path, JOB.replace("out/hot", "data/a.csv"))
+    said = f"error: Parquet folder {tmp_path}/data/a.csv cannot be used: Not a directory\n"
+    assert cedr("run", "job.toml", "--local") == (2, "", said)
+
+
 @pytest.mark.parametrize("origin", ["rate = {}", 'socket = { host = "localhost", port = 9999 }'])
 def test_what_needs_spark_is_refused_here(cedr, tmp_path, origin):
     job = JOB.replace('files = "data/*.csv"', origin).replace('machine = "str", load = "float"', 'value = "int"')
@@ -179,6 +226,23 @@ def test_run_on_spark_until_it_is_stopped(tmp_path):
     assert said[1]["rows_in"] == 6
     assert sinks.read_parquet(tmp_path / "out" / "hot").height > 0
     assert (tmp_path / "job.checkpoint" / "spark.log").exists()
+
+
+def test_a_run_whose_java_is_gone_says_so(tmp_path):
+    """As when the machine has no memory left for it."""
+    command = [sys.executable, "-m", "cedr", "run", str(put(tmp_path)), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:
+            if json.loads(line)["event"] == "step":
+                children = ["ps", "--ppid", str(running.pid), "-o", "pid=,comm="]
+                listed = subprocess.run(children, capture_output=True, text=True).stdout.split("\n")
+                os.kill(next(int(child.split()[0]) for child in listed if child.endswith(" java")), signal.SIGKILL)
+                break
+        said = [json.loads(line) for line in running.stdout]
+        errors = running.stderr.read()
+    assert running.returncode == 1
+    assert "cedr/cli" not in errors
+    assert said[-1]["message"] == "error: Spark: its Java process has ended"
 
 
 # --- changelogs ----------------------------------------------------------------------------------------------------
@@ -259,12 +323,25 @@ MISTAKES = {
     "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
     "replay told.csv --into data": "--into data: the folder is not empty; name a new one",
+    "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
+    "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv has not; take parquet",
+    "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, which json has not; "
+    "take parquet",
+    "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv has not; "
+    "take parquet",
+    "plot told.csv --against stamps.csv": "stamps.csv and told.csv tell time differently: Datetime(time_unit='us', "
+    "time_zone=None) and Int64",
+    "plot job.toml --against told.csv": "--against told.csv: of a job its own input is drawn above; leave it out",
     "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
 }
 
 
 @pytest.mark.parametrize("command", MISTAKES)
-def test_mistakes_about_changelogs(told, command):
+def test_mistakes_about_changelogs(told, command, tmp_path):
+    (tmp_path / "stamps.csv").write_text("change,vs,ve,ve_new\ninsert,2026-03-01T10:00:00,,\n")
+    for name, code in (("bytes", [b"x"]), ("lists", [[1]])):
+        row = {"change": ["insert"], "vs": [1], "ve": [2], "ve_new": [None], "code": code}
+        pl.DataFrame(row).write_parquet(tmp_path / f"{name}.parquet")
     assert told(*command.split()) == (2, "", f"error: {MISTAKES[command]}\n")
 
 

@@ -8,6 +8,7 @@ import pytest
 from job.files import JOB, put
 
 from cedr.cli import main
+from cedr.job.job import read
 
 TEXT = JOB[JOB.index("text") : JOB.index("\n\n[sources")]
 FILES = 'files = "data/*.csv"'
@@ -137,6 +138,52 @@ MISTAKES = {
         'types = "knd"',
         "15: sources.readings.types: no column 'knd' (columns: machine, load)",
     ),
+    "an empty name": (
+        'vs = "start"',
+        'vs = ""',
+        '13: sources.readings.vs: vs is empty; write vs = "...", or leave it out',
+    ),
+    "an empty path": (
+        'parquet = "out/hot"',
+        'parquet = ""',
+        '21: sinks.hot.parquet: parquet is empty; write parquet = "...", or leave it out',
+    ),
+    "a path that cannot be": (
+        FILES,
+        'files = "da\\u0000ta"',
+        "11: sources.readings.files: 'da\\x00ta' is no path; one cannot hold a zero character",
+    ),
+    "a user who is not there": (
+        FILES,
+        'files = "~nobody-of-this-name/a.csv"',
+        "11: sources.readings.files: \"~nobody-of-this-name/a.csv\": there is no home folder of 'nobody-of-this-name'",
+    ),
+    "late rows where another sink puts its own": (
+        'parquet = "out/hot"',
+        'parquet = "out/hot"\nlate = "out/late"\n[sinks.again]\nparquet = "out/again"\nlate = "./out/late"',
+        "25: sinks.again.late: sink 'hot' writes there too; give each a place of its own",
+    ),
+    "two sinks in one place, written in two ways": (
+        'parquet = "out/hot"',
+        'parquet = "out/hot"\n[sinks.again]\nchangelog = "out/../out/hot/"',
+        "23: sinks.again.changelog: sink 'hot' writes there too; give each a place of its own",
+    ),
+    "an answer over its input": (
+        'parquet = "out/hot"',
+        'parquet = "data/*.csv"',
+        "21: sinks.hot.parquet: source 'readings' reads there too; give each a place of its own",
+    ),
+    "a sink outside of the checkpoint": (
+        "[sinks.hot]",
+        '[sinks."../hot"]',
+        "20: sinks.\"../hot\": '../hot' cannot be the name of a folder in the checkpoint; give the sink another name",
+    ),
+    "a sink called like a file of the checkpoint": (
+        "[sinks.hot]",
+        '[sinks."spark.log"]',
+        "20: sinks.\"spark.log\": 'spark.log' cannot be the name of a folder in the checkpoint; "
+        "give the sink another name",
+    ),
     "no folder": (FILES, 'files = "dta/*.csv"', "11: sources.readings.files: there is no folder '{folder}/dta'"),
     "a format": (
         FILES,
@@ -261,6 +308,19 @@ FUNCTIONS = {
         "query.py:build returns a int; it must return a stream, or streams by name",
     ),
     "no streams": ("def build(readings): return {}", "query.py:build returns no stream"),
+    "it ends the program": (
+        "import sys\ndef build(readings): sys.exit(3)",
+        "it ends the program, with exit code 3; it must return",
+    ),
+    "no names": (
+        "def build(*sources): return sources[0]",
+        "sources are given by name, and 'sources' cannot be; write it without * and /",
+    ),
+    "no parameters to be seen": ("build = dict", "ValueError: no signature found for builtin type <class 'dict'>"),
+    "a name that is none": (
+        "def build(readings): return {1: readings}",
+        "query.py:build returns a stream under 1; names are texts",
+    ),
     "a query error": (
         "def build(readings): return readings.where('lod > 1')",
         "where([(col(\"lod\")) > (1)]): no column 'lod'; did you mean 'load'? (columns: machine, load)",
@@ -273,7 +333,7 @@ def test_a_mistake_in_a_function(mistake, tmp_path, capsys, monkeypatch):
     code, expected = FUNCTIONS[mistake]
     put(tmp_path, JOB.replace(TEXT, 'function = "query.py:build"'))
     (tmp_path / "query.py").write_text(code)
-    assert check(capsys, monkeypatch, tmp_path) == f"3: query.function: {expected}"
+    assert check(capsys, monkeypatch, tmp_path).partition(" (inspect")[0] == f"3: query.function: {expected}"
 
 
 def test_a_mistake_in_a_file_of_the_query(tmp_path, capsys, monkeypatch):
@@ -291,9 +351,13 @@ def test_a_mistake_in_a_file_of_the_query(tmp_path, capsys, monkeypatch):
         (lambda path: None, "cannot be read: No such file or directory"),
         (lambda path: path.mkdir(), "is a folder; name the job file in it, such as job.toml"),
         (lambda path: path.write_bytes(b"[query]\n\xff"), "is no text in UTF-8 (byte 8)"),
+        (
+            lambda path: path.write_text(f"a = {'[' * 5000}{']' * 5000}"),
+            "is nested too deeply; no table or list of a job is in more than a few",
+        ),
         (lambda path: path.write_text(""), "the table [query] is missing, what is asked; write [query]"),
     ],
-    ids=["no file", "a folder", "no text", "empty"],
+    ids=["no file", "a folder", "no text", "deep", "empty"],
 )
 def test_no_job_file_at_all(make, problem, tmp_path, capsys, monkeypatch):
     make(tmp_path / "job.toml")
@@ -306,3 +370,18 @@ def test_a_process_ends_with_exit_code_2_and_one_line(command, tmp_path):
     done = subprocess.run([sys.executable, "-m", "cedr", *command, str(job)], capture_output=True, text=True)
     expected = f"error: {job}:15: sources.readings.dalay: there is no such key; did you mean 'delay'?\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
+def test_the_format_must_be_known_before_there_is_a_file(tmp_path, capsys, monkeypatch):
+    put(tmp_path, JOB.replace(FILES, 'files = "later"'))
+    (tmp_path / "later").mkdir()
+    assert check(capsys, monkeypatch, tmp_path).startswith(
+        "11: sources.readings.files: there is no file yet whose suffix tells the format; say which it is: format="
+    )
+
+
+def test_a_mark_of_byte_order_is_no_mistake(tmp_path):
+    """Some editors begin a text in UTF-8 with one."""
+    job = put(tmp_path)
+    job.write_bytes(b"\xef\xbb\xbf" + JOB.encode())
+    assert read(job).answer == "Hot"

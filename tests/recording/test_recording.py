@@ -12,7 +12,7 @@ from cedr import INF, Adjust, CedrError, Cti, Event, History, Insert, Row, canon
 from cedr.columnar.chunk import chunk_of
 from cedr.recording.changelog import as_told, read_changelog, recorded, write_changelog
 from cedr.recording.difference import difference
-from cedr.recording.history import canonical_table, canonical_tuples, known_at, tritemporal_table
+from cedr.recording.history import as_moment, canonical_table, canonical_tuples, known_at, tritemporal_table
 from cedr.recording.lifetimes import Bar, Lane, bars, picture
 from cedr.recording.pace import moments, paced, write_moment
 from cedr.runtime.result import Result
@@ -189,9 +189,21 @@ BROKEN = {
         lambda p: p.write_text("change,vs,ve,ve_new\ninsert,now,2,\n"),
         "time column 'vs' is of type String",
     ),
+    "an end before the start": (
+        lambda p: p.write_text("change,vs,ve,ve_new\ninsert,1,2,\ninsert,5,1,\n"),
+        "change 2 has the start 5 and the end 1; an end must come after the start",
+    ),
+    "an adjust to before the start": (
+        lambda p: p.write_text("change,vs,ve,ve_new\ninsert,5,9,\nadjust,5,9,1\n"),
+        "change 2 has the start 5 and the end 1; an end must come after the start",
+    ),
+    "a time of day that is missing": (
+        lambda p: p.write_text("change,vs,ve,ve_new,told\ninsert,1,2,,2026-01-01T00:00:00\ninsert,1,2,,\n"),
+        "change 2 has no time in the column 'told'; give it one",
+    ),
     "a change of nothing": (
         lambda p: p.write_text("change,vs,ve,ve_new\nadjust,1,2,5\n"),
-        "a change is about a tuple that was never inserted",
+        "a change is about a tuple that was never inserted, or was removed: vs=1, ve=2",
     ),
 }
 
@@ -216,3 +228,29 @@ def test_instants_are_drawn_as_points():
     (axes,) = picture([Lane("input", bars)], pl.Int64(), "").axes
     assert [line.get_marker() for line in axes.lines] == ["o"]
     assert [bar.get_width() for bar in axes.patches] == [100_000]
+
+
+def test_a_difference_of_tuples_with_columns_of_these_names():
+    schema = {"vs": pl.Int64(), "of": pl.Int64(), "copies": pl.Int64()}
+    row = Row(vs=7, of=8, copies=9)
+    one, two = (recorded(told([Insert(1, end, row)], schema), f"{end}") for end in (4, 5))
+    assert (
+        str(difference(one, two)) == "different: only 4 has (_vs=1, ve=4, vs=7, of=8, copies=9); 1 more tuple differs"
+    )
+    assert not difference(one, one)
+
+
+def test_a_log_of_spark_that_is_broken(tmp_path):
+    (tmp_path / "_spark_metadata").mkdir()
+    (tmp_path / "_spark_metadata" / "0").write_text("v1\nno JSON\n")
+    with pytest.raises(CedrError, match="0: the log of Spark's file sink cannot be read: Expecting value"):
+        read_changelog(tmp_path)
+
+
+def test_suffixes_in_capitals(tmp_path):
+    (tmp_path / "A.CSV").write_text("change,vs,ve,ve_new,m\ninsert,1,2,,7\n")
+    assert canonical_table(read_changelog(tmp_path)).rows() == [(1, 2, 7)]
+
+
+def test_times_are_exact_to_the_end_of_the_calendar():
+    assert as_moment("9999-12-31T23:59:59.999999", "--to") == 253402300799999999

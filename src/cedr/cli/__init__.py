@@ -3,6 +3,7 @@
 Only typer is imported up front. A command imports what it needs when it runs, so that `./cedr --help` is quick.
 """
 
+import io
 import sys
 from typing import Annotated
 
@@ -57,7 +58,13 @@ def cedr(
 
 
 def main() -> None:
-    """Run the command line. An error the user can mend ends it with one message and exit code 2, no traceback."""
+    """Run the command line. An error the user can mend ends it with one message and exit code 2, no traceback.
+
+    Where the output cannot show a character, such as ∞ in ASCII, it shows its number.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="cedr")
     except CedrError as error:

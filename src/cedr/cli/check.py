@@ -21,8 +21,7 @@ def check(
 
     Exit code 0 if it can run, 2 for a mistake.
     """
-    from json import dumps
-
+    from cedr.cli.as_json import as_json
     from cedr.job.job import read
     from cedr.job.rows import peek
 
@@ -31,7 +30,7 @@ def check(
         peek(source)
     warnings = made.warnings()
     if json:
-        print(dumps({"job": str(job), **as_data(made), "warnings": warnings}))
+        print(as_json({"job": str(job), **as_data(made), "warnings": warnings}))
     else:
         print("\n".join([f"{job}: right", *as_lines(made), *(f"  warning: {text}" for text in warnings)]))
     raise typer.Exit(1 if strict and warnings else 0)

@@ -17,8 +17,7 @@ def diff(
 
     Exit code 0 if it is the same, 1 if not, 2 if they cannot be compared.
     """
-    from json import dumps
-
+    from cedr.cli.as_json import as_json
     from cedr.recording.changelog import read_changelog
     from cedr.recording.difference import difference
     from cedr.recording.history import as_valid_time
@@ -29,7 +28,7 @@ def diff(
     if json:
         rows = found.only[:1].to_dicts()
         said = {"equivalent": not found, "tuples": found.only.height, "first": rows[0] if rows else None}
-        print(dumps(said, default=str))
+        print(as_json(said))
     else:
         print(found)
     raise typer.Exit(1 if found else 0)

@@ -32,7 +32,7 @@ def explain(
     plan = optimize(Level(stream.plan)).plan
     if svg is not None:
         try:
-            svg.write_text(as_svg(plan, name))
+            svg.write_text(as_svg(plan, name), "utf-8")
         except OSError as e:
             raise QueryError(f"--svg {svg}: cannot be written: {e.strerror}") from None
     if mermaid:

@@ -30,7 +30,7 @@ def history(
     """Show the canonical history a changelog leaves, or with --tritemporal how it came about."""
     import io
 
-    from cedr.recording.changelog import read_changelog
+    from cedr.recording.changelog import check_form, read_changelog
     from cedr.recording.history import as_valid_time, canonical_table, known_at, tritemporal_table
     from cedr.runtime.why_waiting import table as aligned
     from cedr.temporal.errors import QueryError
@@ -43,6 +43,7 @@ def history(
     known = known_at(read_changelog(changelog), at or None)
     last = as_valid_time(to, known.time_type, "--to") if to else INF
     found = tritemporal_table(known) if tritemporal else canonical_table(known, last)
+    check_form(found.schema, form)
     if form == "parquet":
         found.write_parquet(buffer := io.BytesIO())
         content = buffer.getvalue()

@@ -31,17 +31,22 @@ def plot(
     Of a job, its input and its answer; of a changelog, what it tells.
     """
     from cedr.plots import check_installed
-    from cedr.recording.changelog import read_changelog
+    from cedr.recording.changelog import check_times, read_changelog
     from cedr.recording.history import as_valid_time
     from cedr.recording.lifetimes import Lane, bars, draw
+    from cedr.temporal.errors import QueryError
     from cedr.temporal.time import INF, MIN
 
     check_installed()
     if what.suffix == ".toml":
+        if against is not None:
+            raise QueryError(f"--against {against}: of a job its own input is drawn above; leave it out")
         lanes, kind = of_job(what)
     else:
         recorded = read_changelog(what)
         above = [] if against is None else [read_changelog(against)]
+        for other in above:
+            check_times(other, recorded)
         lanes = [Lane(Path(r.place).stem, bars(r.rows)) for r in (*above, recorded)]
         kind = recorded.time_type
     first = as_valid_time(since, kind, "--since") if since else MIN

@@ -26,7 +26,7 @@ def replay(
     """
     import time
 
-    from cedr.recording.changelog import read_changelog
+    from cedr.recording.changelog import check_form, read_changelog
     from cedr.recording.pace import moments, paced, write_moment
     from cedr.temporal.errors import QueryError
 
@@ -43,6 +43,7 @@ def replay(
         if any(into.iterdir()):
             raise QueryError(f"--into {into}: the folder is not empty; name a new one")
     recorded = read_changelog(changelog)
+    check_form(recorded.schema, form)
     pace = "vs" if fast == float("inf") and recorded.told is None else by
     for number, moment in enumerate(paced(moments(recorded, pace), fast, time.monotonic, time.sleep)):
         if into is not None:

@@ -66,6 +66,8 @@ def users_code(what: str) -> Iterator[None]:
         raise
     except ImportError as e:
         raise QueryError(f"{what}: {e}") from e
+    except SystemExit as e:
+        raise QueryError(f"{what}: it ends the program, with exit code {e.code!r}; it must return") from e
     except SyntaxError as e:
         raise QueryError(f"{what}: {e.msg} ({Path(e.filename or '').name}, line {e.lineno})") from e
     except Exception as e:

@@ -75,7 +75,7 @@ def read(path: str | Path) -> Job:
     streams = {name: at_level(level, stream) for name, stream in streams.items()}
     sections = tables(top, "sinks") if "sinks" in top else {}
     sinks = {name: sink_of(section, streams) for name, section in sections.items()}
-    check_places(sections, sinks)
+    check_places(sources, sinks)
     spark = spark_of(section_of(top, "spark"))
     last = list(streams)[-1]
     job = Job(file.absolute(), sources, streams, sinks or {last: JobSink(last, last)}, spark, top.sub("query"))
@@ -87,7 +87,7 @@ def read(path: str | Path) -> Job:
 def parsed(file: Path, name: str) -> tuple[dict[str, Any], Any]:
     """What the file says, and where."""
     try:
-        text = file.read_bytes().decode()
+        text = file.read_bytes().decode("utf-8-sig")
     except IsADirectoryError:
         raise JobError(name, None, "", "is a folder; name the job file in it, such as job.toml") from None
     except OSError as e:
@@ -97,6 +97,10 @@ def parsed(file: Path, name: str) -> tuple[dict[str, Any], Any]:
     text = text.replace("\r\n", "\n")
     try:
         return tomllib.loads(text), places(text)
+    except RecursionError:
+        raise JobError(
+            name, None, "", "is nested too deeply; no table or list of a job is in more than a few"
+        ) from None
     except tomllib.TOMLDecodeError as e:
         at = AT.search(str(e))
         problem = AT.sub("", str(e))

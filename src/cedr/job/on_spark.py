@@ -17,7 +17,7 @@ from pyspark.sql.types import BooleanType, DataType, LongType, StringType, Struc
 from cedr.job.job import Job
 from cedr.job.reports import Report, lag_of, progress_of
 from cedr.job.section import Section
-from cedr.job.sinks import JobSink
+from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store
 from cedr.runtime.ingest import time_columns
@@ -27,7 +27,6 @@ from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import Agreed, RunningQuery
 from cedr.temporal.errors import QueryError
 
-LOG = "spark.log"
 SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
 KAFKA = 'add Spark\'s package for it: [spark] conf = {{ "spark.jars.packages" = "{}" }}'
 
@@ -36,7 +35,10 @@ def session(job: Job) -> SparkSession:
     """What Java and Spark have to say goes to a file in the checkpoint."""
     folder = Path(job.spark.checkpoint)
     if "://" not in job.spark.checkpoint:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise QueryError(f"the checkpoint {folder} cannot be made: {e.strerror}") from None
     log = folder / LOG if folder.is_dir() else None
     return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **job.spark.conf)
 

@@ -43,7 +43,7 @@ def of_text(section: Section, text: str, sources: Mapping[str, JobSource]) -> St
 def of_file(section: Section, sources: Mapping[str, JobSource]) -> Streams:
     path = Path(section.place("file"))
     try:
-        text = path.read_text()
+        text = path.read_text("utf-8-sig")
     except OSError as e:
         raise section.mistake(f"{path} cannot be read: {e.strerror}", "file") from None
     except UnicodeDecodeError:
@@ -70,14 +70,15 @@ def of_function(section: Section, sources: Mapping[str, JobSource]) -> Streams:
     place = str(section.get("function"))
     with section.about(f"function {place!r}", key="function"):
         function = function_at(place, "function", section.folder)
-        given = arguments(section, function, sources)
         with users_code(f"function {place!r}"), first_on_path(section.folder):
-            made = function(**given)
+            made = function(**arguments(section, function, sources))
     streams = made if isinstance(made, dict) else {section.path[-1]: made}
     for name, stream in streams.items():
         if not isinstance(stream, Stream):
             what = f"{name!r} is a {type(stream).__name__}" if isinstance(made, dict) else f"a {type(made).__name__}"
             raise section.mistake(f"{place} returns {what}; it must return a stream, or streams by name", "function")
+        if not isinstance(name, str) or not name:
+            raise section.mistake(f"{place} returns a stream under {name!r}; names are texts", "function")
     if not streams:
         raise section.mistake(f"{place} returns no stream", "function")
     return streams
@@ -90,6 +91,10 @@ def arguments(section: Section, function: Callable[..., Any], sources: Mapping[s
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return given
     for p in parameters:
+        if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL):
+            raise section.mistake(
+                f"sources are given by name, and {p.name!r} cannot be; write it without * and /", "function"
+            )
         if p.name not in given and p.default is p.empty:
             raise section.mistake(
                 f"the function asks for a source {p.name!r}; the sources are {listed(given, 'and')}", "function"

@@ -80,7 +80,8 @@ class Rows:
 
 
 def peek(made: JobSource) -> None:
-    """Look into the first file, if there is one."""
-    if made.files is not None and any(listed(made.files)):
+    """Look into the first file, if there is one; the format must be known without."""
+    if made.files is not None:
+        rows = Rows.of(made)
         with made.section.about(key="files"):
-            Rows.of(made).peek()
+            rows.peek()

@@ -99,6 +99,8 @@ class Section:
             if key not in known:
                 raise self.unknown(key, known)
             kind = known[key]
+            if value == "":
+                raise self.mistake(f"{key} is empty; write {key} = {kind.example}, or leave it out", key)
             if not kind.holds(value):
                 raise self.mistake(f"{show(value)} is not {kind.words}; write {key} = {kind.example}", key)
 
@@ -136,7 +138,15 @@ class Section:
 
     def place(self, key: str) -> str:
         """A path of the file system, from the folder of the job file on."""
-        return placed(self.folder, str(self.values[key]))
+        path = str(self.values[key])
+        if "\0" in path:
+            raise self.mistake(f"{path!r} is no path; one cannot hold a zero character", key)
+        try:
+            return placed(self.folder, path)
+        except RuntimeError:
+            raise self.mistake(
+                f"{show(path)}: there is no home folder of {path.partition('/')[0][1:]!r}", key
+            ) from None
 
     def sub(self, key: str) -> "Section":
         return Section(self.file, self.folder, (*self.path, key), self.values[key], self.places)

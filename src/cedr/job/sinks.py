@@ -8,12 +8,13 @@ statement = "Alert"                    which statement of the query; by default 
 late = "out/late"                      a folder for rows that could not be used
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cedr.job.section import TABLE, TEXT, Section
-from cedr.job.sources import flat
+from cedr.job.sources import JobSource, flat
 from cedr.language.errors import did_you_mean, listed
 
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]
@@ -45,6 +46,7 @@ class JobSink:
 
 def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
     section.check_keys(KEYS)
+    check_name(section)
     place = section.one_of(*PLACES, what="where the answer goes")
     name, last = section.path[-1], list(statements)[-1]
     statement = section.get("statement", last)
@@ -75,12 +77,37 @@ def kafka_options(section: Section) -> dict[str, str]:
     return found
 
 
-def check_places(sections: Mapping[str, Section], sinks: Mapping[str, JobSink]) -> None:
-    """Two sinks in one place would write over each other."""
-    taken: dict[tuple[str, str], str] = {}
+LOG = "spark.log"
+"""What Java and Spark have to say, in the checkpoint beside the folders of the sinks."""
+
+
+def check_name(section: Section) -> None:
+    """On Spark each sink has a folder in the checkpoint."""
+    name = section.path[-1]
+    if name in ("", LOG) or name.startswith(".") or "/" in name or "\0" in name:
+        raise section.mistake(f"{name!r} cannot be the name of a folder in the checkpoint; give the sink another name")
+
+
+def check_places(sources: Mapping[str, JobSource], sinks: Mapping[str, JobSink]) -> None:
+    """Two in one place would write over each other; so would a sink over what a source reads."""
+    taken = {
+        (os.path.normpath(source.files.path), ""): f"source {name!r} reads there"
+        for name, source in sources.items()
+        if source.files is not None
+    }
     for name, sink in sinks.items():
-        where = (sink.target, sink.table if sink.place in ("duckdb", "postgres") else "")
-        if sink.target and where in taken:
-            problem = f"sink {taken[where]!r} writes there too; give each a place of its own"
-            raise sections[name].mistake(problem, sink.place)
-        taken[where] = name
+        for key, place in places_of(sink):
+            if place in taken:
+                assert sink.section is not None
+                raise sink.section.mistake(f"{taken[place]} too; give each a place of its own", key)
+            taken[place] = f"sink {name!r} writes there"
+
+
+def places_of(sink: JobSink) -> Iterator[tuple[str, tuple[str, str]]]:
+    """By key where it writes: a path, in a database also the table."""
+    if sink.place == "postgres":
+        yield sink.place, (sink.target, sink.table)
+    elif sink.target:
+        yield sink.place, (os.path.normpath(sink.target), sink.table if sink.place == "duckdb" else "")
+    if sink.late is not None:
+        yield "late", (os.path.normpath(sink.late), "")

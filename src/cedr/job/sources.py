@@ -7,8 +7,11 @@ vs = "start"                                      and the other settings of `ced
 delay = "5s"
 """
 
+import glob
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 from cedr.api import source
@@ -24,6 +27,7 @@ from cedr.job.section import (
     WHOLE,
     Kind,
     Section,
+    placed,
     show,
 )
 from cedr.job.types import schema_of
@@ -126,10 +130,18 @@ def source_of(section: Section) -> JobSource:
 def files_of(section: Section) -> Files:
     for key, allowed in (("format", Format), ("on_bad", OnBad), ("order", Order)):
         section.choice(key, get_args(allowed))
-    path = section.place("files")
+    path = pattern_of(section)
     said = section.pick("format", "max_files", "separator", "null_values", "on_bad", "order")
     with section.about(f"files({path!r})", key="files"):
         return files(path, columns=section.get("header"), **said)
+
+
+def pattern_of(section: Section) -> str:
+    """A path or a glob; in a glob the folder of the job file stands for itself, whatever it is called."""
+    path = section.place("files")
+    if os.path.exists(path) or not glob.has_magic(section.get("files")):
+        return path
+    return placed(Path(glob.escape(str(section.folder))), section.get("files"))
 
 
 def check_there(made: JobSource) -> None:

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from cedr.kernels.instances import expanded
+
 
 @njit(cache=True)
 def merge_order(ag, avs, bg, bvs):
@@ -50,21 +52,13 @@ def stretches(g, vs, groups, low, high):
     """The places of each group's entries in [low, high], group after group, and the number of the group."""
     begin = np.empty(len(groups), dtype=np.int64)
     end = np.empty(len(groups), dtype=np.int64)
-    total = 0
     for k in range(len(groups)):
         x = first_from(g, vs, groups[k], low[k])
         begin[k] = x
         while x < len(g) and g[x] == groups[k] and vs[x] <= high[k]:
             x += 1
         end[k] = x
-        total += x - begin[k]
-    places = np.empty(total, dtype=np.int64)
-    number = np.empty(total, dtype=np.int64)
-    size = 0
-    for k in range(len(groups)):
-        for x in range(begin[k], end[k]):
-            places[size], number[size] = x, k
-            size += 1
+    number, places = expanded(begin, end)
     return places, number
 
 

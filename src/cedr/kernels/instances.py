@@ -20,6 +20,22 @@ def offsets(g, groups):
 
 
 @njit(cache=True)
+def expanded(low, high):
+    """Pairs `(i, x)` for all x in [low[i], high[i])."""
+    total = 0
+    for i in range(len(low)):
+        total += high[i] - low[i]
+    which = np.empty(total, dtype=np.int64)
+    found = np.empty(total, dtype=np.int64)
+    size = 0
+    for i in range(len(low)):
+        for x in range(low[i], high[i]):
+            which[size], found[size] = i, x
+            size += 1
+    return which, found
+
+
+@njit(cache=True)
 def between(first, vs, g, after, until):
     """Pairs `(i, x)` of a query and an entry x of its group that starts in [after[i], until[i]).
 
@@ -27,20 +43,12 @@ def between(first, vs, g, after, until):
     """
     low = np.empty(len(g), dtype=np.int64)
     high = np.empty(len(g), dtype=np.int64)
-    total = begin = end = 0
+    begin = end = 0
     for i in range(len(g)):
         begin = near(vs, first[g[i]], first[g[i] + 1], after[i], begin)
         end = near(vs, begin, first[g[i] + 1], until[i], end)
         low[i], high[i] = begin, end
-        total += end - begin
-    which = np.empty(total, dtype=np.int64)
-    found = np.empty(total, dtype=np.int64)
-    size = 0
-    for i in range(len(g)):
-        for x in range(low[i], high[i]):
-            which[size], found[size] = i, x
-            size += 1
-    return which, found
+    return expanded(low, high)
 
 
 @njit(cache=True)
@@ -150,19 +158,3 @@ def same_words(old, i, new, j):
         if old[i, c] != new[j, c]:
             return False
     return True
-
-
-@njit(cache=True)
-def expanded(low, high):
-    """Pairs `(i, x)` for all x in [low[i], high[i])."""
-    total = 0
-    for i in range(len(low)):
-        total += high[i] - low[i]
-    which = np.empty(total, dtype=np.int64)
-    found = np.empty(total, dtype=np.int64)
-    size = 0
-    for i in range(len(low)):
-        for x in range(low[i], high[i]):
-            which[size], found[size] = i, x
-            size += 1
-    return which, found

@@ -291,13 +291,17 @@ def _(node: Match, *inputs: Properties) -> Properties:
 
 @derive.register
 def _(node: Automaton, events: Properties, *table: Properties) -> Properties:
-    """By sequence numbers runs only come; by starts a late event may take one apart, so order is needed for that."""
+    """By sequence numbers runs only come; by starts a late event may take one apart, so order is needed for that.
+
+    The longest of several runs may come last, unless a window by starts gives all of them one end.
+    """
     insert_only = events.insert_only and all(p.insert_only for p in table)
     monotone = node.shape.order is not None or events.ordered
     windowed = node.shape.window not in (None, INF)
+    grows = node.shape.once and not (windowed and node.shape.order is None)
     return Properties(
-        ordered=events.ordered and not table,
-        insert_only=insert_only and monotone,
+        ordered=events.ordered and not table and not grows,
+        insert_only=insert_only and monotone and not grows,
         finite=windowed or events.finite,
         remember=remember(events, *table),
     )

@@ -6,7 +6,7 @@ are taken in the order of their names. Rows of one shard are in order, and shard
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def changelog_files(path: Path) -> list[Path]:
         raise QueryError(f"{path}: there is no changelog; name a Parquet or CSV file, or the folder of one")
     if (path / SPARKS_LOG).is_dir():
         return [path / name for name in names_in_sparks_log(path / SPARKS_LOG)]
-    found = sorted(p for p in path.iterdir() if p.suffix in READERS and not p.name.startswith((".", "_")))
+    found = sorted(p for p in path.iterdir() if p.suffix.lower() in READERS and not p.name.startswith((".", "_")))
     if not found:
         raise QueryError(f"{path}: there is no .parquet or .csv file in this folder")
     return found
@@ -88,10 +88,12 @@ def names_in_sparks_log(log: Path) -> list[str]:
     whole = max((n for n, p in numbers.items() if p.suffix == ".compact"), default=-1)
     names = []
     for number in sorted(n for n in numbers if n >= whole):
-        for line in numbers[number].read_text().splitlines()[1:]:
-            said = json.loads(line)
-            if said.get("action", "add") == "add":
-                names.append(os.path.basename(unquote(urlparse(said["path"]).path)))
+        try:
+            said = [json.loads(line) for line in numbers[number].read_text("utf-8").splitlines()[1:]]
+            added = [entry["path"] for entry in said if entry.get("action", "add") == "add"]
+        except (OSError, ValueError, KeyError, AttributeError) as e:
+            raise QueryError(f"{numbers[number]}: the log of Spark's file sink cannot be read: {e}") from None
+        names += [os.path.basename(unquote(urlparse(path).path)) for path in added]
     return names
 
 
@@ -111,6 +113,12 @@ def read_file(path: Path) -> pl.DataFrame:
         return reader(path)
     except (OSError, PolarsError) as e:
         raise QueryError(f"{path} cannot be read: {first_line(e)}") from None
+
+
+def check_times(one: Recorded, two: Recorded) -> None:
+    """Numbers and timestamps are not on one axis."""
+    if isinstance(one.time_type, pl.Datetime) != isinstance(two.time_type, pl.Datetime):
+        raise QueryError(f"{one.place} and {two.place} tell time differently: {one.time_type} and {two.time_type}")
 
 
 # --- columns -------------------------------------------------------------------------------------------------------
@@ -137,10 +145,27 @@ def recorded(frame: pl.DataFrame, place: str) -> Recorded:
     shards = frame[names["shard"]] if names["shard"] in frame.columns else pl.zeros(frame.height, eager=True)
     said = times["vs"].fill_null(INF).to_numpy()
     told = None
-    if names["told"] in frame.columns:
-        told = chronons(frame[names["told"]], place).to_numpy()[~is_cti]
     data = rows.filter(pl.Series(~is_cti))
+    check_lifetimes(data, place)
+    if names["told"] in frame.columns:
+        known = chronons(frame[names["told"]], place).filter(pl.Series(~is_cti))
+        if known.null_count():
+            number = known.is_null().arg_true()[0] + 1
+            raise QueryError(f"{place}: change {number} has no time in the column {names['told']!r}; give it one")
+        told = known.to_numpy()
     return Recorded(place, data, tuple(common_ctis(is_cti, said, shards.to_list())), told, kind)
+
+
+def check_lifetimes(rows: pl.DataFrame, place: str) -> None:
+    """An end before its start would be lost, as if the tuple had never been told."""
+    wrong = (rows[NEW] < rows[VS]) | (rows[OLD] < rows[VS]) | ((rows[OLD] == rows[VS]) & (rows[NEW] == rows[VS]))
+    if wrong.any():
+        number = wrong.arg_true()[0]
+        vs, old, new = rows.select(VS, OLD, NEW).row(number)
+        raise QueryError(
+            f"{place}: change {number + 1} has the start {vs} and the end {new if old == vs else min(old, new)}; "
+            "an end must come after the start"
+        )
 
 
 def chronons(times: pl.Series, place: str) -> pl.Series:
@@ -161,6 +186,13 @@ def common_ctis(is_cti: Any, said: Times, shards: list[Any]) -> Iterator[tuple[i
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
+
+
+def check_form(schema: Mapping[str, pl.DataType], form: str) -> None:
+    """CSV holds neither lists nor bytes, JSON no bytes."""
+    for name, kind in schema.items():
+        if form in ("csv", "json") and (kind == pl.Binary or (form == "csv" and kind.is_nested())):
+            raise QueryError(f"--as {form}: the column {name!r} is of type {kind}, which {form} has not; take parquet")
 
 
 def as_told(chunk: Chunk, told: int, kind: TimeType) -> pl.DataFrame:

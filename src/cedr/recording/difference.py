@@ -5,22 +5,27 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.columnar.chunk import VS
-from cedr.plan.schema import show_schema
-from cedr.recording.changelog import Recorded
+from cedr.plan.schema import Schema, show_schema
+from cedr.recording.changelog import Recorded, check_times
 from cedr.recording.history import canonical_tuples
+from cedr.runtime.result import renamed
 from cedr.runtime.tally import COUNT, VE, in_order, summed
 from cedr.runtime.user_times import as_user_times
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 
+OF = "_of"
+
 
 @dataclass(frozen=True)
 class Difference:
-    """`only` are the tuples that one has more often, with `of` saying which; sorted by time."""
+    """`only` are the tuples that one has more often, with the columns `of` and `copies` that say which and how many
+    more; sorted by time. A name that the payload has already gets an underscore."""
 
     one: str
     two: str
     only: pl.DataFrame
+    payload: Schema
 
     def __bool__(self) -> bool:
         return bool(self.only.height)
@@ -28,10 +33,10 @@ class Difference:
     def __str__(self) -> str:
         if not self:
             return "logically equivalent"
+        ve, of, copies = (f"_{name}" if name in self.payload else name for name in ("ve", "of", "copies"))
         first = self.only.row(0, named=True)
-        number = first.pop("copies")
-        place = first.pop("of")
-        shown = ", ".join(f"{name}={'∞' if name == 've' and value is None else value}" for name, value in first.items())
+        number, place = first.pop(copies), first.pop(of)
+        shown = ", ".join(f"{name}={'∞' if name == ve and value is None else value}" for name, value in first.items())
         often = f" {number} times more" if number > 1 else ""
         others = self.only.height - 1
         more = f"; {others:,} more {'tuple differs' if others == 1 else 'tuples differ'}" if others else ""
@@ -43,8 +48,7 @@ def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
     if set(columns) != set(two.schema):
         said = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
         raise QueryError(f"{one.place} and {two.place} have other columns and cannot be compared: {said}")
-    if isinstance(one.time_type, pl.Datetime) != isinstance(two.time_type, pl.Datetime):
-        raise QueryError(f"{one.place} and {two.place} tell time differently: {one.time_type} and {two.time_type}")
+    check_times(one, two)
     sides = [counted(one, to, columns, 1), counted(two, to, columns, -1)]
     try:
         told = pl.concat(sides, how="vertical_relaxed")
@@ -52,11 +56,11 @@ def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
         said = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
         raise QueryError(f"{one.place} and {two.place} have columns of other types: {said}") from None
     found = in_order(summed([told]).select(VS, VE, *columns, COUNT))
-    shown = as_user_times(found, (VS, VE), one.time_type).rename({VS: "vs", VE: "ve"})
     of = pl.when(pl.col(COUNT) > 0).then(pl.lit(one.place)).otherwise(pl.lit(two.place))
-    return Difference(
-        one.place, two.place, shown.with_columns(of.alias("of"), pl.col(COUNT).abs().alias("copies")).drop(COUNT)
-    )
+    timed = as_user_times(found, (VS, VE), one.time_type).with_columns(of.alias(OF), pl.col(COUNT).abs())
+    shown = timed.select(VS, VE, *columns, OF, COUNT)
+    only = renamed(shown, {VS: "vs", VE: "ve", OF: "of", COUNT: "copies"}, one.schema)
+    return Difference(one.place, two.place, only, one.schema)
 
 
 def counted(side: Recorded, to: int, columns: list[str], sign: int) -> pl.DataFrame:

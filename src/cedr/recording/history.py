@@ -4,7 +4,7 @@ CEDR time is the place in the order in which changes were told, from 1 on; where
 be given instead.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -12,13 +12,14 @@ import polars as pl
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.recording.changelog import Recorded
 from cedr.runtime.result import renamed, table_of
-from cedr.runtime.tally import Tally
+from cedr.runtime.tally import VE, Tally
 from cedr.runtime.user_times import TimeType, as_user_times
 from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF
 from cedr.temporal.tritemporal import HistoryTable
 
 CS, CE, K = "_cs", "_ce", "_k"
+BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def known_at(recorded: Recorded, at: str | None) -> Recorded:
@@ -34,19 +35,20 @@ def known_at(recorded: Recorded, at: str | None) -> Recorded:
 def changes_until(recorded: Recorded, at: str) -> int:
     if at.isdecimal():
         return min(int(at), recorded.rows.height)
-    moment = as_moment(at, "--at")
+    moment = as_moment(at, "--at", "a whole number, or ")
     if recorded.told is None:
         raise QueryError(f"--at {at}: {recorded.place} has no column told; give a number of changes instead")
     return int(np.searchsorted(np.maximum.accumulate(recorded.told), moment, side="right")) if len(recorded.told) else 0
 
 
-def as_moment(text: str, what: str) -> int:
+def as_moment(text: str, what: str, instead: str = "") -> int:
+    """In microseconds since 1970; `instead` is what else could be written."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise QueryError(f"{what} {text}: write a whole number, or a time such as 2026-03-01T10:00:00") from None
+        raise QueryError(f"{what} {text}: write {instead}a time such as 2026-03-01T10:00:00") from None
     known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return round(known.timestamp() * 1_000_000)
+    return (known - BEGIN) // timedelta(microseconds=1)
 
 
 def as_valid_time(text: str, kind: TimeType, what: str) -> int:
@@ -64,13 +66,15 @@ def canonical_tuples(recorded: Recorded, to: int = INF) -> Tally:
     whole = Tally(recorded.schema, patience=INF)
     whole.add(Chunk(recorded.rows))
     if (unknown := whole.unknown()).height:
-        row = ", ".join(f"{name}={value!r}" for name, value in unknown.row(0, named=True).items())
+        first = as_user_times(unknown, (VS, VE), recorded.time_type)
+        shown = renamed(first, {VS: "vs", VE: "ve"}, recorded.schema).row(0, named=True)
+        row = ", ".join(f"{name}={value}" for name, value in shown.items())
         raise QueryError(f"{recorded.place}: a change is about a tuple that was never inserted, or was removed: {row}")
     if to == INF:
         return whole
     cut = Tally(recorded.schema, patience=INF)
     rows = whole.table().filter(pl.col(VS) < to)
-    ends = pl.min_horizontal("_ve", pl.lit(to))
+    ends = pl.min_horizontal(VE, pl.lit(to))
     cut.add(Chunk(rows.select(VS, pl.col(VS).alias(OLD), ends.alias(NEW), *recorded.schema)))
     return cut
 

@@ -2,8 +2,10 @@
 
 import polars as pl
 from hypothesis import strategies as st
+from plan.catalogue import AsOperator
 
-from cedr import automata
+from cedr import api, automata
+from cedr.plan.physical import operator_of
 from cedr.reference import automata as ra
 from cedr.testing import rows
 
@@ -56,3 +58,22 @@ shapes = st.fixed_dictionaries(
     }
 )
 finals = st.sampled_from([None, ["F"], ["F", "1"]])
+
+
+def native(table, **options):
+    """The operator of the native plan over a random automaton."""
+    return operator_of(query(table, **options).plan, [])
+
+
+def recursive(table, **options):
+    """The loop of the recursive plan, as one operator."""
+    return AsOperator(query(table, plan="recursive", **options))
+
+
+def query(table, **options):
+    events = api.source("a", SCHEMA)
+    return automata.automaton(events, table, start="S", steps=STEPS, registers=REGISTERS, **options)
+
+
+def defined(events, table, **options):
+    return ra.automaton(events, table, start="S", steps=DEFINED, registers=REGISTERS, **options)

@@ -2,16 +2,17 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from operators.automata.random_automata import (
-    DEFINED,
-    REGISTERS,
     SCHEMA,
-    STEPS,
     TABLE,
+    defined,
     finals,
+    native,
     payloads,
+    recursive,
     shapes,
     table_rows,
     tables,
@@ -21,25 +22,14 @@ from oracle_check import arrivals_of, check_against_oracle, runs
 from cedr import api, automata, testing
 from cedr.columnar.chunk import assemble, chunk_of
 from cedr.plan.physical import operator_of
-from cedr.reference import automata as ra
 from cedr.temporal import INF, Adjust, Cti, Insert, Row, canonical
-
-
-def operator(table, **options):
-    events = api.source("events", SCHEMA)
-    stream = automata.automaton(events, table, start="S", steps=STEPS, registers=REGISTERS, **options)
-    return operator_of(stream.plan, [])
-
-
-def defined(events, table, **options):
-    return ra.automaton(events, table, start="S", steps=DEFINED, registers=REGISTERS, **options)
 
 
 @given(run=runs(payloads, max_size=7), table=tables, shape=shapes, final=finals)
 def test_a_fixed_table(run, table, shape, final):
     arrivals, restore_at = run
     check_against_oracle(
-        lambda: operator(table, final=final, **shape),
+        lambda: native(table, final=final, **shape),
         lambda h: defined(h, table, final=final, **shape),
         arrivals,
         [SCHEMA],
@@ -47,14 +37,15 @@ def test_a_fixed_table(run, table, shape, final):
     )
 
 
+@pytest.mark.parametrize("plan", [native, recursive])
 @given(data=st.data(), shape=shapes, final=finals)
-def test_a_table_that_changes_while_the_query_runs(data, shape, final):
+def test_a_table_that_changes_while_the_query_runs(plan, data, shape, final):
     events = data.draw(testing.streams(payloads, max_size=5, closed=True))
     table = data.draw(testing.streams(table_rows, max_size=5, closed=True))
     arrivals = data.draw(arrivals_of([events, table]))
     restore_at = data.draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     check_against_oracle(
-        lambda: operator(api.source("table", TABLE), final=final, **shape),
+        lambda: plan(api.source("b", TABLE), final=final, **shape),
         lambda g, h: defined(g, h, final=final, **shape),
         arrivals,
         [SCHEMA, TABLE],
@@ -68,7 +59,7 @@ def test_promises_about_keys(data, table, shape):
     events = data.draw(testing.punctuated(events, {"m": [0, 1]}))
     arrivals = data.draw(arrivals_of([events]))
     shape = {**shape, "by": ("m",)}
-    check_against_oracle(lambda: operator(table, **shape), lambda h: defined(h, table, **shape), arrivals, [SCHEMA])
+    check_against_oracle(lambda: native(table, **shape), lambda h: defined(h, table, **shape), arrivals, [SCHEMA])
 
 
 # --- what a late event does --------------------------------------------------------------------------------------

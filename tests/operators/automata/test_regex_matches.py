@@ -7,8 +7,12 @@ from operators.automata.random_automata import DEFINED, REGISTERS, SCHEMA, STEPS
 from oracle_check import check_against_oracle, runs
 
 from cedr import api, automata
+from cedr.columnar.chunk import chunk_of
 from cedr.plan.physical import operator_of
+from cedr.plan.properties import properties
 from cedr.reference import automata as ra
+from cedr.temporal import INF, Adjust, Cti, Insert, Row
+from cedr.testing import rows
 
 names = st.sampled_from(sorted(STEPS))
 bounds = st.sampled_from([(0, None), (1, None), (0, 1), (2, 2), (1, 3), (2, None)])
@@ -69,3 +73,56 @@ def test_a_stretch_is_told_once_however_it_is_taken():
     table = found.run(pl.DataFrame({"t": range(40), "k": ["a"] * 40})).table()
     assert table.height == 40 * 41 // 2
     assert table.unique().height == table.height
+
+
+# --- two events at one place ---------------------------------------------------------------------------------------
+#
+#   events    |------------------>      two that differ in nothing: one stretch
+#             |------------------>
+#   CTI            |                    5
+#   then      |------|                  one of them ends at 7: still one stretch, the longest
+
+
+A_ROW = Row(k="a")
+
+
+def letters():
+    return operator_of(automata.regex("A", api.source("e", {"k": str}), A=pl.col("k") == "a").plan, [])
+
+
+def told(op, *elements):
+    return op.process(0, chunk_of(elements, {"k": pl.String})).elements()
+
+
+def test_of_two_equal_events_one_may_end_without_a_stretch_that_comes_too_late():
+    op, stretch = letters(), Row(begin=0, end=0)
+    assert told(op, Insert(0, INF, A_ROW), Insert(0, INF, A_ROW), Cti(5)) == [Insert(0, INF, stretch), Cti(5)]
+    assert told(op, Adjust(0, INF, 7, A_ROW)) == []
+    assert told(op, Adjust(0, INF, 9, A_ROW)) == [Adjust(0, INF, 9, stretch)]
+
+
+twins = rows(m=st.none(), v=st.just(1), n=st.integers(0, 2))
+"""Events of which many differ in their ends alone."""
+
+
+@given(run=runs(twins, max_size=6), tree=beginning, shape=shapes)
+def test_events_that_differ_in_their_ends_alone(run, tree, shape):
+    arrivals, restore_at = run
+    check_against_oracle(
+        lambda: operator(tree, **{**shape, "by": ()}),
+        lambda h: ra.regex(tree, h, steps=DEFINED, registers=REGISTERS, **{**shape, "by": ()}),
+        arrivals,
+        [SCHEMA],
+        restore_at,
+    )
+
+
+def test_what_grows_is_no_stream_of_inserts_alone():
+    """The longer of two equal events comes last, in order; the planner must not count on inserts."""
+    events = api.source("e", {"k": str}, ordered=True, insert_only=True)
+    op = letters()
+    assert told(op, Insert(0, 5, A_ROW)) == [Insert(0, 5, Row(begin=0, end=0))]
+    assert told(op, Insert(0, 9, A_ROW)) == [Adjust(0, 5, 9, Row(begin=0, end=0))]
+    for window, grows in ((None, True), (4, False)):
+        known = properties(automata.regex("A", events, A=pl.col("k") == "a", window=window).plan)
+        assert (known.ordered, known.insert_only) == (not grows, not grows)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operators.patterns.test_matcher import check, made, tellings
+from operators.patterns.pattern_check import check, made, tellings
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 

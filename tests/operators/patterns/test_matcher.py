@@ -1,46 +1,19 @@
 """The pattern operator against the oracle: random patterns and conditions, random tellings, every latency."""
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle_check import arrivals_of, check_against_oracle, run
-from random_patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
+from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from oracle_check import run
+from random_patterns import SCHEMA, Pair, ask, asked
 
 import cedr
-from cedr import testing
 from cedr.plan import patterns as plan
-from cedr.plan.physical import operator_of
 from cedr.reference import patterns as ref
-from cedr.temporal import END, INF, Adjust, Cti, History, Insert, QueryError, Row, canonical
+from cedr.temporal import END, INF, Adjust, Cti, Insert, QueryError, Row, canonical
 
 few = settings(max_examples=max(settings.default.max_examples // 4, 1))
-LATENCIES = ["perfect", "ordered", "eager"]
-
-
-@st.composite
-def tellings(draw, query, sizes=(5, 9), **telling):
-    """Streams for all ports of a query, sliced, with the places of snapshot and restore."""
-    kinds = KINDS if query.ports > 1 else [KINDS]
-    least, most = (-(-size // query.ports) for size in sizes)
-    streams = []
-    for kind in kinds:
-        events = testing.events(payloads(kind), max_time=9)
-        history = History(draw(st.lists(events, min_size=least, max_size=most)))
-        streams.append(draw(testing.streams_of(history, payloads=payloads(kind), closed=True, **telling)))
-    arrivals = draw(arrivals_of(streams))
-    return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
-
-
-def made(query, latency):
-    return lambda: operator_of(replace(query.node, latency=latency), [])
-
-
-def check(query, latency, telling):
-    arrivals, restore_at = telling
-    return check_against_oracle(made(query, latency), query.oracle, arrivals, [SCHEMA] * query.ports, restore_at)
 
 
 @pytest.mark.parametrize("latency", LATENCIES)

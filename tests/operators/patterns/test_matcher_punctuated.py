@@ -6,34 +6,18 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle_check import arrivals_of, check_against_oracle, run
-from random_patterns import KINDS, SCHEMA, Pair, ask, asked, payloads
+from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from oracle_check import run
+from random_patterns import SCHEMA, Pair, ask, asked
 
-from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan
-from cedr.plan.physical import operator_of
 from cedr.reference import patterns as ref
-from cedr.temporal import INF, Cti, History, Insert, Row
+from cedr.temporal import INF, Cti, Insert, Row
 from cedr.temporal.punctuation import puncts, punctuation
 from cedr.temporal.stream import data
 
-LATENCIES = ["perfect", "ordered", "eager"]
 ABOUT = {"m": [0, 1], "n": [0, 1, 2]}
-
-
-@st.composite
-def tellings(draw, query, sizes=(5, 9)):
-    """Streams for all ports of a query with punctuations, sliced, with the places of snapshot and restore."""
-    kinds = KINDS if query.ports > 1 else [KINDS]
-    least, most = (-(-size // query.ports) for size in sizes)
-    streams = []
-    for kind in kinds:
-        history = History(draw(st.lists(testing.events(payloads(kind), max_time=9), min_size=least, max_size=most)))
-        stream = draw(testing.streams_of(history, payloads=payloads(kind), closed=True))
-        streams.append(draw(testing.punctuated(stream, ABOUT)))
-    arrivals = draw(arrivals_of(streams))
-    return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
 
 
 def by_m(query):
@@ -42,35 +26,26 @@ def by_m(query):
     return replace(query, query=replace(query.query, where=where[0]), node=replace(query.node, where=where[1]))
 
 
-def made(query, latency):
-    return lambda: operator_of(replace(query.node, latency=latency), [])
-
-
-def check(query, latency, telling):
-    arrivals, restore_at = telling
-    return check_against_oracle(made(query, latency), query.oracle, arrivals, [SCHEMA] * query.ports, restore_at)
-
-
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("operator", ["sequence", "atleast", "atmost", "unless", "not", "cancel"])
 @given(data=st.data())
 def test_each_operator(operator, latency, data):
     query = by_m(data.draw(asked(depth=1, operator=operator)))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(tellings(query, about=ABOUT)))
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @given(data=st.data())
 def test_nested(latency, data):
     query = data.draw(asked(depth=3))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(tellings(query, about=ABOUT)))
 
 
 @pytest.mark.parametrize("operator", ["sequence", "atleast"])
 @given(data=st.data(), latency=st.sampled_from(LATENCIES))
 def test_selection_and_consumption(operator, latency, data):
     query = by_m(data.draw(asked(depth=1, modes=True, operator=operator)))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(tellings(query, about=ABOUT)))
 
 
 # --- by example ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operators.patterns.test_matcher import LATENCIES, check, event, made, tellings
+from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from operators.patterns.test_matcher import event
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 

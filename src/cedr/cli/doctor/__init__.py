@@ -17,13 +17,12 @@ def doctor(
 
     Exit code 0 if all is well, 1 if something is wrong.
     """
-    from json import dumps
-
+    from cedr.cli.as_json import as_json
     from cedr.cli.doctor.checks import CHECKS, SPARK
 
     good = True
     for check in (*CHECKS, *([SPARK] if spark else [])):
         found = check()
         good = good and found.state != "wrong"
-        print(dumps(found.to_json()) if json else found, flush=True)
+        print(as_json(found.to_json()) if json else found, flush=True)
     raise typer.Exit(0 if good else 1)

@@ -31,7 +31,10 @@ def run_locally(job: Job, view: View) -> bool:
 
 def late_words(sink: JobSink, late: pl.DataFrame, folder: str | None) -> str:
     """How many rows could not be used, why, and where they are."""
+    one = late.height == 1
     column = "_reason" if "_reason" in late.columns else "reason"
     why = ", ".join(f"{reason}: {n:,}" for reason, n in late[column].value_counts(sort=True).iter_rows())
-    kept = f"they are in {folder}" if folder and sink.place != "memory" else 'a sink with late = "FOLDER" keeps them'
-    return f"{sink.name}: {late.height:,} rows could not be used ({why}); {kept}"
+    kept = f"{'it is' if one else 'they are'} in {folder}"
+    if not folder or sink.place == "memory":
+        kept = f'a sink with late = "FOLDER" keeps {"it" if one else "them"}'
+    return f"{sink.name}: {late.height:,} {'row' if one else 'rows'} could not be used ({why}); {kept}"

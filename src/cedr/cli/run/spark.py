@@ -1,8 +1,10 @@
 """A job on Spark: all its answers side by side, until they end, one fails, or somebody stops them."""
 
 import warnings
+from contextlib import suppress
 from threading import Event
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from cedr.cli.run.local import late_words
@@ -15,10 +17,13 @@ from cedr.temporal.errors import CedrError, CedrWarning
 NEW_LINE = "\n"
 EVERY = 0.2
 """Seconds between two looks."""
+JAVA_IS_GONE = (Py4JError, ConnectionError)
+"""Somebody has ended it, or the machine had no memory left for it."""
 
 
 def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
     answers: list[SparkAnswer] = []
+    gone = False
     with stopping() as stop:
         try:
             spark = session(job)
@@ -30,16 +35,23 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
             good = watched(answers, view, stop)
             if stop.is_set():
                 view.say("stopped", "stopping after the micro-batch at hand")
-        except PySparkException as e:
-            view.say("failed", f"error: Spark: {str(e).strip().partition(NEW_LINE)[0]}")
-            good = False
+        except (PySparkException, *JAVA_IS_GONE) as e:
+            gone = isinstance(e, JAVA_IS_GONE)
+            good = stop.is_set()  # a signal to all processes of the job ends Java, too, maybe in the middle of a batch
+            if good:
+                view.say("stopped", "stopped; what the micro-batch at hand would have told comes with the next run")
+            else:
+                said = "its Java process has ended" if gone else str(e).strip().partition(NEW_LINE)[0]
+                view.say("failed", f"error: Spark: {said}")
         finally:
             for answer in answers:
-                if answer.running.is_active:
-                    answer.running.stop()
+                with suppress(*JAVA_IS_GONE):
+                    if answer.running.is_active:
+                        answer.running.stop()
     for answer in answers:
-        if good:
-            tell(answer, view)
+        if good and not gone:
+            with suppress(*(JAVA_IS_GONE if stop.is_set() else ())):
+                tell(answer, view)
         answer.let_go()
     return good
 

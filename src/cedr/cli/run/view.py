@@ -1,6 +1,5 @@
 """What a run shows: in a terminal a table that changes, elsewhere a line for each step, or JSON for programs."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from cedr.cli.as_json import as_json
 from cedr.job.reports import Report
 from cedr.runtime.why_waiting import table as aligned
 
@@ -59,7 +59,7 @@ class Json:
         self._line({"event": "answer", "name": name, "rows": answer.to_dicts()})
 
     def _line(self, content: dict[str, Any]) -> None:
-        print(json.dumps(content, default=str), flush=True)
+        print(as_json(content), flush=True)
 
 
 class Screen(Lines):
@@ -85,6 +85,7 @@ class Screen(Lines):
 
     def table(self) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=f"running for {time.monotonic() - self.began:.0f} s", title_justify="left")
         for name in ("answer", "batch", "rows/s", "rows in", "rows out", "repairs", "late", "state", "settled", "lag"):
@@ -92,16 +93,16 @@ class Screen(Lines):
         for name, r in self.last.items():
             counts = [f"{n:,}" for n in self.sums[name]]
             state = f"{r.state_rows:,}"
-            table.add_row(name, str(r.batch), f"{r.rate:,.0f}", *counts, state, r.progress or "", r.lag or "")
+            table.add_row(Text(name), str(r.batch), f"{r.rate:,.0f}", *counts, state, r.progress or "", r.lag or "")
         return table
 
 
 @contextmanager
-def view_of(as_json: bool, quiet: bool = False) -> Iterator[View]:
+def view_of(json: bool, quiet: bool = False) -> Iterator[View]:
     from rich.console import Console
     from rich.live import Live
 
-    if as_json:
+    if json:
         yield Json()
     elif quiet:
         yield Quiet()

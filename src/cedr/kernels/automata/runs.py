@@ -54,8 +54,8 @@ AT_ONCE = 1024
 def runs_from(rows, places, since, contents, table, programs, initial, by_number, once):
     """What is told of the runs from these places, as far as they end at `since` or later; and how far they reach.
 
-    Places are given by their first row. `by_number`: places are sequence numbers. `once`: runs that show the same, the
-    state aside, are told once.
+    Places are given by their first row. `by_number`: places are sequence numbers. `once`: of runs that show the same
+    from the same time on, the state aside, the longest is told.
     """
     reach = np.empty(len(places), dtype=np.int64)
     out = np.empty((64, 7), dtype=np.int64)
@@ -215,7 +215,7 @@ def equal(a, i, b, j):
 
 @njit(cache=True)
 def tell(rows, places, since, runs, registers, length, states, once, out, out_registers, told):
-    """Add the runs that end in a state that is told; with `once`, no two of a place that show the same."""
+    """Add runs that end in a state that is told; with `once`, of those of a place that show the same, the longest."""
     mark = told
     for r in range(len(runs)):
         number = runs[r, NUMBER]
@@ -227,7 +227,9 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
         end = rows[runs[r, LAST] - 1, AT]
         if end < since[number]:
             continue
-        if once and shown(out, out_registers, mark, told, runs, registers, r):
+        same = shown(out, out_registers, mark, told, runs, registers, r) if once else told
+        if same < told:
+            out[same, OUT_HI] = max(out[same, OUT_HI], runs[r, HI])
             continue
         out[told, BEGIN], out[told, OUT_STATE], out[told, OUT_GROUP] = begin, runs[r, STATE], rows[places[number], G]
         out[told, END] = end if length else begin - 1
@@ -241,10 +243,11 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
 
 @njit(cache=True)
 def shown(out, out_registers, since, told, runs, registers, r):
+    """The first of what was told from `since` on that shows the same as a run from the same time on; `told` if none."""
     for i in range(since, told):
-        if out[i, OUT_LO] == runs[r, LO] and out[i, OUT_HI] == runs[r, HI] and equal(out_registers, i, registers, r):
-            return True
-    return False
+        if out[i, OUT_LO] == runs[r, LO] and equal(out_registers, i, registers, r):
+            return i
+    return told
 
 
 @njit(cache=True)

@@ -5,8 +5,9 @@ a change concerns the places before it whose runs reach it: their answers from t
 the events, and the table, before and after, and the difference is told. Nothing that was told is kept.
 
 Later events neither end a run nor take one back if they come in order, so what is found is told at once: from perfect
-input comes perfect output at any latency. An answer to the time of a CTI is right, as a run begins with the start of
-its last event or of a row of the table, and ends with the first end of them.
+input comes perfect output at any latency. One case is different: of runs that show the same a regular expression tells
+the longest, which may come after the others if two events stand at one place. An answer to the time of a CTI is right,
+as a run begins with the start of its last event or of a row of the table, and ends with the first end of them.
 """
 
 from collections.abc import Mapping

@@ -42,4 +42,4 @@ class Shape:
     order: str | None
     window: int | None
     once: bool
-    """Runs that show the same, the state aside, are told once, and the state is not shown."""
+    """Of runs that show the same from the same time on, the state aside, the longest is told. The state is hidden."""

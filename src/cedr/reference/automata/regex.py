@@ -4,8 +4,10 @@ An expression is a tree: the name of a step, `("then", ..)`, `("or", ..)` or `("
 may be None. What it matches is said from the inside out: a name matches one event that follows and takes the step, and
 leads from one *position* to others. A position is the event taken last, the registers and the lifetime so far.
 
-A stretch is told once: of the matches with the same key, places of the first and last event, registers and lifetime
-one counts, whichever events stand at these places and whichever part of the expression took them.
+A stretch is told once: of the matches with the same key, places of the first and last event, registers and start of
+the lifetime the one that lasts longest counts, whichever events stand at these places and whichever part of the
+expression took them. Were those with other ends told as well, two events that differ in nothing would be one match
+until one of them ends, and two from their start on when it has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +45,10 @@ def regex(
                         ends = {"begin": place(e, order), "end": place(p.last, order)}
                         yield p.vs, p.ve, Row({**key, **ends, **p.registers})
 
-    return History(set(tuples()))
+    longest: dict[tuple[int, Row], int] = {}
+    for vs, ve, payload in tuples():
+        longest[vs, payload] = max(ve, longest.get((vs, payload), ve))
+    return History((vs, ve, payload) for (vs, payload), ve in longest.items())
 
 
 class Matcher(NamedTuple):

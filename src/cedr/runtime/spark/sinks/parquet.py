@@ -55,6 +55,12 @@ class ParquetSink(TableSink):
 
     def open(self, table: Table) -> None:
         self._check_types(table)
+        try:
+            self._open(table)
+        except OSError as e:
+            raise SinkError(f"{self} cannot be used: {os.strerror(e.errno) if e.errno else e}") from None
+
+    def _open(self, table: Table) -> None:
         if (manifest := Manifest.newest(self.folder)) is None:
             self._check_empty()
             for folder in (self.folder, self.folder.sub(FOLDER), self._staged):

@@ -1,0 +1,1 @@
+"""What `./cedr bench ffp` measures beside the figures of the paper."""
