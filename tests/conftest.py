@@ -1,4 +1,4 @@
-"""What all tests share: Spark's Python workers run this interpreter, and how hard hypothesis tries.
+"""What all tests share: how Spark starts, its Python workers run this interpreter, and how hard hypothesis tries.
 
 default                      18 examples per law; failing ones are kept in .hypothesis and tried first next time
 --hypothesis-profile=ci      as many, but the same ones in every run, whichever tests ran before: whether a change
@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+import java_start
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
@@ -19,6 +20,7 @@ from hypothesis.internal.constants_ast import Constants
 REPOSITORY = Path(__file__).parents[1]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; this is for pytest run by hand
+java_start.set_options()
 
 settings.register_profile(
     "default",
@@ -43,3 +45,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if settings.default is not None and settings.default.derandomize:
         nothing = Constants()
         providers._get_local_constants = lambda: nothing
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Only a run of all tests in several processes, and only the process that leads it, makes the archive for Java."""
+    leads = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+    if leads and config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.getoption("keyword"):
+        java_start.make_in_background()

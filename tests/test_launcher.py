@@ -24,7 +24,7 @@ TOOLS = ["bash", "cmp", "cp", "dirname", "flock", "head", "readlink", "rm", "sed
 MAIN = """
 import json, os, sys
 import cedr
-names = ["JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "PYTHONPATH"]
+names = ["JAVA_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"]
 env = {name: os.environ.get(name) for name in names}
 print(json.dumps({"args": sys.argv[1:], "cwd": os.getcwd(), "from": cedr.__file__, "env": env}))
 """
@@ -195,7 +195,8 @@ def test_it_runs_from_anywhere_through_a_link(checkout: Checkout) -> None:
     link = checkout.base / "links/cedr"
     link.parent.mkdir()
     link.symlink_to(checkout.root / "cedr")
-    seen = checkout.start("test", "-k", "two words", script=link, SPARK_HOME="/another/spark", PYTHONPATH="/another")
+    others = {"SPARK_HOME": "/another/spark", "PYTHONPATH": "/another", "PYTHONDONTWRITEBYTECODE": "1"}
+    seen = checkout.start("test", "-k", "two words", script=link, **others)
     assert seen["args"] == ["test", "-k", "two words"]
     assert seen["cwd"] == str(checkout.base / "somewhere else")
     assert seen["from"] == str(checkout.root / "src/cedr/__init__.py")
@@ -206,6 +207,7 @@ def test_it_runs_from_anywhere_through_a_link(checkout: Checkout) -> None:
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_HOME": None,
         "PYTHONPATH": None,
+        "PYTHONDONTWRITEBYTECODE": None,
     }
 
 

@@ -12,9 +12,12 @@ Whatever a query answers must depend on the history alone: `same_history` draws 
 `shuffled` another order that keeps the promises of a given stream, `punctuated` the stream with promises about parts
 of it, `repackaged` the same table cut into other events,
 and `slicings` a stream in chunks.
+
+Strategies that are drawn from often are made once and kept: to check a new one takes hypothesis longer than a draw.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -29,6 +32,14 @@ PAYLOADS = st.sampled_from("ABC")
 
 MAX_TIME = 20
 
+BOOLEANS = st.booleans()
+
+
+@lru_cache(maxsize=4096)
+def between(low: int, high: int) -> st.SearchStrategy[int]:
+    """Whole numbers, both ends included."""
+    return st.integers(low, high)
+
 
 def rows(**attributes: st.SearchStrategy[Any]) -> st.SearchStrategy[Row]:
     """Payloads with named attributes: `rows(machine=st.integers(0, 2), load=st.floats(0, 1))`."""
@@ -36,15 +47,17 @@ def rows(**attributes: st.SearchStrategy[Any]) -> st.SearchStrategy[Row]:
 
 
 def times(max_time: int = MAX_TIME) -> st.SearchStrategy[int]:
-    return st.integers(0, max_time)
+    return between(0, max_time)
 
 
+@lru_cache(maxsize=64)
 def lifetimes(max_time: int = MAX_TIME, infinite: bool = True) -> st.SearchStrategy[Interval]:
-    finite = st.tuples(times(max_time), st.integers(1, max_time)).map(lambda t: Interval(t[0], t[0] + t[1]))
+    finite = st.tuples(times(max_time), between(1, max_time)).map(lambda t: Interval(t[0], t[0] + t[1]))
     endless = times(max_time).map(lambda start: Interval(start, INF))
     return st.one_of(finite, finite, finite, endless) if infinite else finite
 
 
+@lru_cache(maxsize=64)
 def events(
     payloads: st.SearchStrategy[Any] = PAYLOADS, max_time: int = MAX_TIME, infinite: bool = True
 ) -> st.SearchStrategy[Event]:
@@ -87,7 +100,7 @@ def streams_of(
     if adjusts and ghosts:
         if payloads is None:
             payloads = st.sampled_from([e.payload for e in history]) if len(history) else PAYLOADS
-        for vs, ve, p in draw(st.lists(events(payloads), max_size=ghosts)):
+        for vs, ve, p in draw(few(events(payloads), ghosts)):
             chains += [[Insert(vs, ve, p), Adjust(vs, ve, vs, p)]]
     if ordered:
         elements = sorted((e for chain in chains for e in chain), key=lambda e: (e.sync, isinstance(e, Adjust)))
@@ -98,13 +111,22 @@ def streams_of(
     return draw(promised(elements, ordered=ordered, closed=closed))
 
 
+@lru_cache(maxsize=256)
+def few(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, max_size=most)
+
+
+@lru_cache(maxsize=256)
+def ends_after(start: int) -> st.SearchStrategy[int]:
+    return st.one_of(between(start + 1, start + MAX_TIME), st.just(INF))
+
+
 @st.composite
 def chains_to(draw: st.DrawFn, event: Event, *, adjusts: bool, growing: bool, ordered: bool) -> list[Data]:
     """The elements that tell one event: an insert, then adjusts to its real end."""
     ends = [event.ve]
     if adjusts:
-        wrong = st.one_of(st.integers(event.vs + 1, event.vs + MAX_TIME), st.just(INF))
-        ends = [*draw(st.lists(wrong, max_size=1 if ordered else 2)), event.ve]
+        ends = [*draw(few(ends_after(event.vs), 1 if ordered else 2)), event.ve]
     if not growing or ordered:
         ends = sorted((end for end in ends if end >= event.ve), reverse=True)
     ends = [end for end, _ in groupby(ends)]
@@ -129,8 +151,8 @@ def promised(
     last = 0
     for position in range(len(elements) + 1):
         limit = min((e.sync for e in elements[position:]), default=2 * MAX_TIME)
-        while limit >= last and draw(st.integers(0, 3)) == 3:
-            last = draw(st.integers(last, limit))
+        while limit >= last and draw(between(0, 3)) == 3:
+            last = draw(between(last, limit))
             result.append(Cti(last))
         result += elements[position : position + 1]
         if ordered and position < len(elements):
@@ -154,16 +176,17 @@ def punctuated(
     each reaches as far as what still comes allows, else possibly less far.
     """
     result = list(stream)
-    for _ in range(draw(st.integers(0, most))):
-        about = draw(st.sets(st.sampled_from(sorted(attributes)), min_size=1, max_size=2))
-        patterns = {name: draw(patterns_of(attributes[name], ranges)) for name in sorted(about)}
-        place = draw(st.integers(0, len(result)))
+    some = st.sets(st.sampled_from(sorted(attributes)), min_size=1, max_size=2)
+    known = {name: patterns_of(values, ranges) for name, values in attributes.items()}
+    for _ in range(draw(between(0, most))):
+        patterns = {name: draw(known[name]) for name in sorted(draw(some))}
+        place = draw(between(0, len(result)))
         coming = [e for e in result[place:] if isinstance(e, Insert | Adjust)]
         meant = Punctuation(patterns)
         if not meant.attributes:
             continue  # a CTI, after which a lower one would break it
         limit = min((e.sync for e in coming if meant.about(e.payload)), default=INF)
-        before = limit if exact or draw(st.booleans()) else draw(st.integers(0, min(limit, 2 * MAX_TIME)))
+        before = limit if exact or draw(BOOLEANS) else draw(between(0, min(limit, 2 * MAX_TIME)))
         result.insert(place, Punctuation(patterns, before))
     return result
 
@@ -239,8 +262,8 @@ def outlived(element: Element, waiting: Sequence[Element]) -> bool:
 def repackaged(draw: st.DrawFn, history: History) -> History:
     """A history with the same content at every instant, its lifetimes cut into other events."""
     pieces: list[Event] = []
-    for e in history.coalesce() if draw(st.booleans()) else history:
-        inside = st.integers(e.vs + 1, min(e.ve, e.vs + 2 * MAX_TIME) - 1)
+    for e in history.coalesce() if draw(BOOLEANS) else history:
+        inside = between(e.vs + 1, min(e.ve, e.vs + 2 * MAX_TIME) - 1)
         cuts = draw(st.sets(inside, max_size=2)) if e.ve - e.vs > 1 else set()
         pieces += [Event(vs, ve, e.payload) for vs, ve in pairwise([e.vs, *sorted(cuts), e.ve])]
     return History(pieces)
@@ -249,15 +272,14 @@ def repackaged(draw: st.DrawFn, history: History) -> History:
 @st.composite
 def slicings(draw: st.DrawFn, stream: Sequence[Element]) -> list[list[Element]]:
     """The stream in slices: one element each, all in one, or anything between; empty slices occur."""
-    size = len(stream)
-    cuts = draw(
-        st.one_of(
-            st.just(list(range(1, size))),
-            st.just([]),
-            st.lists(st.integers(0, size), max_size=size + 2).map(sorted),
-        )
-    )
-    return [list(stream[start:end]) for start, end in pairwise([0, *cuts, size])]
+    cuts = [0, *draw(cuts_of(len(stream))), len(stream)]
+    return [list(stream[start:end]) for start, end in pairwise(cuts)]
+
+
+@lru_cache(maxsize=256)
+def cuts_of(size: int) -> st.SearchStrategy[list[int]]:
+    anywhere = st.lists(between(0, size), max_size=size + 2).map(sorted)
+    return st.one_of(st.just(list(range(1, size))), st.just([]), anywhere)
 
 
 # --- assertions that explain themselves --------------------------------------------------------------------------

@@ -16,6 +16,5 @@ def spark() -> SparkSession:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "ERROR")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # many short queries
         .getOrCreate()
     )

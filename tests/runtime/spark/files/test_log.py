@@ -27,7 +27,7 @@ FEED = cedr.source("feed", {"ts": int, "k": int}, vs="ts").plan
 def supply(data: Path, checkpoint: Path, **settings: object) -> Supply:
     assert isinstance(FEED, Source)
     chosen = files(data, "csv", **settings)
-    return Supply(FileJob(chosen, FEED, lambda pieces, origin: iter(()), 2, str(checkpoint)))
+    return Supply(FileJob(chosen, FEED, b"", 2, str(checkpoint)))
 
 
 def paths(found: Supply, start: int, end: int) -> list[str]:

@@ -43,11 +43,15 @@ Pack = Callable[[Iterator[Piece], int], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class FileJob:
-    """What planner and readers need. Without a log the files are read once, as a table."""
+    """What planner and readers need. Without a log the files are read once, as a table.
+
+    `pack` is a pickled `Pack`, opened by the tasks only: each start of a query starts a Python that plans, and it does
+    not have to import the engine.
+    """
 
     settings: Files
     source: Source
-    pack: Pack
+    pack: bytes
     parallelism: int
     log: str | None
 
@@ -71,7 +75,8 @@ def read_files(
     `pack` is called in the tasks, once per split; what it yields has this schema.
     """
     settings = checked(settings, source)
-    job = FileJob(settings, source, pack, parallelism or spark.sparkContext.defaultParallelism, log)
+    cores = spark.sparkContext.defaultParallelism
+    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log)
     spark.dataSource.register(CedrFiles)
     packed = base64.b64encode(cloudpickle.dumps(job)).decode()
     read: Any = spark.read if log is None else spark.readStream
@@ -251,7 +256,8 @@ def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]
         split = partition.split
         found = pieces(split, job.settings, job.source)
         readable = raising(found, job, split) if job.settings.on_bad == "raise" else found
-        yield from in_worker(job.pack(readable, split.origin))
+        pack: Pack = cloudpickle.loads(job.pack)
+        yield from in_worker(pack(readable, split.origin))
 
 
 def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
