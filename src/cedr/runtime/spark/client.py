@@ -13,6 +13,7 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
 import cedr
+from cedr.runtime.spark.environment import ENVIRONMENT
 from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.job import PackedJob
 from cedr.runtime.spark.packet import Packet
@@ -22,13 +23,6 @@ from cedr.temporal.errors import CedrError
 ATTEMPTS = 3
 START_SECONDS = 120.0
 LONGEST_FOLDER = 50
-ENVIRONMENT = {
-    "POLARS_MAX_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "MALLOC_MMAP_THRESHOLD_": "268435456",
-    "MALLOC_TRIM_THRESHOLD_": "536870912",
-}
-"""One thread per shard, because Spark runs as many shards at a time as there are cores."""
 
 
 def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:

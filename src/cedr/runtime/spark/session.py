@@ -8,22 +8,24 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from cedr.runtime.spark.environment import ENVIRONMENT
+
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.session.timeZone": "UTC",
-    "spark.executorEnv.POLARS_MAX_THREADS": "1",
-    "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+    **{f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()},
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
     "spark.task.maxFailures": "4",
 }
 
 ON_ONE_MACHINE = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
 }
-"""Java only moves packets, so compiling its code thoroughly costs more of the cores than it brings: decision 10."""
+"""Java only moves packets. So compiling its code thoroughly costs more of the cores than it brings (decision 10). So
+does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26)."""
 
 
 def spark_session(
@@ -32,9 +34,10 @@ def spark_session(
     """A session for cedr: `spark_session()` on this machine, `spark_session("spark://host:7077")` on a cluster.
 
     Settings are Spark's, with `__` for the dots: `spark_session(spark__driver__memory="8g")`. Any session will do for
-    cedr; this one reads larger batches at once, gives each Python worker one thread, and keeps quiet. On one machine it
-    also compiles Java code only lightly; for heavy SQL of your own set `spark__driver__extraJavaOptions=""`. What Java
-    and Spark still have to say goes to the terminal, or to the end of the file `log`.
+    cedr; this one reads larger batches at once, gives each Python worker one thread and lets it keep its memory between
+    batches, and keeps quiet. On one machine Java also compiles its code only lightly and stops to collect garbage; for
+    heavy SQL of your own set `spark__driver__extraJavaOptions=""`. What Java and Spark still have to say goes to the
+    terminal, or to the end of the file `log`.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local-cluster"):
