@@ -5,6 +5,7 @@ import sys
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from cedr.runtime.spark.files import Files, files
@@ -99,6 +100,16 @@ def test_order_by_name_or_by_time(tmp_path: Path) -> None:
 def test_settings_need_no_spark() -> None:
     code = "import sys; from cedr.runtime.spark.files import files; files('in/*.csv'); print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_the_planner_of_parquet_files_does_without_pandas(tmp_path: Path) -> None:
+    """Spark starts a Python for each source of a query, and to import pandas takes as long as all the rest of it."""
+    pl.DataFrame({"ts": [1]}).write_parquet(tmp_path / "0.parquet")
+    code = (
+        "import sys, cedr.runtime.spark.files.source; from cedr.runtime.spark.files.parquet import clock_in; "
+        f"print(clock_in({str(tmp_path / '0.parquet')!r}, 'ts'), 'pandas' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "number False\n"
 
 
 def test_no_file_is_taken_before_one_that_was_there_first(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def clock_in(path: str, column: str) -> str | None:
     with file:
         if column not in file.schema_arrow.names:
             return None
-        kind = pl.DataFrame(pa.table([pa.array([], file.schema_arrow.field(column).type)], [column])).dtypes[0]
+        kind = pl.DataFrame(pa.table([pa.nulls(0, file.schema_arrow.field(column).type)], [column])).dtypes[0]
         return clock.of_type(kind)
 
 
