@@ -53,8 +53,8 @@ QUICK_LOCAL = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     )
 }
-"""On a local disk Spark's usual manager starts a process for the permissions of each file it writes. Both write a file
-under another name and then rename it; who comes second is kept away by our lock. Decision 10."""
+"""On a local disk it is the quicker one. Both write a file under another name and then rename it; who comes second is
+kept away by our lock. Decision 10."""
 
 
 def start(
