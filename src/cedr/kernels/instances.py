@@ -65,6 +65,17 @@ def any_between(first, vs, g, after, before):
 
 
 @njit(cache=True)
+def last_before(first, vs, g, before):
+    """The start of the last entry of the group that starts before a time; -INF where there is none."""
+    result = np.empty(len(g), dtype=np.int64)
+    x = 0
+    for i in range(len(g)):
+        x = near(vs, first[g[i]], first[g[i] + 1], before[i], x)
+        result[i] = vs[x - 1] if x > first[g[i]] else -INF
+    return result
+
+
+@njit(cache=True)
 def sliding_snapshots(g, vs, w, most):
     """The snapshots of lifetimes `[vs, vs + w)` that hold 1 to `most` entries: start, end, and which entries.
 

@@ -71,18 +71,15 @@ class Entry:
         slots = np.zeros(len(vs), dtype=np.int64)
         slots[come] = events.payloads[port].add(inserted)
         zeros = np.zeros(len(vs), dtype=np.int64)
-        content = (
-            content_of(vs, rows.select(list(events.payloads[port].schema))) if removes or events.identified else zeros
-        )
+        is_compared = removes or events.identified
+        content = content_of(vs, rows.select(list(events.payloads[port].schema))) if is_compared else nothing
+        copy = zeros if events.identified else nothing
         for variant, of_variant in zip(variants, bits, strict=True):
             listed = Events(
-                self.keys.numbers(int(variant), rows), vs, slots, of_variant[accepted], zeros + variant, content, zeros
+                self.keys.numbers(int(variant), rows), vs, slots, of_variant[accepted], zeros + variant, content, copy
             )
             new_events = in_order(listed.part(np.flatnonzero(come & (listed.bits != 0))))
-            if events.identified:
-                new_events = events.number(new_events)
-            elif removes:
-                new_events = new_events._replace(content=new_events.copy)
+            new_events = events.number(new_events) if events.identified else new_events.without_ids()
             events.add(new_events)
             removed = listed.part(np.flatnonzero(~come & (listed.bits != 0)))
             if len(removed.g):

@@ -3,7 +3,8 @@
 SEQUENCE, ATLEAST   a chain of range joins, from the last contributor back to the first, so that matches come out in
                     the order of their starts; predicates are asked as soon as their variables are bound
 negation            is there a threat strictly between two times? Where WHERE ties threats to the instance they would
-                    forbid, the events around each instance are looked at on their own, as a group
+                    forbid, the events around each instance are looked at on their own, as a group. A sequence in which
+                    nothing may lie between looks no further back than the last threat before its end
 ATMOST              snapshots of equally long lifetimes are runs of neighbours
 
 What several parts find alike is computed for the first of them; the others have it under the names of their columns.
@@ -14,14 +15,14 @@ import numpy as np
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import Words
 from cedr.kernels.ids import idgen_of, running_sums, summands
-from cedr.kernels.instances import any_between, between, least_of_ranges, offsets, sliding_snapshots
+from cedr.kernels.instances import any_between, between, last_before, least_of_ranges, offsets, sliding_snapshots
 from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.patterns.headers import Headers, earlier, later
 from cedr.operators.patterns.instances import Column, Instances, Scope, union
 from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import Questions
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Predicate, Sequence, Unless
+from cedr.operators.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Not, Predicate, Sequence, Unless
 from cedr.temporal.time import MIN
 
 
@@ -68,13 +69,15 @@ class Evaluation:
 
     # --- SEQUENCE and ATLEAST ------------------------------------------------------------------------------------
 
-    def _sequence(self, part: Part, scope: Scope) -> Instances:
+    def _sequence(self, part: Part, scope: Scope, forbidden: Part | None = None) -> Instances:
+        """All matches, or those without an instance of what is forbidden between their first and last contributor."""
         found = [self.instances(p, scope) for p in part.positive]
+        threats = None if forbidden is None else self.instances(forbidden, scope)
         matches = self.selection.in_order(part, found[-1], part.positive[-1])
         earliest = matches.vs
         for step in reversed(range(len(found))):
             if step < len(found) - 1:
-                which, other = preceding(matches, earliest, found[step], span(part), scope)
+                which, other = preceding(matches, earliest, found[step], span(part), scope, threats)
                 matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
                 new = list(found[step].columns)
                 matches, earliest = self.questions.unlike(matches, earliest, new)
@@ -168,6 +171,8 @@ class Evaluation:
     # --- negation ------------------------------------------------------------------------------------------------
 
     def _negation(self, part: Part, scope: Scope) -> Instances:
+        if forbids_inside(part):
+            return self.questions.ask(part.asked, self._sequence(part.kept, scope, part.forbidden), scope)
         kept = self.instances(part.kept, scope)
         after, before = self._forbidden_times(part, kept)
         if part.bound:
@@ -205,13 +210,31 @@ class Evaluation:
         return Scope(which, seen.vs[found], seen.place[found], seen.bits[found], scope.alone[kept.g], around)
 
 
-def preceding(matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope) -> tuple[Times, Times]:
-    """Pairs of a match begun from its end and an instance that may stand before it.
+def forbids_inside(part: Part) -> bool:
+    """Whether a negation forbids what lies between the first and the last contributor of a sequence, and all who use
+    the sequence want it without what is forbidden."""
+    kept = part.kept
+    if part.bound or not isinstance(kept.pattern, Sequence) or kept.selects or kept.consumes:
+        return False
+    if kept.repeated or kept.same_as is not None:
+        return False
+    is_from_first = isinstance(part.pattern, CancelWhen) and all(p.leaf >= 0 for p in kept.positive)
+    return isinstance(part.pattern, Not) or is_from_first
+
+
+def preceding(
+    matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope, threats: Instances | None = None
+) -> tuple[Times, Times]:
+    """Pairs of a match begun from its end and an instance that may stand before it, with no threat between the two.
 
     An event without a key is not of the same key as itself, even where UNLESS lets an instance of it start later.
     """
+    since = earlier(matches.vs, span)
+    if threats is not None:
+        last = last_before(offsets(threats.g, scope.groups), threats.vs, matches.g, matches.vs)
+        since = np.maximum(since, last)
     until = np.where(scope.alone[matches.g], MIN, earliest) if scope.alone.any() else earliest
-    return between(offsets(found.g, scope.groups), found.vs, matches.g, earlier(matches.vs, span), until)
+    return between(offsets(found.g, scope.groups), found.vs, matches.g, since, until)
 
 
 def side_by_side(matches: Instances, which: Times, found: Instances, other: Times) -> Instances:

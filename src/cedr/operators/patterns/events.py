@@ -24,7 +24,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Events(NamedTuple):
-    """Columns of events, sorted by group and start, and equal ones by age."""
+    """Columns of events, sorted by group and start, and equal ones by age. A column that nobody asks for is empty."""
 
     g: Times
     vs: Times
@@ -33,12 +33,12 @@ class Events(NamedTuple):
     variant: Times
     """The port and the key they are listed under."""
     content: Times
-    """A hash of start and payload, 0 where nobody asks for ids."""
+    """A hash of start and payload, for ids."""
     copy: Times
-    """The number among equal events."""
+    """The number among equal events, for ids."""
 
-    def take(self, places: Times) -> "Events":
-        return Events(*(a[places] for a in self))
+    def take(self, places: Times | Mask) -> "Events":
+        return Events(*(a[places] if len(a) else a for a in self))
 
     def part(self, places: Times) -> "Events":
         """The events at places that rise, or all of them as they are."""
@@ -48,10 +48,15 @@ class Events(NamedTuple):
         if not len(self.g) or not len(new.g):
             return new if len(new.g) else self
         order = merge_order(self.g, self.vs, new.g, new.vs)
-        return Events(*(np.concatenate(both)[order] for both in zip(self, new, strict=True)))
+        both = (np.concatenate(columns) for columns in zip(self, new, strict=True))
+        return Events(*(column[order] if len(column) else column for column in both))
+
+    def without_ids(self) -> "Events":
+        return self._replace(content=NOTHING, copy=NOTHING)
 
 
-NO_EVENTS = Events(*(np.empty(0, dtype=np.int64) for _ in Events._fields))
+NOTHING = np.empty(0, dtype=np.int64)
+NO_EVENTS = Events(*(NOTHING for _ in Events._fields))
 
 
 def in_order(events: Events) -> Events:
@@ -146,12 +151,12 @@ class EventList:
     def remove(self, places: Times) -> None:
         keep = np.ones(len(self), dtype=np.bool_)
         keep[places] = False
-        self.events = Events(*(a[keep] for a in self.events))
+        self.events = self.events.take(keep)
 
     def keep(self, keep: Mask, ports: Times) -> None:
         """Drop all other events; `ports` says to which port each variant belongs."""
         if not keep.all():
-            self.events = Events(*(a[keep] for a in self.events))
+            self.events = self.events.take(keep)
         for port, payloads in enumerate(self.payloads):
             mine = ports[self.events.variant] == port
             slots = payloads.compact(self.events.slot[mine])
@@ -166,7 +171,8 @@ class EventList:
         return {"events": tuple(self.events), "payloads": [p.rows for p in self.payloads]}
 
     def load(self, state: State) -> None:
-        self.events = Events(*state["events"])
+        events = Events(*state["events"])
+        self.events = events if self.identified else events.without_ids()
         for payloads, rows in zip(self.payloads, state["payloads"], strict=True):
             payloads.restore(rows)
 
