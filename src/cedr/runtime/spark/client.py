@@ -6,14 +6,13 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 
 import cedr
-from cedr.runtime.spark.environment import ENVIRONMENT
+from cedr.runtime.spark.environment import ENVIRONMENT, temporary
 from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.job import PackedJob
 from cedr.runtime.spark.packet import Packet
@@ -22,7 +21,6 @@ from cedr.temporal.errors import CedrError
 
 ATTEMPTS = 3
 START_SECONDS = 120.0
-LONGEST_FOLDER = 50
 
 
 def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
@@ -60,12 +58,6 @@ def home(application: str, executor: int | str) -> Path:
     """Where the processes of an executor listen; nobody else may enter."""
     short = hashlib.blake2b(application.encode(), digest_size=6).hexdigest()
     return temporary() / f"cedr-{os.getuid()}-{short}-{executor}"
-
-
-def temporary() -> Path:
-    """The folder for temporary files, unless the path of a socket in it would be longer than systems allow."""
-    usual = Path(tempfile.gettempdir())
-    return usual if len(str(usual)) < LONGEST_FOLDER else Path("/tmp")
 
 
 def secret_of(place: Path) -> bytes:

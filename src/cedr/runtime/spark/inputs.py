@@ -48,6 +48,11 @@ class Inputs:
             raise QueryError(f"the sources tell time differently ({said}); convert all to timestamps or whole numbers")
         self.time_type = next(iter(kinds.values()))
 
+    @property
+    def packed(self) -> bool:
+        """Whether rows are packets before Spark sees them."""
+        return all(isinstance(given, Files) for given in self.data.values())
+
     def packets(self, job: Job, packed: PackedJob) -> DataFrame:
         """The packets of all inputs."""
         frames = []

@@ -1,18 +1,22 @@
 """A Spark session with the settings cedr likes, on this machine unless told otherwise."""
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from cedr.runtime.spark.environment import ENVIRONMENT
+from cedr.runtime.spark.environment import ENVIRONMENT, temporary
 
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.liveUpdate.period": "-1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.session.timeZone": "UTC",
     **{f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()},
@@ -21,11 +25,16 @@ SETTINGS = {
     "spark.task.maxFailures": "4",
 }
 
+SOCKETS = "spark.python.unix.domain.socket.enabled"
+FOLDER_OF_SOCKETS = "spark.python.unix.domain.socket.dir"
 ON_ONE_MACHINE = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
+    SOCKETS: "true",
 }
 """Java only moves packets. So compiling its code thoroughly costs more of the cores than it brings (decision 10). So
-does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26)."""
+does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26).
+Java and Python speak through sockets in a folder: a network's socket holds small messages back for up to 40 ms, and a
+micro-batch has several of them (decision 27)."""
 
 
 def spark_session(
@@ -45,6 +54,8 @@ def spark_session(
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
     chosen = {**SETTINGS, **here, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
+    if chosen.get(SOCKETS) == "true" and FOLDER_OF_SOCKETS not in chosen and SparkContext._active_spark_context is None:
+        chosen[FOLDER_OF_SOCKETS] = folder_of_sockets()
     conf.setAll(list(chosen.items()))
     if log is not None and SparkContext._gateway is None:  # Java starts once per process
         start_java(conf, log)
@@ -56,6 +67,13 @@ def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
     with open(log, "ab") as output:
         gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
     SparkContext(conf=conf, gateway=gateway)
+
+
+def folder_of_sockets() -> str:
+    """Whoever can reach a socket is trusted, so nobody else may enter; Spark leaves some behind."""
+    folder = tempfile.mkdtemp(prefix="cedr-sockets-", dir=temporary())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def spark_home() -> str:

@@ -48,6 +48,9 @@ from cedr.temporal.errors import QueryError
 Trigger = Mapping[str, Any]
 QUICK = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
+QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+"""Where Spark moves nothing but packets, a few rows per task, writing Java code for them takes longer than any other
+way. Where it has rows of users to read or to write, it does write code. Decision 27."""
 QUICK_LOCAL = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -259,10 +262,14 @@ class RunningQuery:
             writer = writer.trigger(**self.trigger)
         if self.name:
             writer = writer.queryName(self.name)
-        with settings_for(self.spark, {**QUICK, **(QUICK_LOCAL if self.folder.local else {})}):
+        with settings_for(self.spark, self._settings()):
             if isinstance(self.sink, TableSink):
                 return writer.foreachBatch(committer(self.sink)).start()
             return self.sink.start(writer)
+
+    def _settings(self) -> dict[str, str]:
+        only_packets = self.inputs.packed and isinstance(self.sink, TableSink)
+        return {**QUICK, **(QUICK_PACKETS if only_packets else {}), **(QUICK_LOCAL if self.folder.local else {})}
 
     def await_termination(self, timeout: int | None = None) -> bool:
         """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""
