@@ -149,7 +149,7 @@ class Matcher(Operator):
         number[:alone] = np.arange(alone)
         groups = Region(*(a[spread] for a in region))
         used = events.part(places)
-        ids = event_ids(used.content, used.copy) if self.events.identified else used.content
+        ids = event_ids(used.content, used.copy) if self.events.identified else np.zeros_like(used.vs)
         headers = Headers(used.vs, ids)
         selection = Selection(headers, self.consumed, groups.g, groups.low)
         evaluation = self.prepared.evaluation(headers, selection, used.slot, used.variant, self._attribute)
