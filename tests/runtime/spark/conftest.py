@@ -3,18 +3,11 @@
 import pytest
 from pyspark.sql import SparkSession
 
+import cedr
+
 
 @pytest.fixture
 def spark() -> SparkSession:
     """The session of this process, started when there is none: a test elsewhere may have stopped it."""
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.log.level", "ERROR")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
+    here = {"spark__driver__host": "127.0.0.1", "spark__driver__bindAddress": "127.0.0.1"}
+    return cedr.spark_session("local[2]", "tests", spark__sql__shuffle__partitions=2, **here)

@@ -15,7 +15,7 @@ import cedr
 from cedr.plan.source import Source
 from cedr.runtime.spark.errors import original
 from cedr.runtime.spark.files import files
-from cedr.runtime.spark.files.reading import Piece
+from cedr.runtime.spark.files.reading import Piece, Split
 from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
 from cedr.runtime.spark.starting import started
 from cedr.temporal.errors import CedrError, QueryError
@@ -33,7 +33,7 @@ def feed() -> Source:
 def showing() -> Pack:
     """One row for each row and each bad line. Made in a function, so that it is pickled with its code."""
 
-    def pack(pieces: Iterator[Piece], origin: int) -> Iterator[pa.RecordBatch]:
+    def pack(pieces: Iterator[Piece], split: Split) -> Iterator[pa.RecordBatch]:
         import polars as pl
 
         for number, piece in enumerate(pieces):
@@ -42,7 +42,7 @@ def showing() -> Pack:
             else:
                 rows = piece.rows.select(ts=pl.lit(None, pl.Int64), k="count", why=pl.format("{}{}", "file", "why"))
             table = rows.select(
-                pl.lit(origin, pl.Int32).alias("origin"), pl.lit(number, pl.Int32).alias("piece"), pl.all()
+                pl.lit(split.origin, pl.Int32).alias("origin"), pl.lit(number, pl.Int32).alias("piece"), pl.all()
             )
             for batch in table.to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches():
                 yield batch.cast(

@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 import cedr
 from cedr.temporal import QueryError, TimeError
+from cedr.temporal.time import INF
 
 ALL_THERE = {"availableNow": True}
 
@@ -102,6 +103,66 @@ def test_closing_tells_every_result(run):
     assert running.table().rows() == [(0, 10, "a", 1, 1), (0, 10, "b", 1, 2)]
     with pytest.raises(QueryError, match="availableNow"):
         run.start(totals(), cedr.sinks.memory(), close=True, trigger={"processingTime": "1 second"})
+
+
+def test_files_close_in_one_run_and_dataframes_in_a_second_one(run):
+    rows = table((1, "a", 1), (12, "a", 2), (3, "b", 4))
+    run.write(rows[:2])
+    run.write(rows[2:])
+    of_files = run.all(totals(), cedr.sinks.memory(), close=True)
+    frame = run.spark.readStream.schema("ts long, k string, v long").parquet(str(run.folder / "in"))
+    other = {"sink": cedr.sinks.memory(), "checkpoint": str(run.folder / "other"), "trigger": ALL_THERE, "close": True}
+    of_frames = totals().start(run.spark, frame, **other)
+    of_frames.await_termination()
+    expected = totals().run(rows).table()
+    assert_frame_equal(of_files.table(), expected)
+    assert_frame_equal(of_frames.table(), expected)
+    assert len({progress.runId for progress in of_files.progress}) == 1
+    assert [progress.batchId for progress in of_files.progress if progress.numInputRows] == [0, 1, 2]
+    assert len({progress.runId for progress in of_frames.progress}) == 2
+
+
+def test_after_closing_all_rows_are_late(run):
+    run.write(table((1, "a", 1)))
+    sink = cedr.sinks.parquet(run.folder / "out")
+    run.all(totals(), sink, close=True)
+    assert run.all(totals(), sink, close=True).table().rows() == [(0, 10, "a", 1, 1)]
+    run.write(table((50, "b", 7)))
+    running = run.all(totals(), sink, close=True)
+    assert running.table().rows() == [(0, 10, "a", 1, 1)]
+    assert running.late().select("k", "v", "reason").rows() == [("b", 7, "below_cti")]
+
+
+def test_without_any_file_closing_answers_with_an_empty_table(run):
+    typed = cedr.source("readings", {"ts": int, "k": str, "v": int}, vs="ts", delay=10)
+    running = run.all(typed.tumbling(10).group_by("k").agg(n=cedr.count()), cedr.sinks.memory(), close=True)
+    assert running.table().rows() == []
+    assert running.progress[-1].observedMetrics["cedr"].cti == INF
+
+
+def test_sources_close_one_by_one(run):
+    """The first ends while the second goes on; files that come before a run has closed are still read by the next."""
+    left, right = (cedr.source(name, {"k": str, "v": int}, vs="ts", duration=10) for name in ("left", "right"))
+    query = left.join(right, on="k")
+    for name in ("left", "right"):
+        (run.folder / name).mkdir()
+    rows = table((1, "a", 1), (4, "a", 2), (30, "a", 3))
+    rows[:1].write_parquet(run.folder / "left" / "0.parquet")
+    for number in range(3):
+        rows[number : number + 1].write_parquet(run.folder / "right" / f"{number}.parquet")
+    data = {name: cedr.files(run.folder / name, "parquet", max_files=1) for name in ("left", "right")}
+    running = query.start(
+        run.spark,
+        data,
+        sink=cedr.sinks.memory(),
+        checkpoint=str(run.folder / "checkpoint"),
+        trigger=ALL_THERE,
+        close=True,
+    )
+    running.await_termination()
+    assert_frame_equal(running.table(), query.run({"left": rows[:1], "right": rows}).table())
+    assert len(running.progress) == 4
+    assert running.late().is_empty()
 
 
 def test_late_rows_and_rows_without_a_lifetime_are_kept_with_the_reason(run):

@@ -16,12 +16,12 @@ from cedr.plan.source import Source
 from cedr.runtime.ingest import needed_columns, time_columns
 from cedr.runtime.spark.batch_time import clock_of
 from cedr.runtime.spark.files import Files
-from cedr.runtime.spark.files.reading import Piece
+from cedr.runtime.spark.files.reading import Piece, Split
 from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
 from cedr.runtime.spark.files.unreadable import Unreadable
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job, PackedJob
-from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer
+from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer, closing
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, to_batches
 from cedr.runtime.spark.state import Parking
 from cedr.runtime.spark.worker import in_worker
@@ -53,14 +53,14 @@ class Inputs:
         """Whether rows are packets before Spark sees them."""
         return all(isinstance(given, Files) for given in self.data.values())
 
-    def packets(self, job: Job, packed: PackedJob) -> DataFrame:
-        """The packets of all inputs."""
+    def packets(self, job: Job, packed: PackedJob, closes: bool = False) -> DataFrame:
+        """The packets of all inputs; `closes`: files say that nothing more comes, once they are read."""
         frames = []
         for name, given in self.data.items():
             if isinstance(given, Files):
                 log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
-                pack = packing_files(packed, name)
-                frames.append(read_files(self.spark, given, self.plan.sources[name], pack, SPARK_SCHEMA, log=log))
+                source, pack = self.plan.sources[name], packing_files(packed, name)
+                frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
             else:
                 wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name])]
                 frames.append(given.select(*wanted).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
@@ -83,8 +83,8 @@ class Inputs:
 
 
 def packing_files(job: PackedJob, source: str) -> Pack:
-    def pack(pieces: Iterator[Piece], origin: int) -> Iterator[pa.RecordBatch]:
-        packer = packer_of(job, source, origin)
+    def pack(pieces: Iterator[Piece], split: Split) -> Iterator[pa.RecordBatch]:
+        packer = packer_of(job, source, split.origin)
         bad: list[Unreadable] = []
 
         def frames() -> Iterator[pl.DataFrame]:
@@ -97,6 +97,8 @@ def packing_files(job: PackedJob, source: str) -> Pack:
         yield from to_batches(packer.packets(frames()))
         for piece in bad:
             yield from to_batches(packer.late(piece.late(packer.source)))
+        if split.ends:
+            yield from to_batches(closing(packer.job, source))
 
     return pack
 

@@ -25,6 +25,8 @@ from cedr.runtime.spark.state import Parking
 from cedr.temporal.time import MIN
 
 ROWS_AT_ONCE = 500_000
+LAST_ROUND = 2**31 - 1
+"""After everything else in a micro-batch."""
 
 
 class Packer:
@@ -83,6 +85,13 @@ class Packer:
         exchanges = {path.exchange.number: path.exchange for path, _ in self.paths}
         for (number, seq), highest in self.highest.items():
             yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
+
+
+def closing(job: Job, source: str) -> Iterator[Packet]:
+    """The word that nothing more comes from a source, for every shard of every stage it leads to."""
+    for stage in sorted({path.exchange.stage for path in job.paths_from(source)}):
+        for shard in range(job.shards):
+            yield Packet(stage, shard, "close", seq=LAST_ROUND, header=to_header(source))
 
 
 def row_packets(

@@ -5,7 +5,7 @@ told       what a part of a source says about progress; goes to every shard of e
 cti        how far a shard of an earlier stage has come with an exchange, and its new promises; goes to every shard
 highest    the highest times among the rows that some task sent through an exchange, to any shard; goes to every shard
 late       rows of a source that could not be used
-close      nothing more will come
+close      nothing more will come from a source
 feedback   the time before which the answer is of no more use to the merge that takes it; goes to the last stage
 answer     what the last stage says: changes for a sink
 

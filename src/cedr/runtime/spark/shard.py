@@ -232,7 +232,7 @@ class Core:
                 case "highest":
                     self._saw(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
-                    self._close()
+                    self.progress[from_header(packet.header)].cti = INF
                 case "feedback":
                     self.engine.skip_before(from_header(packet.header))
         for source, words in told.items():
@@ -248,10 +248,6 @@ class Core:
             if step.inputs == (after,) and isinstance(operator, Finalize | Align):
                 operator.saw(highest.sync if isinstance(operator, Finalize) else highest.start)
                 after = number
-
-    def _close(self) -> None:
-        for progress in self.progress.values():
-            progress.cti = INF
 
     def _chunk(self, name: str, frames: list[pl.DataFrame], promised: Mapping[str, Promises]) -> Chunk:
         """`promised` is what is new about parts of each source."""

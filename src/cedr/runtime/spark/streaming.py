@@ -36,6 +36,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
 from cedr.runtime.spark.lock import Lock
+from cedr.runtime.spark.packer import closing
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.spark.sinks.changelog import Changelog
@@ -83,7 +84,8 @@ def start(
         before = Agreed.read(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
         shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
-        lines = [*description(plan, shards), f"close: {close}"]
+        closes = "after the last files" if close and inputs.packed else close
+        lines = [*description(plan, shards), f"close: {closes}"]
         now = Agreed(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
         if before is None:
             now.write(folder)
@@ -249,8 +251,8 @@ class RunningQuery:
 
     def _begin(self) -> StreamingQuery:
         packed = self.job.packed()
-        packets = self.inputs.packets(self.job, packed)
-        if self.close:
+        packets = self.inputs.packets(self.job, packed, self.close and not self.closes_apart)
+        if self.closes_apart:
             self.control.make()
             lines = self.spark.readStream.schema("value string").text(self.control.path)
             packets = packets.unionAll(lines.mapInArrow(closing_task(packed), SPARK_SCHEMA))
@@ -276,7 +278,7 @@ class RunningQuery:
         try:
             if not self.spark_query.awaitTermination(timeout) and timeout is not None:
                 return False
-            if self.close and not self.closed:
+            if self.closes_apart and not self.control.names():
                 self._close()
         except StreamingQueryException as e:
             self._end()
@@ -287,8 +289,9 @@ class RunningQuery:
         return True
 
     @property
-    def closed(self) -> bool:
-        return bool(self.control.names())
+    def closes_apart(self) -> bool:
+        """Spark does not say when it has read all of a DataFrame, so the query is started again to close it."""
+        return self.close and not self.inputs.packed
 
     def _close(self) -> None:
         """All there was has been read: say that nothing more comes, in a micro-batch of its own."""
@@ -358,14 +361,13 @@ def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[Non
 
 
 def closing_task(job: PackedJob) -> Task:
-    """The word that nothing more comes, for every shard of every stage a source leads to."""
+    """The word that nothing more comes, of all sources."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if sum(batch.num_rows for batch in batches):
             opened = job.open()
-            stages = {path.exchange.stage for path in opened.plan.paths}
-            for stage in sorted(stages):
-                yield from to_batches(Packet(stage, shard, "close") for shard in range(opened.shards))
+            for source in opened.plan.sources:
+                yield from to_batches(closing(opened, source))
 
     return run
 

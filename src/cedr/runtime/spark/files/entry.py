@@ -34,11 +34,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Entry:
-    """`clock` is how the times of the source are written, see `clock.py`; it stays the same for all entries."""
+    """`clock` is how the times of the source are written, see `clock.py`; it stays the same for all entries. One
+    that `ends` the source has no files: it says that nothing more comes."""
 
     files: tuple[File, ...]
     splits: tuple[tuple[Part, ...], ...]
     clock: str | None
+    ends: bool = False
 
     @cached_property
     def stamps(self) -> dict[str, Stamp]:
@@ -47,7 +49,8 @@ class Entry:
     def to_json(self) -> bytes:
         files = [[f.path, f.stamp.size, f.stamp.modified, f.rows, f.bad] for f in self.files]
         splits = [[[p.file, p.first, p.end] for p in split] for split in self.splits]
-        return json.dumps({"clock": self.clock, "files": files, "splits": splits}).encode()
+        end = {"ends": True} if self.ends else {}
+        return json.dumps({"clock": self.clock, "files": files, "splits": splits, **end}).encode()
 
     @staticmethod
     def from_json(content: bytes) -> "Entry":
@@ -56,7 +59,13 @@ class Entry:
             File(path, Stamp(size, modified), None if rows is None else tuple(rows), bad)
             for path, size, modified, rows, bad in said["files"]
         )
-        return Entry(files, tuple(tuple(Part(*part) for part in split) for split in said["splits"]), said["clock"])
+        splits = tuple(tuple(Part(*part) for part in split) for split in said["splits"])
+        return Entry(files, splits, said["clock"], said.get("ends", False))
+
+
+def end(clock: str | None) -> Entry:
+    """The last entry of a source: one split, in which nothing is to be read."""
+    return Entry((), ((),), clock, ends=True)
 
 
 def cut(files: Sequence[File], parallelism: int, by_row_group: bool) -> tuple[tuple[Part, ...], ...]:

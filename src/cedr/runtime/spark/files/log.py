@@ -31,6 +31,7 @@ class FileLog:
         self.folder.make()
         self.seen: dict[str, Stamp] = {}
         self.clock: str | None = None
+        self.ended = False
         self.length = 0
         self._compacted = 0
         self._recent: dict[int, Entry] = {}
@@ -99,6 +100,7 @@ class FileLog:
         self.length += 1
         self.seen.update(entry.stamps)
         self.clock = self.clock or entry.clock
+        self.ended = self.ended or entry.ends
         if keep:
             self._recent[self.length] = entry
 

@@ -21,18 +21,20 @@ BAD_LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Split:
-    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is the place in the file log."""
+    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is the place in the file log. One that
+    `ends` the source has nothing to read, and nothing follows it."""
 
     origin: int
     entry: int
     parts: tuple[tuple[Part, File], ...]
     clock: str | None
+    ends: bool = False
 
 
 def splits(entries: list[tuple[int, Entry]]) -> list[Split]:
     runs = [(number, entry, run) for number, entry in entries for run in entry.splits]
     return [
-        Split(origin, number, tuple((part, entry.files[part.file]) for part in run), entry.clock)
+        Split(origin, number, tuple((part, entry.files[part.file]) for part in run), entry.clock, entry.ends)
         for origin, (number, entry, run) in enumerate(runs)
     ]
 

@@ -23,7 +23,7 @@ from cedr.plan.source import Source
 from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.columns import check_source
-from cedr.runtime.spark.files.entry import Entry, File
+from cedr.runtime.spark.files.entry import Entry, File, end
 from cedr.runtime.spark.files.listing import Stamp, check_place, complete, in_order, listed, stamp
 from cedr.runtime.spark.files.log import FileLog, report_bad
 from cedr.runtime.spark.files.reading import Piece, Planner, Split, pieces, splits
@@ -37,8 +37,8 @@ NAME = "cedr_files"
 CHECKED_AT_ONCE = 1000
 """So many files that were read are looked at again when new ones are looked for: a change of them would be lost."""
 
-Pack = Callable[[Iterator[Piece], int], Iterator[pa.RecordBatch]]
-"""Frames and unreadable rows of a split, and its origin, become record batches."""
+Pack = Callable[[Iterator[Piece], Split], Iterator[pa.RecordBatch]]
+"""Frames and unreadable rows of a split become record batches."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class FileJob:
     pack: bytes
     parallelism: int
     log: str | None
+    closes: bool = False
+    """Nothing comes after the files that are there when the query starts."""
 
     @property
     def planner(self) -> Planner:
@@ -68,15 +70,17 @@ def read_files(
     schema: str,
     *,
     log: str | None = None,
+    closes: bool = False,
     parallelism: int | None = None,
 ) -> DataFrame:
     """The files of a source, packed: a streaming DataFrame that keeps its log in this folder, or a static one.
 
-    `pack` is called in the tasks, once per split; what it yields has this schema.
+    `pack` is called in the tasks, once per split; what it yields has this schema. `closes` goes with a query that ends
+    when it has read what is there: it then says that nothing more comes.
     """
     settings = checked(settings, source)
     cores = spark.sparkContext.defaultParallelism
-    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log)
+    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, closes)
     spark.dataSource.register(CedrFiles)
     packed = base64.b64encode(cloudpickle.dumps(job)).decode()
     read: Any = spark.read if log is None else spark.readStream
@@ -215,7 +219,8 @@ class Supply:
             if at := stamp(path):  # whoever removes a file before it is taken does not want it read
                 taken.append((path, at))
         if not taken and not self.changed:
-            return start
+            ends = self.job.closes and not self._looking and not self.log.ended
+            return self.log.append(end(self.log.clock)) if ends else start
         entry = self.job.planner.plan(taken, self.log.clock, tuple(self.changed))
         self.changed = []
         return self.log.append(entry)
@@ -257,7 +262,7 @@ def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]
         found = pieces(split, job.settings, job.source)
         readable = raising(found, job, split) if job.settings.on_bad == "raise" else found
         pack: Pack = cloudpickle.loads(job.pack)
-        yield from in_worker(pack(readable, split.origin))
+        yield from in_worker(pack(readable, split))
 
 
 def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
