@@ -414,3 +414,15 @@ def test_sources_that_no_file_can_serve(feed: Source, form: Any, message: str) -
     with pytest.raises(QueryError) as e:
         check_source(feed, files("in", form))
     assert message in str(e.value)
+
+
+@pytest.mark.parametrize("when", ["yesterday", "08:00", "12.5"])
+@pytest.mark.parametrize("line", [2, 3])
+def test_a_time_that_is_none_is_a_bad_line_even_if_it_comes_first(tmp_path: Path, when: str, line: int) -> None:
+    """The lines that hold times say how times are written."""
+    good = ["2026-11-16T08:00:00,1,1", "2026-11-17,2,2"]
+    path = made(tmp_path / "a.csv", "\n".join(["ts,k,v", *good[: line - 2], f"{when},3,3", *good[line - 2 :], ""]))
+    frames, bad = read(path, on_bad="late")
+    assert [ts.day for ts, _, _ in rows(frames)] == [16, 17]
+    assert [row[0] for row in bad_rows(bad)] == [line]
+    assert bad_rows(bad)[0][1].startswith(when)

@@ -15,6 +15,7 @@ import polars as pl
 from cedr.plan.source import Source
 from cedr.runtime.user_times import time_type
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 OFFSET = re.compile(r".*\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)", re.IGNORECASE)
 
 
@@ -34,13 +35,13 @@ def of_type(kind: pl.DataType) -> str | None:
 
 
 def of_value(value: object) -> str | None:
-    """Of a number or a text; None when there is none."""
+    """Of a number or a text; None when it is no time, so that whoever reads it can say which line that is."""
     if isinstance(value, str):
         text = value.strip()
-        if not text:
-            return None
         if re.fullmatch(r"[+-]?\d+", text):
             return "number"
+        if not DATE.match(text):
+            return None
         return "timestamp UTC" if OFFSET.fullmatch(text) else "timestamp"
     return "number" if isinstance(value, int) and not isinstance(value, bool) else None
 
