@@ -68,7 +68,7 @@ class Inputs:
 
     def _untold(self, source: Source) -> NoReturn:
         raise QueryError(
-            f"source {source.name!r}: no file tells yet whether {source.vs!r} holds timestamps (2026-01-31T08:00:00) or "
+            f"source {source.name!r}: no file tells yet whether {source.vs!r} holds timestamps (2026-01-31T08:00) or "
             f"whole numbers; put a first file there, or declare {source.vs!r} in the schema of the source"
         )
 
