@@ -113,6 +113,9 @@ def test_here_and_on_spark(job, spark, tmp_path):
     check(made, list(answer.reports()))
     with pytest.raises(QueryError, match="is of a run that ends with its input; run it with --once"):
         SparkAnswer(made, made.sinks["told"], spark, once=False, close=False)
+    again = SparkAnswer(made, made.sinks["told"], spark, once=True, close=True)
+    again.running.await_termination()
+    assert not list(again.reports())
 
 
 def check(made, reports) -> None:

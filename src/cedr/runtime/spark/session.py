@@ -71,7 +71,7 @@ def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
 
 def folder_of_sockets() -> str:
     """Whoever can reach a socket is trusted, so nobody else may enter; Spark leaves some behind."""
-    folder = tempfile.mkdtemp(prefix="cedr-sockets-", dir=temporary())
+    folder = tempfile.mkdtemp(prefix="cedr-", dir=temporary())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

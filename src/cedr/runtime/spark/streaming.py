@@ -84,8 +84,8 @@ def start(
         before = Agreed.read(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
         shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
-        closes = "after the last files" if close and inputs.packed else close
-        lines = [*description(plan, shards), f"close: {closes}"]
+        lines = [*description(plan, shards), f"close: {close}"]
+        lines += ["each source closes after its last file"] if close and inputs.packed else []
         now = Agreed(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
         if before is None:
             now.write(folder)
