@@ -16,7 +16,7 @@ from cedr.bench import Report, median, spread
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.job import Job
-from cedr.runtime.spark.packer import Packer
+from cedr.runtime.spark.packer import Packer, closing
 from cedr.runtime.spark.packet import Packet, from_blob
 from cedr.runtime.spark.shard import Shard
 from cedr.runtime.spark.state import Parking
@@ -68,7 +68,7 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
         assert job.last == 1, "one stage"
         working = [Shard(job, 1, shard) for shard in range(number)]
         seconds, told = [0.0] * number, []
-        for batch, packets in enumerate([*(packed(job, b, tables) for b, tables in enumerate(fed)), closing(number)]):
+        for batch, packets in enumerate([*(packed(job, b, tables) for b, tables in enumerate(fed)), closed(job)]):
             for shard in working:
                 began = process_time()
                 answer = shard.process(batch, packets[shard.shard])
@@ -78,6 +78,12 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
     return seconds, in_order(summed(told))
 
 
+def closed(job: Job) -> dict[int, list[Packet]]:
+    """By shard the word that nothing more comes."""
+    found = [packet for source in job.plan.sources for packet in closing(job, source)]
+    return {shard: [packet for packet in found if packet.shard == shard] for shard in range(job.shards)}
+
+
 def packed(job: Job, batch: int, tables: dict[str, pl.DataFrame]) -> dict[int, list[Packet]]:
     """By shard what it gets of these rows."""
     found = defaultdict(list)
@@ -85,7 +91,3 @@ def packed(job: Job, batch: int, tables: dict[str, pl.DataFrame]) -> dict[int, l
         for packet in Packer(job, source, 0, Parking(job.folder, batch)).packets([table]):
             found[packet.shard].append(packet)
     return found
-
-
-def closing(number: int) -> dict[int, list[Packet]]:
-    return {shard: [Packet(1, shard, "close")] for shard in range(number)}

@@ -7,7 +7,7 @@ import polars as pl
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.job import Job
-from cedr.runtime.spark.packer import Packer
+from cedr.runtime.spark.packer import Packer, closing
 from cedr.runtime.spark.packet import Packet, from_blob
 from cedr.runtime.spark.shard import Shard
 from cedr.runtime.spark.state import Parking
@@ -31,8 +31,7 @@ class Cluster:
         return made
 
     def closing(self) -> list[Packet]:
-        stages = {path.exchange.stage for path in self.job.plan.paths}
-        return [Packet(stage, shard, "close") for stage in stages for shard in range(self.job.shards)]
+        return [packet for source in self.job.plan.sources for packet in closing(self.job, source)]
 
     def run(self, batch: int, packets: list[Packet], crashes=frozenset()) -> pl.DataFrame:
         """The net change a micro-batch makes; shards in `crashes` lose their memory before they answer."""
