@@ -87,3 +87,17 @@ def test_micro_batches_have_one_answer_through_crashes(name, data):
                     changes.append(change)
         assert answers.read_late(Folder(cluster.job.late)).height == 0
     assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in told.values())))
+
+
+def test_the_end_comes_after_all_rounds_of_its_micro_batch():
+    """A late row parts the rows into rounds; another source may have ended before, so the end comes beside rows."""
+    schema = {"ts": pl.Int64, "k": pl.String, "v": pl.Int64, "cti": pl.Int64}
+    rows = [(1, "a", 1, None), (12, "a", 2, None), (None, None, None, 10), (5, "a", 9, None), (13, "b", 5, None)]
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    query = cedr.source("a", {"k": str, "v": int}, vs="ts", cti="cti").tumbling(10).group_by("k").agg(v=cedr.sum("v"))
+    with TemporaryDirectory() as folder:
+        cluster = Cluster(query, folder, 2)
+        changes = [cluster.run(0, [*cluster.closing(), *cluster.packets(0, {"a": [table]})])]
+        late = answers.read_late(Folder(cluster.job.late))["v"].to_list()
+    assert late == [9]
+    assert_same(history(changes, query.schema), query.run(table).history())

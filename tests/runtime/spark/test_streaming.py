@@ -141,7 +141,7 @@ def test_without_any_file_closing_answers_with_an_empty_table(run):
 
 
 def test_sources_close_one_by_one(run):
-    """The first ends while the second goes on; files that come before a run has closed are still read by the next."""
+    """The first ends while the second goes on."""
     left, right = (cedr.source(name, {"k": str, "v": int}, vs="ts", duration=10) for name in ("left", "right"))
     query = left.join(right, on="k")
     for name in ("left", "right"):
@@ -173,6 +173,24 @@ def test_late_rows_and_rows_without_a_lifetime_are_kept_with_the_reason(run):
     assert late["v"].to_list() == [3, 4]
     assert late["reason"].to_list() == ["no_lifetime", "below_cti"]
     assert sum(p.observedMetrics["cedr"].late for p in running.progress) == 2
+
+
+def test_files_of_a_micro_batch_come_one_after_the_other(run):
+    """The first file has a late row, after which its rows are worked in later than those before it. The promise of the
+    second file is about none of them; nor is the end, which comes in the next micro-batch."""
+    schema = {"ts": pl.Int64, "k": pl.String, "v": pl.Int64, "cti": pl.Int64}
+    first = [(1, "a", 1, None), (12, "a", 2, None), (None, None, None, 10), (5, "a", 9, None), (13, "b", 5, None)]
+    second = [(25, "a", 2, None), (None, None, None, 20), (26, "b", 4, None)]
+    files = [pl.DataFrame(rows, schema=schema, orient="row") for rows in (first, second)]
+    for file in files:
+        run.write(file)
+    query = totals(cti="cti", delay=None)
+    data = cedr.files(run.folder / "in", "parquet")
+    options = {"checkpoint": str(run.folder / "checkpoint"), "trigger": ALL_THERE, "close": True}
+    running = query.start(run.spark, data, sink=cedr.sinks.memory(), **options)
+    running.await_termination()
+    assert running.late()["v"].to_list() == [9]
+    assert_frame_equal(running.table(), query.run(pl.concat(files)).table())
 
 
 def test_an_error_in_a_task_reaches_the_user_without_tracebacks(run):

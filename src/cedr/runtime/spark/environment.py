@@ -16,10 +16,12 @@ micro-batches: a batch needs as much as the one before, and pages that were give
 first. The allocators of Python, Arrow and polars each have a setting of their own for that; Arrow can use Python's, and
 polars' gives back what was not used for 10 s. Decision 26."""
 
-LONGEST_FOLDER = 50
+LONGEST_FOLDER = 45
+"""A socket's path has 107 characters at the most. Spark wants no more than 60 for the folder of its own ones, which is
+one in this folder and has a name of 13; the paths of ours are shorter."""
 
 
 def temporary() -> Path:
     """The folder for temporary files, unless the path of a socket in it would be longer than systems allow."""
     usual = Path(tempfile.gettempdir())
-    return usual if len(str(usual)) < LONGEST_FOLDER else Path("/tmp")
+    return usual if len(str(usual)) <= LONGEST_FOLDER else Path("/tmp")

@@ -84,7 +84,7 @@ class Inputs:
 
 def packing_files(job: PackedJob, source: str) -> Pack:
     def pack(pieces: Iterator[Piece], split: Split) -> Iterator[pa.RecordBatch]:
-        packer = packer_of(job, source, split.origin)
+        packer = packer_of(job, source, split.origin, in_turn=True)
         bad: list[Unreadable] = []
 
         def frames() -> Iterator[pl.DataFrame]:
@@ -166,9 +166,9 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
     return lambda batches: in_worker(run(batches))
 
 
-def packer_of(job: PackedJob, source: str, origin: int) -> Packer:
+def packer_of(job: PackedJob, source: str, origin: int, in_turn: bool = False) -> Packer:
     opened = job.open()
-    return Packer(opened, source, origin, parking(job), clock_of(opened, opened.plan.sources[source]))
+    return Packer(opened, source, origin, parking(job), clock_of(opened, opened.plan.sources[source]), in_turn)
 
 
 def parking(job: PackedJob) -> Parking | None:

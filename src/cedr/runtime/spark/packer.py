@@ -25,17 +25,26 @@ from cedr.runtime.spark.state import Parking
 from cedr.temporal.time import MIN
 
 ROWS_AT_ONCE = 500_000
+MANY_ROUNDS = 2**16
 LAST_ROUND = 2**31 - 1
 """After everything else in a micro-batch."""
 
 
 class Packer:
-    """The packets of one part of a source; `origin` numbers the part within its micro-batch."""
+    """The packets of one part of a source; `origin` numbers the part within its micro-batch. Parts of files come one
+    after the other: `in_turn`. Those of a DataFrame have no order."""
 
     def __init__(
-        self, job: Job, source: str, origin: int, parking: Parking | None = None, clock: Clock = wall_clock
+        self,
+        job: Job,
+        source: str,
+        origin: int,
+        parking: Parking | None = None,
+        clock: Clock = wall_clock,
+        in_turn: bool = False,
     ) -> None:
         self.job, self.source, self.origin, self.parking = job, job.plan.sources[source], origin, parking
+        self.first_round = origin * MANY_ROUNDS if in_turn else 0
         self.ingest = Ingest(self.source, clock)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
         self.told: dict[int, list[Told]] = {}
@@ -47,7 +56,7 @@ class Packer:
         pieces = (piece for frame in frames for piece in self.ingest.pieces(frame, ROWS_AT_ONCE))
         parted = self.source.cti or self.source.punctuation  # only a promise among the rows parts them into rounds
         for number, piece in enumerate(pieces):
-            seq = number if parted else 0
+            seq = self.first_round + number if parted else 0
             self.told.setdefault(seq, []).append(piece.told)
             yield from self._rows(Chunk(piece.rows), seq)
         yield from self.late(self.ingest.late.take())

@@ -16,7 +16,6 @@ from cedr.runtime.spark.environment import ENVIRONMENT, temporary
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.ui.liveUpdate.period": "-1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.session.timeZone": "UTC",
     **{f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()},
@@ -54,8 +53,8 @@ def spark_session(
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
     chosen = {**SETTINGS, **here, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
-    if chosen.get(SOCKETS) == "true" and FOLDER_OF_SOCKETS not in chosen and SparkContext._active_spark_context is None:
-        chosen[FOLDER_OF_SOCKETS] = folder_of_sockets()
+    if here and chosen[SOCKETS].lower() == "true" and SparkContext._active_spark_context is None:
+        chosen = {FOLDER_OF_SOCKETS: folder_of_sockets(), **chosen}
     conf.setAll(list(chosen.items()))
     if log is not None and SparkContext._gateway is None:  # Java starts once per process
         start_java(conf, log)
@@ -70,9 +69,15 @@ def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
 
 
 def folder_of_sockets() -> str:
-    """Whoever can reach a socket is trusted, so nobody else may enter; Spark leaves some behind."""
-    folder = tempfile.mkdtemp(prefix="cedr-", dir=temporary())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    """Whoever can reach a socket is trusted, so nobody else may enter; Spark leaves some behind. A copy of this process
+    that ends leaves the folder to us."""
+    folder, ours = tempfile.mkdtemp(prefix="cedr-", dir=temporary()), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == ours:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
     return folder
 
 

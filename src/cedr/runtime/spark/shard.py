@@ -232,7 +232,9 @@ class Core:
                 case "highest":
                     self._saw(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
-                    self.progress[from_header(packet.header)].cti = INF
+                    # Without a name it is from a log of before, when all sources closed at once.
+                    for source in [from_header(packet.header)] if packet.header else self.progress:
+                        self.progress[source].cti = INF
                 case "feedback":
                     self.engine.skip_before(from_header(packet.header))
         for source, words in told.items():

@@ -8,6 +8,7 @@ to a batch before it runs and runs it again after a crash; shards and sinks reco
 """
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +48,7 @@ from cedr.runtime.why_waiting import WhyWaiting
 from cedr.temporal.errors import QueryError
 
 Trigger = Mapping[str, Any]
+SETTING = threading.RLock()
 QUICK = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
 QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
@@ -346,18 +348,20 @@ class RunningQuery:
 
 @contextmanager
 def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the query that is started meanwhile, which keeps a copy; the session gets its own back."""
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+    """Settings for the query that is started meanwhile, which keeps a copy; the session gets its own back. Starts of
+    other threads wait, or one would take the other's settings for the session's own."""
+    with SETTING:
+        before = {name: spark.conf.get(name, None) for name in wanted}
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
 
 
 def closing_task(job: PackedJob) -> Task:
