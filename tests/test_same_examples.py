@@ -28,6 +28,7 @@ def examples(folder: Path, loaded: str, hash_seed: str) -> str:
     (folder / "test_law.py").write_text(LAW)
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
     environment = {**os.environ, "PYTHONPATH": paths, "LOADED": loaded, "PYTHONHASHSEED": hash_seed}
+    environment.pop("PYTEST_ADDOPTS", None)  # what is printed is compared
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "-p", "conftest"]
     done = subprocess.run(
         [*command, "--hypothesis-profile=ci", "test_law.py"],
