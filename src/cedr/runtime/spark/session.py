@@ -24,14 +24,18 @@ SETTINGS = {
     "spark.task.maxFailures": "4",
 }
 
+UNSEEN = {"spark.ui.liveUpdate.period": "-1", "spark.sql.ui.explainMode": "simple"}
+"""Without the user interface nobody looks at figures that are kept up to date, or at plans in long form, for it."""
+
 SOCKETS = "spark.python.unix.domain.socket.enabled"
 FOLDER_OF_SOCKETS = "spark.python.unix.domain.socket.dir"
 ON_ONE_MACHINE = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=384m -XX:MetaspaceSize=256m",
     SOCKETS: "true",
 }
 """Java only moves packets. So compiling its code thoroughly costs more of the cores than it brings (decision 10). So
-does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26).
+does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26). It
+has room for the objects of a few micro-batches, so that it need not stop in each of them (decision 27).
 Java and Python speak through sockets in a folder: a network's socket holds small messages back for up to 40 ms, and a
 micro-batch has several of them (decision 27)."""
 
@@ -53,6 +57,8 @@ def spark_session(
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
     chosen = {**SETTINGS, **here, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
+    if chosen["spark.ui.enabled"].lower() == "false":
+        chosen = {**UNSEEN, **chosen}
     if here and chosen[SOCKETS].lower() == "true" and SparkContext._active_spark_context is None:
         chosen = {FOLDER_OF_SOCKETS: folder_of_sockets(), **chosen}
     conf.setAll(list(chosen.items()))
