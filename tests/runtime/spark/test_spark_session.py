@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cedr.runtime.spark.session import folder_of_sockets
+from cedr.runtime.spark.session import folder_of_sockets, room_for_objects
 
 SCRIPT = """
 import os
@@ -40,6 +40,13 @@ def test_workers_keep_their_memory_and_java_stops_to_collect_garbage():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert not Path(done.stdout.split()[-1]).exists()
+
+
+@pytest.mark.parametrize(
+    ("memory", "room"), [("2g", 384), ("1GB", 256), ("600m", 150), ("400", 100), ("1t", 384), ("2", 0), ("much", 0)]
+)
+def test_new_objects_have_a_quarter_of_the_memory_at_the_most(memory, room):
+    assert room_for_objects(memory) == (f" -Xms{2 * room}m -XX:NewSize={room}m" if room else "")
 
 
 @pytest.mark.parametrize("length", [44, 45, 46, 80])

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -29,8 +30,9 @@ UNSEEN = {"spark.ui.liveUpdate.period": "-1", "spark.sql.ui.explainMode": "simpl
 
 SOCKETS = "spark.python.unix.domain.socket.enabled"
 FOLDER_OF_SOCKETS = "spark.python.unix.domain.socket.dir"
+OPTIONS = "spark.driver.extraJavaOptions"
 ON_ONE_MACHINE = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=384m -XX:MetaspaceSize=256m",
+    OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
     SOCKETS: "true",
 }
 """Java only moves packets. So compiling its code thoroughly costs more of the cores than it brings (decision 10). So
@@ -56,7 +58,10 @@ def spark_session(
         os.environ.setdefault("SPARK_HOME", spark_home())
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
-    chosen = {**SETTINGS, **here, **{key.replace("__", "."): str(value) for key, value in settings.items()}}
+    given = {key.replace("__", "."): str(value) for key, value in settings.items()}
+    chosen = {**SETTINGS, **here, **given}
+    if here and OPTIONS not in given:
+        chosen[OPTIONS] += room_for_objects(chosen["spark.driver.memory"])
     if chosen["spark.ui.enabled"].lower() == "false":
         chosen = {**UNSEEN, **chosen}
     if here and chosen[SOCKETS].lower() == "true" and SparkContext._active_spark_context is None:
@@ -72,6 +77,13 @@ def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
     with open(log, "ab") as output:
         gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
     SparkContext(conf=conf, gateway=gateway)
+
+
+def room_for_objects(memory: str) -> str:
+    """Java's options, given the most memory it may use: much room for new objects, but no more than a quarter of it."""
+    said = re.fullmatch(r"(\d+)([mgt]?)b?", memory.strip().lower())
+    room = min(384, int(said[1]) * {"": 1, "m": 1, "g": 1024, "t": 1024**2}[said[2]] // 4) if said else 0
+    return f" -Xms{2 * room}m -XX:NewSize={room}m" if room else ""
 
 
 def folder_of_sockets() -> str:
