@@ -9,6 +9,8 @@ some are repairs. Final answers must be equal, sums and averages within 1e-9.
 
 Growth: the same query where events live for 5 s and for 500 s, so that 10 k and 1 M tuples are alive, with the same
 events per batch and the same number of result rows.
+
+The parts, for --only, are the workloads (`--only pattern`) and growth.
 """
 
 import os
@@ -21,6 +23,7 @@ from pathlib import Path
 from rich.table import Table
 
 from cedr.bench import Report
+from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -37,23 +40,32 @@ from peers.workloads import COMPARED, FEW, GROWING, MANY
 SHAPE = Shape(events=4_000_000, files=8, keys=1_000, rate=int(os.environ.get("CEDR_BENCH_RATE", "2000")))
 QUICK = replace(SHAPE, events=80_000, files=4)
 SPARK, CEDR = "spark", "cedr"
-GROWTH_BAR = 1.3
+GROWTH, GROWTH_BAR = "growth", 1.3
 BATCH_SPAN = 250
 """Seconds of event time in a batch where growth is measured: MANY are two batches long."""
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: Report, quick: bool = False, only: str = "") -> None:
+    parts = list(dict.fromkeys([*map(part_of, COMPARED), GROWTH]))
+    asked = {name.strip() for name in only.split(",") if name.strip()} or set(parts)
+    if unknown := sorted(asked.difference(parts)):
+        raise QueryError(f"--only {only}: nothing is called {unknown[0]!r}; there are: {', '.join(parts)}")
     shape = QUICK if quick else SHAPE
     report.say(f"{shape.events:,} events in {shape.files} batches at {shape.rate:,} events/s of event time; the first ")
     report.say(f"{warm_up(shape)} batches warm up and do not count, nor does the flush")
     found = {}
-    for workload in COMPARED:
+    for workload in (workload for workload in COMPARED if part_of(workload) in asked):
         with failing(report, workload.name):
             found[workload.name] = compare(report, workload, shape, quick)
-    for name, variants in GROWING.items():
+    for name, variants in GROWING.items() if GROWTH in asked else ():
         with failing(report, f"{name}, growth"):
             growth(report, name, variants, shape, quick)
-    report.console.print(summary(found))
+    if found:
+        report.console.print(summary(found))
+
+
+def part_of(workload: Workload) -> str:
+    return workload.name.partition(",")[0]
 
 
 @contextmanager
