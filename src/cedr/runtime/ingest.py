@@ -23,8 +23,9 @@ from cedr.plan.source import Source
 from cedr.runtime.keys import highest_of_keys
 from cedr.runtime.progress import Partition, Progress, Told, highest_by
 from cedr.runtime.punctuation_rows import Alike, about_everything, alike, marked
+from cedr.runtime.row_times import RowTimes, row_times
 from cedr.runtime.timed import Externals, Timed
-from cedr.runtime.user_times import TimeType, as_chronons, time_type
+from cedr.runtime.user_times import TimeType, chronons, time_type
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
 from cedr.temporal.errors import PayloadError, QueryError, StreamError
 from cedr.temporal.punctuation import Punctuation
@@ -105,7 +106,7 @@ class Ingest:
         found = (vs > self.clock() + self.source.future).fill_null(False)
         return found if found.any() else None
 
-    def reject(self, rows: pl.DataFrame, positions: Times, reason: Reason, promise: str) -> None:
+    def reject(self, rows: pl.DataFrame, positions: Times, reason: Reason, promise: str | pl.Series) -> None:
         late = Late(rows, positions, reason, promise)
         if self.source.late == "raise":
             raise self.late.error([late])
@@ -250,23 +251,23 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int
     check_columns(needed_columns(source), frame.schema, f"table for source {source.name!r}")
     ingest.time_type = time_type(frame[wanted[0]].dtype)
     external, frame = external_rows(source, frame)
-    times = {c: as_chronons(frame[c], source) for c in wanted}
-    vs = times[wanted[0]]
-    end = times[source.ve].fill_null(INF) if source.ve else lengthened(vs, source, times)
-    if source.ve_new:
-        changed = times[source.ve_new]
+    times = row_times(frame, source)
+    vs, end, ctis = times.vs, times.end, times.ctis
+    if (changed := times.ve_new) is not None:
         is_adjust = changed.is_not_null()
         old, new = end.zip_with(is_adjust, vs), changed.zip_with(is_adjust, end)
     else:
         is_adjust, old, new = pl.repeat(False, frame.height, eager=True), vs, end
-    ctis = times[source.cti].fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
     said, is_said = payload(frame, source), marked(source, frame)
+    if times.wrong is not None:
+        ctis = ctis.set(times.wrong.is_not_null(), MIN)
+        is_said = None if is_said is None else is_said & times.wrong.is_null()
     if is_said is not None:
         everything = is_said & about_everything(source, said)
         ctis = pl.Series(np.where(everything, np.maximum(ctis, vs.fill_null(INF)), ctis))
     rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(said.get_columns())
     partitions = frame[source.partition] if source.partition else None
-    told, timed = set_aside(ingest, rows, ctis, is_adjust, is_said, partitions, external)
+    told, timed = set_aside(ingest, rows, times, ctis, is_adjust, is_said, partitions, external)
     by_partition = highest_by(told.to_numpy(), partitions) if partitions is not None else {}
     return {partition: cti for partition, cti in by_partition.items() if cti != MIN}, timed
 
@@ -280,7 +281,8 @@ def external_rows(source: Source, frame: pl.DataFrame) -> tuple[Externals, pl.Da
         return (), frame
     assert source.vs is not None
     assert source.ve is not None
-    spans = zip(as_chronons(counts[source.vs], source), as_chronons(counts[source.ve], source), strict=True)
+    what = f"source {source.name!r}"
+    spans = zip(chronons(counts[source.vs], what), chronons(counts[source.ve], what), strict=True)
     found = tuple(
         ExternalCti(vs, INF if ve is None else ve, int(n))
         for (vs, ve), n in zip(spans, counts[source.counts], strict=True)
@@ -295,19 +297,10 @@ def payload(frame: pl.DataFrame, source: Source) -> pl.DataFrame:
         raise PayloadError(f"table for source {source.name!r}: {first_line(e)}") from None
 
 
-def lengthened(vs: pl.Series, source: Source, times: Mapping[str, pl.Series]) -> pl.Series:
-    """The end from the length of the lifetime."""
-    length = times[source.duration].fill_null(INF) if isinstance(source.duration, str) else source.duration
-    if isinstance(length, int) and length == INF:
-        return pl.Series(np.full(len(vs), INF))
-    frame = pl.DataFrame({"vs": vs}).with_columns(length=length)
-    endless = (pl.col("length") == INF) | (pl.col("vs") > INF - pl.col("length"))
-    return frame.select(pl.when(endless).then(INF).otherwise(pl.col("vs") + pl.col("length")).alias("end"))["end"]
-
-
 def set_aside(
     ingest: Ingest,
     rows: pl.DataFrame,
+    times: RowTimes,
     ctis: pl.Series,
     is_adjust: pl.Series,
     is_said: pl.Series | None,
@@ -325,10 +318,13 @@ def set_aside(
     good = (good_insert | good_adjust).fill_null(False)
     if is_said is not None:
         only_progress, good = only_progress | is_said, good & ~is_said
+    if times.wrong is not None:
+        usable = times.wrong.is_null()
+        only_progress, good = only_progress & usable, good & usable
     first, ingest._arrived = ingest._arrived, ingest._arrived + rows.height
     if (bad := ~good & ~only_progress).any():
         positions = first + np.flatnonzero(bad.to_numpy())
-        ingest.reject(rows.filter(bad), positions, "no_lifetime", NO_LIFETIME)
+        ingest.reject(rows.filter(bad), positions, "no_lifetime", times.messages(bad))
     early = ingest.too_early(vs)
     if early is not None and (early := early & good).any():
         ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
@@ -340,9 +336,6 @@ def set_aside(
     told = told[np.append(kept, rows.height)]
     kept_partitions = None if partitions is None else partitions[kept]
     return ctis, Timed(rows[kept], told, kept_partitions, external, said_between(ingest.source, rows, is_said, kept))
-
-
-NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
 
 def said_between(source: Source, rows: pl.DataFrame, is_said: pl.Series | None, kept: Times) -> list[Alike]:

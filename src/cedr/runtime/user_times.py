@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from cedr.plan.source import Source
 from cedr.temporal.errors import TimeError
 from cedr.temporal.time import INF, MIN
 
@@ -18,25 +17,50 @@ def time_type(kind: pl.DataType) -> TimeType:
     return pl.Datetime("us") if kind == pl.Date else pl.Int64()
 
 
-def as_chronons(times: pl.Series, source: Source) -> pl.Series:
-    return chronons(times, f"source {source.name!r}")
+FARTHEST = 8_200_000_000_000_000_000
+"""Timestamps further away from 1970 than this many microseconds, about 260,000 years, cannot be printed by polars."""
+
+PER_UNIT = {"ms": 1_000, "us": 1}
+"""Chronons per unit of timestamps and durations."""
+
+DAY = 86_400_000_000
 
 
 def chronons(times: pl.Series, what: str) -> pl.Series:
     """Whole numbers as they are; timestamps, dates and durations as microseconds. Errors begin with `what`."""
+    found, outside = chronons_within(times, what)
+    if outside is not None:
+        value = times.filter(outside).to_physical()[0]
+        raise TimeError(f"{what}: time column {times.name!r} holds {value}, which is outside the range of times")
+    return found
+
+
+def chronons_within(times: pl.Series, what: str) -> tuple[pl.Series, pl.Series | None]:
+    """The times in chronons, and which of them are outside the range of times, if any; these are missing."""
     kind = times.dtype
-    if kind == pl.Date:
-        return times.cast(pl.Datetime("us")).cast(pl.Int64)
-    if isinstance(kind, pl.Datetime):
-        return times.dt.cast_time_unit("us").cast(pl.Int64)
-    if isinstance(kind, pl.Duration):
-        return times.dt.cast_time_unit("us").cast(pl.Int64)
-    if kind.is_integer():
-        return times.cast(pl.Int64)
-    if kind == pl.Null:
-        return times.cast(pl.Int64)
+    if kind == pl.Int64:
+        return times, None
+    if kind.is_integer() or kind == pl.Null:
+        found = times.cast(pl.Int64, strict=False)
+        outside = found.is_null() & times.is_not_null()
+        return found, outside if outside.any() else None
+    if isinstance(kind, pl.Datetime | pl.Duration) and kind.time_unit == "ns":
+        return times.dt.cast_time_unit("us").cast(pl.Int64), None
+    if isinstance(kind, pl.Date):
+        return scaled(times, DAY, FARTHEST)
+    if isinstance(kind, pl.Datetime | pl.Duration):
+        return scaled(times, PER_UNIT[kind.time_unit], FARTHEST if isinstance(kind, pl.Datetime) else INF - 1)
     hint = "parse it first: pl.col(...).str.to_datetime()" if kind == pl.String else "cast it to Int64 or a timestamp"
     raise TimeError(f"{what}: time column {times.name!r} is of type {kind}; {hint}")
+
+
+def scaled(times: pl.Series, factor: int, limit: int) -> tuple[pl.Series, pl.Series | None]:
+    """Counts of a unit as chronons. The counts are compared, because their products could wrap around."""
+    counts = times.to_physical().cast(pl.Int64)
+    outside = ((counts > limit // factor) | (counts < -(limit // factor))).fill_null(False)
+    if outside.any():
+        return counts.set(outside, None) * factor, outside
+    return counts * factor, None
 
 
 def as_user_times(frame: pl.DataFrame, columns: Iterable[str], kind: TimeType) -> pl.DataFrame:

@@ -1,0 +1,100 @@
+"""The times of a table's rows, in chronons, and what is wrong with those that cannot be used.
+
+A time outside the range of times, a length that is negative or that leads past the last time must not become a lifetime
+by wrapping around, or an endless one: the row is set aside with a message about the value.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from cedr.plan.source import Source
+from cedr.runtime.user_times import chronons_within
+from cedr.temporal.time import INF, MIN
+
+NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
+
+
+@dataclass
+class RowTimes:
+    """`end` is that of the lifetime before any change; `ctis` are MIN where nothing is promised. Where `wrong` has a
+    text, the row cannot be used, and its times mean nothing."""
+
+    vs: pl.Series
+    end: pl.Series
+    ve_new: pl.Series | None
+    ctis: pl.Series
+    wrong: pl.Series | None = None
+
+    def messages(self, rows: pl.Series) -> str | pl.Series:
+        """What is wrong with these rows."""
+        return NO_LIFETIME if self.wrong is None else self.wrong.filter(rows).fill_null(NO_LIFETIME)
+
+
+def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
+    found = Found(frame, source)
+    assert source.vs is not None
+    vs = found.times(source.vs, "vs")
+    end = found.times(source.ve, "ve").fill_null(INF) if source.ve else found.lengthened(vs)
+    ve_new = found.times(source.ve_new, "ve_new") if source.ve_new else None
+    ctis = found.times(source.cti, "cti").fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
+    return RowTimes(vs, end, ve_new, ctis, found.wrong())
+
+
+@dataclass
+class Found:
+    """What was read of a table so far."""
+
+    frame: pl.DataFrame
+    source: Source
+    problems: list[pl.Series] = field(default_factory=list)
+    """Texts where something is wrong, missing elsewhere."""
+
+    def wrong(self) -> pl.Series | None:
+        """The first problem of each row."""
+        if not self.problems:
+            return None
+        return pl.DataFrame(self.problems).select(pl.coalesce(pl.all()).alias("wrong"))["wrong"]
+
+    def times(self, column: str, setting: str) -> pl.Series:
+        values = self.frame[column]
+        found, outside = chronons_within(values, f"source {self.source.name!r}")
+        if outside is not None:
+            self.note(
+                outside,
+                f"{setting} is {{}}{counted(values.dtype)}, which is outside the range of times",
+                values.to_physical(),
+            )
+        return found
+
+    def note(self, which: pl.Series, message: str, values: pl.Series) -> None:
+        """`message` has a pair of braces for the value."""
+        about = pl.DataFrame({"which": which.fill_null(False), "value": values.cast(pl.String)})
+        text = pl.when("which").then(pl.format(message, "value"))
+        self.problems.append(about.select(text.alias(str(len(self.problems))))[:, 0])
+
+    def lengthened(self, vs: pl.Series) -> pl.Series:
+        """The end from the length of the lifetime. A length that is missing has none."""
+        column = self.source.duration
+        if column == INF:
+            return pl.Series(np.full(len(vs), INF))
+        length = self.times(column, "duration") if isinstance(column, str) else pl.repeat(column, len(vs), eager=True)
+        if (negative := length < 0).any():
+            self.note(negative, "its duration is {}; a lifetime cannot have a negative length", length)
+        lengths = pl.DataFrame({"vs": vs, "length": length.fill_null(INF)})
+        room, past = (pl.col(c).clip(0, None) for c in ("length", "vs"))  # so that no difference can wrap around
+        late = ((pl.col("length") < INF) & (past >= INF - room)).fill_null(False)
+        early = ((pl.col("length") < 0) & (pl.col("vs") < MIN - pl.col("length").clip(None, 0))).fill_null(False)
+        kept = pl.when(pl.col("length") == INF).then(INF).when(~late & ~early).then(pl.col("vs") + pl.col("length"))
+        ends = lengths.select(kept.alias("end"), late.alias("late"))
+        if ends["late"].any():
+            self.note(ends["late"], "its duration is {}; the lifetime would end past the last time", length)
+        return ends["end"]
+
+
+def counted(kind: pl.DataType) -> str:
+    """What the number behind a value counts."""
+    if isinstance(kind, pl.Date):
+        return " days from 1970"
+    return f" {kind.time_unit} from 1970" if isinstance(kind, pl.Datetime) else ""
