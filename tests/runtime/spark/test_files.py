@@ -205,7 +205,7 @@ def test_static_files_are_a_table(spark: SparkSession, run: Run) -> None:
 def test_no_files_are_no_rows(spark: SparkSession, run: Run) -> None:
     assert read_files(spark, files(run.data, "csv"), feed(), showing(), PACKED).collect() == []
     run.finish(format="csv")
-    csv(run, 0).write_bytes(b"")
+    csv(run, 0).write_text("ts,k\n")
     run.finish(format="csv")
     assert run.times() == [[], []]  # Spark's first batch is there even without files
     assert time_type_of(files(run.data), feed()) is None
@@ -250,7 +250,7 @@ def test_a_bad_parquet_file_can_be_moved_away_before_it_is_planned(run: Run) -> 
     bad = run.data / "0001.parquet"
     bad.write_bytes(bad.read_bytes()[:-20])
     said = run.error(max_files=1)
-    assert f"file '{bad}': this is no complete Parquet file" in said
+    assert f"file '{bad}': this is not a complete Parquet file" in said
     assert "mend the file or move it away and restart" in said
     bad.unlink()
     run.finish(max_files=1)

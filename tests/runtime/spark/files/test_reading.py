@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,31 @@ def test_times_are_timestamps_with_or_without_zone_or_numbers(
 
 
 def test_files_without_rows(tmp_path: Path) -> None:
-    for name in ("a.csv", "a.json", "a.parquet", "b.csv"):
-        assert read(made(tmp_path / name, b"" if name != "b.csv" else b"ts,k,v\n")) == ([], [])
+    for name, content in {"a.csv": b"ts,k,v\n", "a.json": b"", "b.json": b"\n"}.items():
+        assert read(made(tmp_path / name, content)) == ([], [])
+    assert read(made(tmp_path / "d.csv", b""), columns=["ts", "k", "v"]) == ([], [])
     empty = parquet(tmp_path / "b.parquet", ts=pl.Series([], dtype=pl.Int64), k=[], v=[])
     assert rows(read(empty)[0]) == []
     assert rows(read(made(tmp_path / "c.csv.gz", gzip.compress(b"")))[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a.parquet", r": this is not a complete Parquet file \(Parquet file size is 0 bytes\)"),
+        ("a.csv", r" is empty \(0 bytes\): a CSV file without rows has a header line"),
+        ("a.csv.gz", r" is empty \(0 bytes\): a gzip file without content has a header"),
+        ("a.json.gz", r" is empty \(0 bytes\): a gzip file without content has a header"),
+    ],
+)
+def test_a_file_that_was_never_written_is_not_one_without_rows(tmp_path: Path, name: str, why: str) -> None:
+    """0 bytes are what a power cut or a full disk leaves of a file."""
+    path = made(tmp_path / name, b"")
+    with pytest.raises(BadFileError, match=f"file '{path}'{why}"):
+        raise next(iter(read(path)[1])).error()
+    frames, (bad,) = read(path, on_bad="late")
+    assert frames == []
+    assert re.search(f"file {path}{why}", bad.late(source())["message"][0])
 
 
 def test_parquet_types_are_cast_when_nothing_is_lost(tmp_path: Path) -> None:
@@ -280,7 +301,7 @@ def cut_parquet(path: Path) -> Path:
 
 
 BAD_FILES = {
-    "no footer": (cut_parquet, "a.parquet", None, ": this is no complete Parquet file"),
+    "no footer": (cut_parquet, "a.parquet", None, ": this is not a complete Parquet file"),
     "damaged": (damaged, "a.parquet", 1000, ": its data is damaged"),
     "missing": (lambda p: parquet(p, ts=[1], K=[1], v=[1.0]), "a.parquet", None, ": no column 'k'; did you mean 'K'?"),
     "lossy": (
@@ -341,7 +362,9 @@ def test_parquet_times_with_and_without_zone_are_not_mixed(tmp_path: Path) -> No
 
 
 def test_planning_stops_at_a_bad_parquet_file(tmp_path: Path) -> None:
-    with pytest.raises(BadFileError, match=r"a.parquet': this is no complete Parquet file .* mend the file or move it"):
+    with pytest.raises(
+        BadFileError, match=r"a.parquet': this is not a complete Parquet file .* mend the file or move it"
+    ):
         read(cut_parquet(tmp_path / "a.parquet"))
 
 

@@ -15,30 +15,23 @@ from cedr.runtime.spark.files.unreadable import ProblemError
 ROWS_AT_ONCE = 500_000
 
 
-def opened(path: str) -> pq.ParquetFile | None:
-    """None when the file is empty: no bytes at all are no rows."""
+def opened(path: str) -> pq.ParquetFile:
     try:
-        with open(path, "rb") as file:
-            if not file.read(1):
-                return None
         return pq.ParquetFile(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as e:
-        raise ProblemError(f": this is no complete Parquet file ({first_line(e)})") from None
+        raise ProblemError(f": this is not a complete Parquet file ({first_line(e)})") from None
 
 
 def row_groups(path: str, expected: Expected) -> tuple[int, ...]:
     """The rows of each row group, after checking that the columns are there."""
-    if (file := opened(path)) is None:
-        return ()
-    with file:
+    with opened(path) as file:
         check_present(file.schema_arrow.names, expected)
         return tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
 
 
 def clock_in(path: str, column: str) -> str | None:
     try:
-        if (file := opened(path)) is None:
-            return None
+        file = opened(path)
     except ProblemError:
         return None
     with file:
@@ -50,9 +43,9 @@ def clock_in(path: str, column: str) -> str | None:
 
 def frames(path: str, first: int, end: int, expected: Expected) -> Iterator[pl.DataFrame]:
     """The rows of row groups `first` to `end`, not included."""
-    if first == end or (file := opened(path)) is None:
+    if first == end:
         return
-    with file:
+    with opened(path) as file:
         check_present(file.schema_arrow.names, expected)
         batches = file.iter_batches(
             ROWS_AT_ONCE, row_groups=range(first, end), columns=list(expected), use_threads=False

@@ -114,6 +114,7 @@ def file_pieces(part: Part, file: File, settings: Files, expected: Expected) -> 
         if settings.format == "parquet":
             yield from parquet_pieces(part, file, settings, expected)
         else:
+            check_not_empty(file, settings)
             yield from text_pieces(file, settings, expected)
         check_stamp(file)
     except (ProblemError, OSError) as e:
@@ -128,6 +129,15 @@ def check_stamp(file: File) -> None:
         raise ProblemError(" was planned for this batch and is not there any more", "gone")
     if now != file.stamp:
         raise ProblemError(f" was planned for this batch with {file.stamp} and changed since; it has {now}", "changed")
+
+
+def check_not_empty(file: File, settings: Files) -> None:
+    """A text file of 0 bytes may hold no rows, but it is neither a gzip file nor a table with a header line. That is
+    how a file looks that was not written to its end, as after a power cut."""
+    if file.stamp.size == 0 and file.path.lower().endswith(".gz"):
+        raise ProblemError(" is empty (0 bytes): a gzip file without content has a header")
+    if file.stamp.size == 0 and settings.format == "csv" and settings.columns is None:
+        raise ProblemError(" is empty (0 bytes): a CSV file without rows has a header line")
 
 
 def parquet_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[pl.DataFrame]:
