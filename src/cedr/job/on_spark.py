@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import polars as pl
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -21,10 +20,10 @@ from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store
 from cedr.runtime.ingest import time_columns
-from cedr.runtime.spark.answers import spark_schema
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import Agreed, RunningQuery
+from cedr.runtime.spark.types import spark_schema
 from cedr.temporal.errors import QueryError
 
 SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
@@ -154,7 +153,7 @@ def from_lines(raw: DataFrame, made: JobSource) -> DataFrame:
 
     What cannot be read gets no start, so it goes to the late rows.
     """
-    kinds = {field.name: field.dataType for field in spark_schema(pl.DataFrame(schema=made.stream.schema)).fields}
+    kinds = {field.name: field.dataType for field in spark_schema(made.stream.schema).fields}
     time = TimestampType() if made.times == "timestamp" else LongType()
     fields = [StructField(name, kinds.get(name) or time_or_text(made, name, time)) for name in line_columns(made)]
     schema = StructType([*fields, StructField(CORRUPT, StringType())])

@@ -9,17 +9,17 @@ A table's answer is one row per shard whose `blob` the sink understands. A chang
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cedr.columnar.chunk import empty
 from cedr.runtime.result import changes
+from cedr.runtime.spark import types
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_header
@@ -30,24 +30,10 @@ METRICS = "_cedr"
 METRICS_TYPE = pa.struct(
     [("stage", pa.int32()), ("shard", pa.int32()), *((name, pa.int64()) for name in Metrics._fields[2:])]
 )
-UNSIGNED: dict[Any, Any] = {pl.UInt8: pl.Int16, pl.UInt16: pl.Int32, pl.UInt32: pl.Int64, pl.UInt64: pl.Decimal(20, 0)}
 
 
-def spark_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same rows in types that Spark has."""
-    signed = [pl.col(c).cast(to) for of, to in UNSIGNED.items() for c, kind in frame.schema.items() if kind == of]
-    texts = [pl.col(c).cast(pl.String) for c, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
-    return frame.with_columns(signed + texts)
-
-
-def spark_schema(frame: pl.DataFrame) -> StructType:
-    """Spark's types for the columns of a frame."""
-    return from_arrow_schema(spark_frame(frame[:0]).to_arrow(compat_level=pl.CompatLevel.oldest()).schema)
-
-
-def as_batches(frame: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    table = spark_frame(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
-    yield from table.cast(schema).to_batches(max_chunksize=200_000)
+def as_batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
+    yield from types.as_table(frame).to_batches(max_chunksize=200_000)
 
 
 def changelog(rows: pl.DataFrame, cti: int, shard: int, job: Job) -> pl.DataFrame:
@@ -68,8 +54,7 @@ def answer_schema(job: Job) -> StructType:
 def arrow_schema(job: Job) -> pa.Schema:
     if job.answer == "table":
         return pa.schema([("blob", pa.binary()), (METRICS, METRICS_TYPE)])
-    columns = to_arrow_schema(spark_schema(no_changes(job)))
-    return columns.append(pa.field(METRICS, METRICS_TYPE))
+    return types.arrow_schema(no_changes(job).schema).append(pa.field(METRICS, METRICS_TYPE))
 
 
 def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
@@ -80,8 +65,7 @@ def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iter
         metrics[0]["blob"] = answer.blob
     else:
         rows = changelog(from_blob(answer.blob), answer.metrics.cti, shard, job)
-        columns = pa.schema(list(schema)[:-1])
-        for batch in as_batches(rows, columns):
+        for batch in as_batches(rows):
             nothing = pa.nulls(batch.num_rows, METRICS_TYPE)
             yield pa.RecordBatch.from_arrays([*batch.columns, nothing], schema=schema)
     yield pa.RecordBatch.from_pylist(metrics, schema=schema)

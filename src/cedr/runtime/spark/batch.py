@@ -16,7 +16,6 @@ import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.plan.consistency import Level
@@ -25,12 +24,13 @@ from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
 from cedr.runtime.ingest import wall_clock
 from cedr.runtime.result import readable, table_of, unknown_tuples
-from cedr.runtime.spark.answers import as_batches, spark_schema
+from cedr.runtime.spark.answers import as_batches
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import row_packets
 from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
+from cedr.runtime.spark.types import spark_schema
 from cedr.runtime.spark.worker import in_worker
 from cedr.runtime.tally import VE, Tally
 from cedr.temporal.errors import QueryError
@@ -63,7 +63,7 @@ def batch(
         arrived = packets.repartitionById(job.shards, "shard")
         if stage.number < job.last:
             packets = arrived.mapInArrow(task(packed, stage.number), SPARK_SCHEMA)
-    return arrived.mapInArrow(task(packed, job.last), spark_schema(no_table(job)))
+    return arrived.mapInArrow(task(packed, job.last), spark_schema(no_table(job).schema))
 
 
 def no_table(job: Job) -> pl.DataFrame:
@@ -108,8 +108,7 @@ class BatchShard:
         if is_last:
             answer = wanted[self.stage.fragment.output]
             self.late.append(unknown_tuples(answer))
-            schema = to_arrow_schema(spark_schema(no_table(self.job)))
-            yield from as_batches(table_of(answer, self.job.time_type), schema)
+            yield from as_batches(table_of(answer, self.job.time_type))
         self._tell_late()
 
     def _tally(self, number: Input) -> Tally:

@@ -24,6 +24,7 @@ from cedr.runtime.spark.job import Job, PackedJob
 from cedr.runtime.spark.packer import ROWS_AT_ONCE, Packer, closing
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, to_batches
 from cedr.runtime.spark.state import Parking
+from cedr.runtime.spark.types import UTC, as_frame
 from cedr.runtime.spark.worker import in_worker
 from cedr.runtime.user_times import TimeType
 from cedr.temporal.errors import QueryError, TimeError
@@ -152,8 +153,17 @@ def check_time_column(source: Source, column: str, kind: DataType) -> None:
 
 def time_type_of_column(kind: DataType, zone: str) -> TimeType:
     if isinstance(kind, TimestampType):
-        return pl.Datetime("us", zone)
+        return pl.Datetime("us", zone if is_known_zone(zone) else UTC)
     return pl.Datetime("us") if isinstance(kind, TimestampNTZType | DateType) else pl.Int64()
+
+
+def is_known_zone(zone: str) -> bool:
+    """Spark has zones such as `+05:30`, for which polars and Arrow have no name; their times are shown in UTC."""
+    try:
+        pl.Series([0]).cast(pl.Datetime("us", zone))
+    except pl.exceptions.PolarsError:
+        return False
+    return True
 
 
 def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -186,7 +196,7 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
         waiting.append(batch)
         rows += batch.num_rows
         if rows >= ROWS_AT_ONCE:
-            yield pl.DataFrame(pa.Table.from_batches(waiting))
+            yield as_frame(waiting)
             waiting, rows = [], 0
     if rows:
-        yield pl.DataFrame(pa.Table.from_batches(waiting))
+        yield as_frame(waiting)

@@ -89,13 +89,14 @@ def start(
         lines = [*description(plan, shards), f"close: {close}"]
         lines += ["each source closes after its last file"] if close and inputs.packed else []
         now = Agreed(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
+        table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
+        sink.check(table)
         if before is None:
             now.write(folder)
         else:
             before.check(now, folder)
         if not close:
             warn_of_findings(query, stacklevel=3)
-        table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
         sink.open(table)
         if isinstance(sink, TableSink):
             sink.check_reached(last_committed(folder))

@@ -123,6 +123,9 @@ class TableSink(ABC):
     keeps = True
     """Whether the sink holds the answer itself, so that it must be as far as the checkpoint."""
 
+    def check(self, table: Table) -> None:  # noqa: B027  some stores keep every type
+        """Reject columns of types that the store does not have. Makes nothing."""
+
     @abstractmethod
     def open(self, table: Table) -> None:
         """On the driver, once per start: make what is missing, refuse what belongs to something else."""

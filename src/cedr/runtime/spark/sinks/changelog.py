@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cedr.runtime.spark.sinks.base import Table
+from cedr.runtime.spark.types import spark_schema
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class Changelog:
     path: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     shape: Callable[[DataFrame], DataFrame] = lambda rows: rows
+
+    def check(self, table: Table) -> None:
+        """Spark has a type for every column."""
+        spark_schema(table.shown_schema)
 
     def open(self, table: Table) -> None:
         """Spark's sinks open themselves."""

@@ -54,7 +54,7 @@ class ParquetSink(TableSink):
     # --- on the driver -----------------------------------------------------------------------------------------------
 
     def open(self, table: Table) -> None:
-        self._check_types(table)
+        self.check(table)
         try:
             self._open(table)
         except OSError as e:
@@ -104,7 +104,7 @@ class ParquetSink(TableSink):
         if foreign:
             raise SinkError(f"{self} has files that cedr has not written, such as {foreign[0]}; give an empty folder")
 
-    def _check_types(self, table: Table) -> None:
+    def check(self, table: Table) -> None:
         try:
             write_table(io.BytesIO(), table, pl.DataFrame(schema=table.inner_schema))
         except pl.exceptions.PolarsError as e:

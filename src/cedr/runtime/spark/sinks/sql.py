@@ -69,6 +69,9 @@ class SqlSink(TableSink):
 
     # --- the sink --------------------------------------------------------------------------------------------------
 
+    def check(self, table: Table) -> None:
+        self._column_types(table)
+
     def open(self, table: Table) -> None:
         columns = self._column_types(table)
         with self._transaction() as db:
