@@ -16,6 +16,7 @@ from plan.catalogue import QUERIES, SCHEMA, AsOperator, a, b, diamond, few, payl
 from cedr import api, testing
 from cedr.plan.consistency import Level
 from cedr.plan.explain import tree
+from cedr.plan.node import topological
 from cedr.plan.optimizer import REQUIRED, RULES, optimize
 from cedr.plan.rules.drop_align_and_finalize import drop_align_and_finalize
 from cedr.plan.rules.place_consistency import place_consistency
@@ -64,6 +65,7 @@ CASES = {
         "unread aggregates": lambda: counts(a()).group_by("m").agg(top=api.max("n")),
         "unread expressions": lambda: a().select("m", w=v + 1, x=v + 2).group_by("m").agg(x=api.sum("x")),
         "both sides of a join": lambda: a().join(b().with_columns(x=v, y=v), on="m", where=v < pl.col("x")).select("m"),
+        "members of a union alike": lambda: a().session(5, by="m").union(b(), counts(a()).select("m", v="n")).select("v"),
         "distinct reads all": lambda: a().distinct().select("m").coalesce(),
     },
     "place_consistency": {
@@ -158,3 +160,15 @@ def answer(build, arrivals, rules):
 def test_a_second_optimisation_changes_nothing(name):
     plan = optimize(Level(QUERIES[name].stream().plan)).plan
     assert optimize(plan).plan is plan
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_any_query_may_be_a_member_of_a_narrowed_union(name):
+    stream = QUERIES[name].stream()
+    other = api.source("other", stream.schema)
+    for column in stream.schema:
+        for union in (stream.union(other), other.union(stream)):
+            plan = optimize(union.select(column).plan).plan
+            assert all(node.schema for node in topological(plan))  # members of a union that differ raise
+            assert list(plan.schema) == [column]
+        assert optimize(stream.union(other).agg(n=api.count()).plan).plan.schema["n"] == pl.Int64

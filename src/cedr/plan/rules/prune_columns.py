@@ -2,7 +2,8 @@
 
 What a node needs of its input is what its users need of it, plus what it reads itself. Nodes that compare whole
 payloads (distinct, coalesce, difference, intersect, top-k) need every column, and so does the result of the query.
-Row-by-row nodes get no project of their own; it would only be fused away.
+Row-by-row nodes get no project of their own; it would only be fused away. Members of a union must have the same columns,
+so where one of them was narrowed, all are.
 """
 
 from dataclasses import replace
@@ -32,6 +33,7 @@ from cedr.plan.nodes import (
     Session,
     Sort,
     TopK,
+    Union,
 )
 from cedr.plan.payloads import keep
 from cedr.plan.rewrite import rebuilt
@@ -48,6 +50,8 @@ def prune_columns(plan: Node) -> Node:
         new = narrowed(rebuilt(node, done), needed[id(node)])
         if isinstance(new, STATEFUL):
             new = above_projects(new, needed[id(node)])
+        elif isinstance(new, Union):
+            new = of_same_columns(new)
         done[id(node)] = new
     return done[id(plan)]
 
@@ -71,6 +75,12 @@ def reads(node: Node, needed: Columns) -> list[Columns]:
 @reads.register(Select)
 def _(node: Select, needed: Columns) -> list[Columns]:
     return [needed.union(*(roots(p, node.schema) for p in node.predicates))]
+
+
+@reads.register(Union)
+def _(node: Union, needed: Columns) -> list[Columns]:
+    # one column of the same name stays in all members, even if rows are only counted
+    return [needed or set(list(node.schema)[:1])] * len(node.inputs)
 
 
 @reads.register(Reach)
@@ -168,6 +178,14 @@ def above_projects(node: Node, needed: Columns) -> Node:
     inputs = [only(i, columns) for i, columns in zip(node.inputs, reads(node, needed), strict=True)]
     changed = any(new is not old for new, old in zip(inputs, node.inputs, strict=True))
     return node.with_inputs(*inputs) if changed else node
+
+
+def of_same_columns(node: Union) -> Union:
+    """The union of the columns that all members have kept: those that its users read are among them."""
+    common = set.intersection(*(set(member.schema) for member in node.members))
+    members = [only(member, common) for member in node.members]
+    changed = any(new is not old for new, old in zip(members, node.members, strict=True))
+    return node.with_inputs(*members) if changed else node
 
 
 def only(node: Node, columns: Columns) -> Node:
