@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from cedr.columnar import index
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import absorb, can_be_key
 from cedr.kernels.event_list import merge_order, runs
@@ -89,7 +90,7 @@ class Payloads:
 
     def compact(self, used: Times) -> Times | None:
         """Forget all other slots when that is worth it; returns the new slot of each old one."""
-        if self.size < 4096 or 2 * len(used) > self.size:
+        if self.size < index.WORTH_COMPACTING or 2 * len(used) > self.size:
             return None
         keep = np.zeros(self.size, dtype=np.bool_)
         keep[used] = True
@@ -161,7 +162,9 @@ class EventList:
             mine = ports[self.events.variant] == port
             slots = payloads.compact(self.events.slot[mine])
             if slots is not None:
-                self.events = self.events._replace(slot=np.where(mine, slots[self.events.slot], self.events.slot))
+                slot = self.events.slot.copy()
+                slot[mine] = slots[slot[mine]]  # the slots of other ports count other rows
+                self.events = self.events._replace(slot=slot)
 
     def size(self) -> int:
         arrays = sum(a.nbytes for a in self.events)

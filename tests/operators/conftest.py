@@ -1,0 +1,13 @@
+"""Stores forget rows that are no longer used only when they hold thousands. Here they do so at once, so that the short
+streams of the laws reach that code."""
+
+import pytest
+
+from cedr.columnar import index
+from cedr.operators import finalize
+
+
+@pytest.fixture(autouse=True)
+def forget_at_once(monkeypatch):
+    monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
+    monkeypatch.setattr(finalize, "FEW_PAYLOADS", 0)
