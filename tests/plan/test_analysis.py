@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from plan.catalogue import few
 
 import cedr
+from cedr.plan import schemes
 from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.consistency import Level
 from cedr.plan.explain import finding_lines
@@ -314,3 +315,21 @@ def test_claims_hold_of_random_plans(data):
     latency = data.draw(st.sampled_from(["perfect", "ordered", "eager"]))
     may_be_empty = {"difference", "intersect", "join", "semi join"} & set(steps)
     check(stream.with_consistency(level).with_latency(latency), word, exact=False, speaks=not may_be_empty)
+
+
+def test_shared_inputs_are_looked_at_once(monkeypatch):
+    # each level uses the one below twice: 2 ** 40 paths lead to the source
+    stream = cedr.source("a", {"m": int, "v": int}, vs="ts", ve="te")
+    for _ in range(40):
+        stream = stream.select("m", "v").join(stream.select("m"), on="m")
+    looked_at = []
+    monkeypatch.setattr("cedr.plan.analysis.advice.passing", lambda node: counted(node, looked_at))
+    assert len(stream.findings()) == 40
+    assert "source 'a'" in stream.explain()
+    assert looked_at
+
+
+def counted(node, looked_at, most=100_000):
+    looked_at.append(node)
+    assert len(looked_at) < most
+    return schemes.passing(node)

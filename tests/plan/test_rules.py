@@ -65,7 +65,9 @@ CASES = {
         "unread aggregates": lambda: counts(a()).group_by("m").agg(top=api.max("n")),
         "unread expressions": lambda: a().select("m", w=v + 1, x=v + 2).group_by("m").agg(x=api.sum("x")),
         "both sides of a join": lambda: a().join(b().with_columns(x=v, y=v), on="m", where=v < pl.col("x")).select("m"),
-        "members of a union alike": lambda: a().session(5, by="m").union(b(), counts(a()).select("m", v="n")).select("v"),
+        "members of a union alike": lambda: (
+            a().session(5, by="m").union(b(), counts(a()).select("m", v="n")).select("v")
+        ),
         "distinct reads all": lambda: a().distinct().select("m").coalesce(),
     },
     "place_consistency": {

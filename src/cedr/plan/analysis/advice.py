@@ -50,12 +50,22 @@ def about(columns: tuple[str, ...]) -> str:
     return f" about one or more of {', '.join(columns)}" if columns else ""
 
 
-def origins(node: Node, columns: Collection[str]) -> Iterator[tuple[Source, tuple[str, ...]]]:
-    """The sources below a node, each with the columns it has there; promises about these come through as they are."""
-    if isinstance(node, Source):
-        yield node, tuple(name for name in node.schema if name in columns)
-        return
-    below = passing(node)
-    wanted = {below[name] for name in columns if name in below}
-    for input, names in zip(node.inputs, by_port(node), strict=True):
-        yield from origins(input, {name for name, first in names.items() if first in wanted})
+def origins(top: Node, columns: Collection[str]) -> Iterator[tuple[Source, tuple[str, ...]]]:
+    """The sources below a node, each with the columns it has there; promises about these come through as they are.
+
+    What several users share is looked at once for each set of columns: the paths to it may be exponentially many.
+    """
+    seen: set[tuple[int, frozenset[str]]] = set()
+    waiting = [(top, frozenset(columns))]
+    while waiting:
+        node, names = waiting.pop()
+        if (id(node), names) in seen:
+            continue
+        seen.add((id(node), names))
+        if isinstance(node, Source):
+            yield node, tuple(name for name in node.schema if name in names)
+            continue
+        below = passing(node)
+        wanted = {below[name] for name in names if name in below}
+        inputs = zip(node.inputs, by_port(node), strict=True)
+        waiting += reversed([(i, frozenset(n for n, first in met.items() if first in wanted)) for i, met in inputs])

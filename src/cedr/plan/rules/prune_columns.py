@@ -2,8 +2,8 @@
 
 What a node needs of its input is what its users need of it, plus what it reads itself. Nodes that compare whole
 payloads (distinct, coalesce, difference, intersect, top-k) need every column, and so does the result of the query.
-Row-by-row nodes get no project of their own; it would only be fused away. Members of a union must have the same columns,
-so where one of them was narrowed, all are.
+Row-by-row nodes get no project of their own; it would only be fused away. Members of a union must have the same
+columns, so where one of them was narrowed, all are.
 """
 
 from dataclasses import replace
