@@ -1,5 +1,6 @@
 """The engine: chunks through a plan, saved, restored, and moved to another consistency level."""
 
+import contextlib
 import pickle
 
 import polars as pl
@@ -11,6 +12,7 @@ from plan.catalogue import QUERIES, SCHEMA, a, diamond, few, payloads
 
 from cedr import api, testing
 from cedr.columnar.chunk import chunk_of, empty
+from cedr.runtime import change_level
 from cedr.runtime.engine import Engine
 from cedr.temporal import (
     INF,
@@ -101,6 +103,44 @@ def test_a_query_may_change_its_level(name, data):
         out += push(engine, port, elements)
     validate(out)
     testing.assert_same(canonical(out), query.oracle(*map(canonical, streams)))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@few
+@given(data=st.data())
+def test_a_change_of_level_that_fails_changes_nothing(name, data):
+    """Whichever operator refuses, the query goes on as one that was never asked."""
+    query = QUERIES[name]
+    telling = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
+    streams = [data.draw(testing.streams(payloads, max_size=5, **telling)) for _ in range(query.ports)]
+    stream = query.stream().with_consistency(data.draw(LEVELS))
+    asked, never_asked = stream.engine(), stream.engine()
+    for port, elements in data.draw(arrivals_of(streams)):
+        refuse_change(stream, asked, data.draw(LEVELS), data.draw(st.integers(0, 5)))
+        assert push(asked, port, elements) == push(never_asked, port, elements)
+
+
+def refuse_change(stream, engine, level, accepted):
+    """A change in which so many steps of the move succeed, and the next fails."""
+    calls = iter(range(accepted))
+
+    def fail_in_time(function):
+        def called(*arguments):
+            if next(calls, None) is None:
+                raise QueryError("refused")
+            return function(*arguments)
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(QueryError):
+        patch.setattr(change_level, "hand_over", fail_in_time(change_level.hand_over))
+        patch.setattr(change_level.Mover, "enter", fail_in_time(change_level.Mover.enter))
+        patch.setattr(Engine, "_answer", fail)
+        stream.change_level(engine, level)
+
+
+def fail(*_):
+    raise QueryError("refused at the end")
 
 
 def test_to_strong_and_back():

@@ -64,6 +64,7 @@ def test_a_level_may_change_when_the_algorithm_does_not():
     push(engine, 0, Insert(1, 9, A))
     with pytest.raises(QueryError, match=r"the state is that of R2, and here R4 was chosen, .* algorithm='R4'"):
         engine.set_consistency(cedr.MIDDLE)
+    assert push(engine, 0, Cti(10)) == [Insert(1, 9, A), Cti(10)]  # the row it held is still there
     engine = a.merge(b, algorithm="R4").with_consistency("strong").engine()
     assert push(engine, 0, Insert(1, 9, A)) == []
     assert engine.set_consistency(cedr.MIDDLE).elements() == [Insert(1, 9, A)]

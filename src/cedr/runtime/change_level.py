@@ -3,9 +3,14 @@
 Both fragments come from the same query, so they differ only in the operators that check and wait (Finalize, Guard,
 Align) on the way into the others. The others are matched in order and keep their state, and so do Finalize and Guard.
 Every Align lets its rows go; they enter the new operators on the same way, which hold what the new level says.
+
+The old operators stay as they are: new ones take copies of their state, and copies of the old Aligns let the rows go.
+So a change that is refused, at whatever point, leaves the running query alone.
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
 
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
@@ -77,8 +82,8 @@ def stretches(fragment: Fragment, steps: list[int]) -> tuple[list[int], list[lis
 
 
 def hand_over(old: Operator, new: Operator) -> None:
-    new.restore(old.snapshot())
-    new.metrics = old.metrics
+    new.restore(deepcopy(old.snapshot()))
+    new.metrics = replace(old.metrics)
 
 
 class Mover:
@@ -131,7 +136,8 @@ class Mover:
     def flush(self, number: int) -> Chunk:
         """All rows an old Align holds, in order, with the progress it had been told."""
         if number not in self.flushed:
-            operator = self.old_operators[number]
+            operator = self.old.steps[number].make()
+            hand_over(self.old_operators[number], operator)
             told, promised = operator.cti, operator.promised[0].all()
             rows = operator.process(0, empty(operator.schema, INF)).rows
             self.flushed[number] = Chunk(rows, told, promises=promised)

@@ -156,11 +156,12 @@ class Engine:
         Call it at a sync point: between two pushes, when everything that arrived lies before everything still to
         come. From then on the answer is what it would have been had the query always had the new level. Operators
         keep their state, rows held back stay held or leave as the new level says, and a query that forgot something
-        at a low level does not get it back.
+        at a low level does not get it back. A change that raises has changed nothing.
         """
         fresh = Engine(self.fragment.at_level(consistency))
         freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators, self.highest)
-        highest = max(self.highest, default=MIN)
+        fresh.highest = [max(self.highest, default=MIN)] * len(fresh.operators)
+        answer = fresh._answer(fresh._run({}, freed), freed)
         self.fragment, self.operators, self.users = fresh.fragment, fresh.operators, fresh.users
-        self.highest = [highest] * len(self.operators)
-        return self._answer(self._run({}, freed), freed)
+        self.highest = fresh.highest
+        return answer
