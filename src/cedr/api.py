@@ -6,7 +6,7 @@ from typing import Any, Literal
 import polars as pl
 
 from cedr.operators import aggregates
-from cedr.plan.schema import as_schema, check_columns
+from cedr.plan.schema import as_schema, check_columns, column_name, column_names
 from cedr.plan.source import Source
 from cedr.stream import Stream
 from cedr.temporal.duration import Duration, duration, is_duration
@@ -151,10 +151,10 @@ def as_per(
     ordered: bool,
     partition: str | None,
 ) -> tuple[str, ...]:
-    if not per:
+    if not isinstance(per, pl.Expr) and not per:
         return ()
     what = f"source({name!r}): per={per!r}"
-    check_columns(found := (per,) if isinstance(per, str) else tuple(per), columns, what)
+    check_columns(found := column_names(per, what), columns, what)
     if ordered:
         raise QueryError(f"{what}: rows in order have one progress; if those of each value are, say delay=0 instead")
     if delay is None:
@@ -169,8 +169,9 @@ def as_schemes(
 ) -> list[tuple[str, ...]]:
     """The sets of columns, each in order of their names."""
     found = []
-    for scheme in [promises] if isinstance(promises, str) else promises:
-        together = [scheme] if isinstance(scheme, str) else list(scheme)
+    several = isinstance(promises, Sequence) and not isinstance(promises, str)
+    for scheme in promises if several else [promises]:
+        together = column_names(scheme, f"source({name!r}): promises")
         check_columns(together, columns, f"source({name!r}): promises={promises!r}")
         if not together:
             raise QueryError(f"source({name!r}): promises={promises!r}; a promise about no column is a CTI")
@@ -180,58 +181,65 @@ def as_schemes(
 
 # --- aggregates ----------------------------------------------------------------------------------------------------
 
+Column = str | pl.Expr
+"""The name of a column; `pl.col(name)` will do, other expressions are refused."""
 
-def count(column: str | None = None) -> aggregates.Aggregate:
+
+def count(column: Column | None = None) -> aggregates.Aggregate:
     """All rows, or those that have a value."""
-    return aggregates.Count(column)
+    return aggregates.Count(None if column is None else column_name(column, "count"))
 
 
-def sum(column: str) -> aggregates.Aggregate:
+def sum(column: Column) -> aggregates.Aggregate:
     """The sum of the values; missing ones do not count."""
-    return aggregates.Sum(column)
+    return aggregates.Sum(column_name(column, "sum"))
 
 
-def avg(column: str) -> aggregates.Aggregate:
+def avg(column: Column) -> aggregates.Aggregate:
     """The mean of the values; missing ones do not count."""
-    return aggregates.Avg(column)
+    return aggregates.Avg(column_name(column, "avg"))
 
 
-def min(column: str) -> aggregates.Aggregate:
+def min(column: Column) -> aggregates.Aggregate:
     """The smallest value."""
-    return aggregates.Min(column)
+    return aggregates.Min(column_name(column, "min"))
 
 
-def max(column: str) -> aggregates.Aggregate:
+def max(column: Column) -> aggregates.Aggregate:
     """The largest value."""
-    return aggregates.Max(column)
+    return aggregates.Max(column_name(column, "max"))
 
 
-def stddev(column: str) -> aggregates.Aggregate:
+def stddev(column: Column) -> aggregates.Aggregate:
     """Of a sample: divided by n - 1, missing for fewer than two values."""
-    return aggregates.Stddev(column)
+    return aggregates.Stddev(column_name(column, "stddev"))
 
 
-def first(column: str) -> aggregates.Aggregate:
+def first(column: Column) -> aggregates.Aggregate:
     """The value of the row that starts first."""
-    return aggregates.First(column)
+    return aggregates.First(column_name(column, "first"))
 
 
-def last(column: str) -> aggregates.Aggregate:
+def last(column: Column) -> aggregates.Aggregate:
     """The value of the row that starts last."""
-    return aggregates.Last(column)
+    return aggregates.Last(column_name(column, "last"))
 
 
-def quantile(column: str, q: float) -> aggregates.Aggregate:
+def quantile(column: Column, q: float) -> aggregates.Aggregate:
     """The smallest value that at least the share q of the values does not exceed."""
-    return aggregates.Quantile(column, q)
+    if isinstance(q, bool) or not isinstance(q, int | float):
+        raise QueryError(f"quantile({column!r}, {q!r}): the share must be a number between 0 and 1, such as 0.95")
+    return aggregates.Quantile(column_name(column, "quantile"), q)
 
 
-def median(column: str) -> aggregates.Aggregate:
+def median(column: Column) -> aggregates.Aggregate:
     """The smallest value that at least half of the values do not exceed."""
-    return aggregates.Quantile(column, 0.5)
+    return aggregates.Quantile(column_name(column, "median"), 0.5)
 
 
-def aggregate(*columns: str, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64) -> aggregates.Aggregate:
+def aggregate(
+    *columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64
+) -> aggregates.Aggregate:
     """`function` of the rows that live together, as a frame of these columns."""
     (kind,) = as_schema({"result": dtype}, f"aggregate(dtype={dtype!r})").values()
-    return aggregates.UserDefined("", columns, function, kind)
+    return aggregates.UserDefined("", column_names(columns, "aggregate"), function, kind)

@@ -15,7 +15,8 @@ from cedr.operators.iterate.settings import Settings
 from cedr.plan.automata import Automaton, Step
 from cedr.plan.automata.automaton import as_triples
 from cedr.plan.automata.recursive import recursive
-from cedr.stream import Columns, Expressions, Stream, as_expression, as_value, names, plan_of
+from cedr.plan.schema import column_names
+from cedr.stream import Columns, Expressions, Stream, as_expression, as_value, plan_of
 from cedr.temporal.duration import Duration
 from cedr.temporal.duration import duration as as_duration
 from cedr.temporal.errors import QueryError
@@ -70,7 +71,15 @@ def automaton(
     starts, or the numbers, of its first and last event), the state and the registers.
     """
     table = plan_of(transitions, "automaton") if isinstance(transitions, Stream) else as_triples(transitions, AUTOMATON)
-    shape = Shape(start, as_states(final), symbol, names(by), order, as_window(window, AUTOMATON), once=False)
+    shape = Shape(
+        start,
+        as_states(final),
+        symbol,
+        column_names(by, f"{AUTOMATON}: by"),
+        order,
+        as_window(window, AUTOMATON),
+        once=False,
+    )
     given = {name: as_step(name, s, AUTOMATON) for name, s in (steps or {}).items()}
     if symbol is None and not given:
         raise QueryError(
@@ -135,9 +144,13 @@ def regex(
     other arguments are those of `automaton`, but a recursive plan needs a window and takes no
     settings. Rows have the key, `begin`, `end` and the registers.
     """
+    if not isinstance(expression, str):
+        raise QueryError(f"{REGEX}: the expression is a {type(expression).__name__}; write it first, then the events")
     given = {name: as_step(name, s, REGEX) for name, s in {**(steps or {}), **named}.items()}
     made, used = compiled(expression, given)
-    return matches(made, used, events, as_window(window, REGEX), names(by), order, registers or {}, plan)
+    return matches(
+        made, used, events, as_window(window, REGEX), column_names(by, f"{REGEX}: by"), order, registers or {}, plan
+    )
 
 
 def matches(

@@ -35,7 +35,7 @@ from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.payloads import keep, project
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
-from cedr.plan.schema import Schema, check_columns, first_line, show_schema
+from cedr.plan.schema import Schema, check_columns, column_names, first_line, show_expression, show_schema
 from cedr.plan.versions import tell_versions, valid_during, versions
 from cedr.runtime import local
 from cedr.runtime.engine import Engine
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from cedr.runtime.spark.streaming import RunningQuery
 
 Expressions = pl.Expr | str
-Columns = str | Sequence[str]
+Columns = str | pl.Expr | Sequence[str | pl.Expr]
+"""Names of columns; `pl.col(name)` will do, other expressions are refused."""
 Times = tuple[int | datetime | None, int | datetime | None]
 LEVELS = {"strong": STRONG, "middle": MIDDLE, "weak": WEAK}
 
@@ -213,7 +214,7 @@ class Stream:
 
     def session(self, timeout: Duration, by: Columns = ()) -> "Stream":
         """Events whose starts follow each other by less than `timeout` share one lifetime, from first to last."""
-        return Stream(nodes.Session(self.plan, duration(timeout, "session: timeout"), names(by)))
+        return Stream(nodes.Session(self.plan, duration(timeout, "session: timeout"), column_names(by, "session: by")))
 
     def clip(
         self,
@@ -281,7 +282,8 @@ class Stream:
     def difference(self, other: "Stream", by: Columns | None = None) -> "Stream":
         """At each instant what this stream has more often than the other; with keys, what has no partner there."""
         if by is not None:
-            return Stream(nodes.Join(self.plan, plan_of(other, "difference"), names(by), names(by), "anti"))
+            by = column_names(by, "difference: by")
+            return Stream(nodes.Join(self.plan, plan_of(other, "difference"), by, by, "anti"))
         return Stream(nodes.Difference(self.plan, plan_of(other, "difference")))
 
     def intersect(self, other: "Stream") -> "Stream":
@@ -317,6 +319,8 @@ class Stream:
         most       a loop that is not at rest after so many turns is stopped with an error
         turns      at most so many turns after each chunk of input; what still circulates goes on with the next
         """
+        if not callable(body):
+            raise QueryError(f"iterate: body is a {type(body).__name__}; it must be a function of the loop's stream")
         loop = loop_of(self.plan)
         derived = plan_of(body(Stream(loop)), "iterate: body")
         return Stream(iterate(self.plan, loop, derived, Settings(progress, most, turns)))
@@ -326,7 +330,7 @@ class Stream:
     def group_by(self, *columns: str, **named: pl.Expr) -> "GroupedStream":
         """Groups by columns, or by named expressions of them."""
         stream = self.with_columns(**named) if named else self
-        by = (*(name for c in columns for name in names(c)), *named)
+        by = (*(name for c in columns for name in column_names(c, "group_by")), *named)
         check_columns(by, stream.schema, f"group_by({', '.join(map(repr, by))})")
         return GroupedStream(stream, by)
 
@@ -346,7 +350,7 @@ class Stream:
         That takes punctuations about the first column, from the end where the order begins; else all wait for the end
         of the stream. Missing values come last. What is told has its final end and never changes.
         """
-        columns = tuple(name for c in by for name in names(c))
+        columns = tuple(name for c in by for name in column_names(c, "sort"))
         return Stream(nodes.Sort(self.plan, columns, directions("sort", columns, descending)))
 
     # --- consistency ---------------------------------------------------------------------------------------------
@@ -510,14 +514,15 @@ class GroupedStream:
         """One row per snapshot of each group: the group's columns, then the aggregates."""
         for name, aggregate in aggregates.items():
             if not hasattr(aggregate, "dtype") or not hasattr(aggregate, "columns"):
-                raise QueryError(f'agg({name}={aggregate!r}): not an aggregate; use for example cedr.avg("load")')
+                shown = show_expression(aggregate) if isinstance(aggregate, pl.Expr) else repr(aggregate)
+                raise QueryError(f'agg({name}={shown}): not an aggregate; use for example cedr.avg("load")')
         return Stream(nodes.Aggregate(self.stream.plan, self.by, tuple(aggregates.items())))
 
     def top_k(
         self, k: int, by: Columns, *, descending: bool | Sequence[bool] = True, rank: str | None = None
     ) -> Stream:
         """Of each snapshot of each group the k rows that come first by these columns; ties by payload."""
-        order = names(by)
+        order = column_names(by, "top_k: by")
         down = directions("top_k", order, descending)
         return Stream(nodes.TopK(self.stream.plan, k, order, down, self.by, rank))
 
@@ -551,10 +556,6 @@ def as_value(value: Any) -> pl.Expr:
     return value if isinstance(value, pl.Expr) else pl.lit(value)
 
 
-def names(columns: Columns) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
 def keys(
     what: str, on: Columns | None, left_on: Columns | None, right_on: Columns | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -563,8 +564,10 @@ def keys(
     if (left_on is None) != (right_on is None):
         raise QueryError(f"{what}: left_on and right_on go together")
     if on is not None:
-        return names(on), names(on)
-    return names(left_on or ()), names(right_on or ())
+        both = column_names(on, f"{what}: on")
+        return both, both
+    left, right = (() if side is None else side for side in (left_on, right_on))
+    return column_names(left, f"{what}: left_on"), column_names(right, f"{what}: right_on")
 
 
 def plan_of(other: Any, what: str) -> Node:

@@ -124,3 +124,57 @@ def test_where_takes_sql():
     assert isinstance(feed.where("load > 0.5 AND kind = 'REPORT'"), Stream)
     with pytest.raises(QueryError):
         feed.where("SELECT")
+
+
+# --- columns by name -----------------------------------------------------------------------------------------------
+
+BY_NAME = {
+    "join": lambda c: a().join(b(), on=c),
+    "join, sides": lambda c: a().join(b(), left_on=c, right_on=[c]),
+    "clip": lambda c: a().clip(b(), on=c),
+    "difference": lambda c: a().difference(b(), by=c),
+    "session": lambda c: a().session(5, by=c),
+    "group_by": lambda c: a().group_by(c).agg(n=cedr.count()),
+    "sort": lambda c: a().sort(c),
+    "top_k": lambda c: a().top_k(2, by=c),
+    "regex": lambda c: cedr.regex("x", a(), window=5, by=c, x=pl.col("v") > 1),
+    "per": lambda c: cedr.source("s", {"m": int}, vs="t", delay=1, per=c),
+    "promises": lambda c: cedr.source("s", {"m": int}, vs="t", promises=c),
+    "sum": lambda c: a().agg(x=cedr.sum(c)),
+    "count": lambda c: a().agg(x=cedr.count(c)),
+    "median": lambda c: a().agg(x=cedr.median(c)),
+    "aggregate": lambda c: a().agg(x=cedr.aggregate(c, function=len)),
+}
+
+
+@pytest.mark.parametrize("use", BY_NAME.values(), ids=BY_NAME)
+def test_columns_are_named_by_text_or_as_a_column(use):
+    assert list(use(pl.col("m")).schema) == list(use("m").schema)
+    with pytest.raises(QueryError, match=r'col\("m"\).* is an expression; name a column'):
+        use(pl.col("m") + 1)
+    with pytest.raises(QueryError, match=r"3 is a int; write the name of a column"):
+        use(3)
+
+
+CALCULATIONS = [
+    lambda x: x + 1,
+    lambda x: 2 * x,
+    lambda x: x / cedr.count(),
+    lambda x: -x,
+    lambda x: x > 3,
+]
+
+
+@pytest.mark.parametrize("calculate", CALCULATIONS)
+def test_aggregates_are_named_before_one_calculates_with_them(calculate):
+    with pytest.raises(QueryError, match=r"sum\(v\) cannot be part of a calculation; name it"):
+        calculate(cedr.sum("v"))
+
+
+def test_other_mistakes_of_type():
+    with pytest.raises(QueryError, match=r"quantile\('v', '9'\): the share must be a number"):
+        cedr.quantile("v", "9")
+    with pytest.raises(QueryError, match="query: the text is a Stream; write the query first"):
+        cedr.query(a(), "EVENT E WHEN A")
+    with pytest.raises(QueryError, match="iterate: body is a Stream; it must be a function"):
+        a().iterate(b())

@@ -29,6 +29,8 @@ from cedr.temporal.time import INF
 
 def compile(text: str, streams: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Stream]:
     """The streams of all statements, by name, in their order."""
+    if not isinstance(text, str):
+        raise QueryError(f"query: the text is a {type(text).__name__}; write the query first, then its streams")
     names = Names(streams, named)
     script = parse(text)
     try:

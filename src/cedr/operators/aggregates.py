@@ -5,7 +5,7 @@ Missing values do not take part; an aggregate of nothing but missing values is m
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
@@ -41,6 +41,19 @@ class Aggregate:
 
     def __str__(self) -> str:
         return f"{type(self).__name__.lower()}({self.column})"
+
+    def _calculated_with(self, other: Any) -> NoReturn:
+        raise QueryError(
+            f"{self} cannot be part of a calculation; name it, and calculate with the name afterwards: "
+            f'.agg(x={self}).with_columns(y=pl.col("x") + 1)'
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _calculated_with
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _calculated_with
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __rand__ = __or__ = __ror__ = _calculated_with
+
+    def __neg__(self) -> NoReturn:
+        self._calculated_with(None)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,26 @@ def as_schema(columns: Mapping[str, Any], what: str) -> Schema:
     return schema
 
 
+def column_names(columns: Any, what: str) -> tuple[str, ...]:
+    """A name or several; `pl.col("name")` is a name, too."""
+    if isinstance(columns, str | pl.Expr) or not isinstance(columns, Iterable):
+        columns = (columns,)
+    return tuple(column_name(column, what) for column in columns)
+
+
+def column_name(column: Any, what: str) -> str:
+    if isinstance(column, str):
+        return column
+    if not isinstance(column, pl.Expr):
+        raise QueryError(f'{what}: {column!r} is a {type(column).__name__}; write the name of a column, such as "load"')
+    if column.meta.is_column():
+        return column.meta.output_name()
+    raise QueryError(
+        f"{what}: {show_expression(column)} is an expression; name a column, one that you compute before if there is "
+        "none yet: stream.with_columns(name=...)"
+    )
+
+
 def check_columns(names: Iterable[str], schema: Mapping[str, Any], what: str) -> None:
     for name in names:
         if name not in schema:
