@@ -2,6 +2,7 @@
 
 import polars as pl
 from hypothesis import strategies as st
+from language.scalars import both, either, known
 from plan.catalogue import AsOperator
 
 from cedr import api, automata
@@ -25,24 +26,38 @@ STEPS = {
     "few": automata.step((r < 2) | (q == 0), q=q * 2 - v),
     "odd": automata.step(~(v + r == 2) & (v >= 0), r=pl.when(q > r).then(q - 1).otherwise(pl.max_horizontal(r, v, 1))),
     "near": automata.step(r.is_between(0, v), q=-(q - v).abs()),
+    "lost": automata.step(r.is_null() | v.is_null() | (v > r), r=v, q=pl.coalesce(q, 2)),
 }
-
-
-def given(p) -> bool:
-    return p.v is not None
 
 
 DEFINED = {
     "any": ra.Step(),
-    "low": ra.Step(lambda p, s: given(p) and p.v <= 1),
-    "count": ra.Step(lambda p, s: given(p) and p.v >= 1, lambda p, s: {"r": s["r"] + 1}),
-    "grow": ra.Step(lambda p, s: given(p) and p.v > s["r"] and p.v != 3, lambda p, s: {"r": p.v, "q": s["r"]}),
-    "few": ra.Step(lambda p, s: given(p) and (s["r"] < 2 or s["q"] == 0), lambda p, s: {"q": s["q"] * 2 - p.v}),
-    "odd": ra.Step(
-        lambda p, s: given(p) and p.v + s["r"] != 2,
-        lambda p, s: {"r": s["q"] - 1 if s["q"] > s["r"] else max(s["r"], p.v, 1)},
+    "low": ra.Step(lambda p, s: known(lambda v: v <= 1, p.v)),
+    "count": ra.Step(lambda p, s: known(lambda v: v >= 1, p.v), lambda p, s: {"r": known(lambda r: r + 1, s["r"])}),
+    "grow": ra.Step(
+        lambda p, s: both(known(lambda v, r: v > r, p.v, s["r"]), known(lambda v: v != 3, p.v)),
+        lambda p, s: {"r": p.v, "q": s["r"]},
     ),
-    "near": ra.Step(lambda p, s: given(p) and 0 <= s["r"] <= p.v, lambda p, s: {"q": -abs(s["q"] - p.v)}),
+    "few": ra.Step(
+        lambda p, s: either(known(lambda r: r < 2, s["r"]), known(lambda q: q == 0, s["q"])),
+        lambda p, s: {"q": known(lambda q, v: q * 2 - v, s["q"], p.v)},
+    ),
+    "odd": ra.Step(
+        lambda p, s: both(known(lambda v, r: v + r != 2, p.v, s["r"]), known(lambda v: v >= 0, p.v)),
+        lambda p, s: {
+            "r": s["q"] - 1
+            if known(lambda q, r: q > r, s["q"], s["r"])
+            else max(x for x in (s["r"], p.v, 1) if x is not None)
+        },
+    ),
+    "near": ra.Step(
+        lambda p, s: both(known(lambda r: r >= 0, s["r"]), known(lambda r, v: r <= v, s["r"], p.v)),
+        lambda p, s: {"q": known(lambda q, v: -abs(q - v), s["q"], p.v)},
+    ),
+    "lost": ra.Step(
+        lambda p, s: either(s["r"] is None, either(p.v is None, known(lambda v, r: v > r, p.v, s["r"]))),
+        lambda p, s: {"r": p.v, "q": 2 if s["q"] is None else s["q"]},
+    ),
 }
 
 states = st.sampled_from(["S", "1", "F"])

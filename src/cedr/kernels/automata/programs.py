@@ -3,6 +3,10 @@
 An instruction is `(op, a, b, c, to)`: addresses of three operands, of which most ops read one or two, and of the
 result. Addresses count through the registers, the columns, the constants and the temporary places, in this order.
 Truth values are 1 and 0. All numbers of a program are of one type: whole, or floating point if any of them is.
+
+Every address also has a flag for a missing value, and the instructions treat missing values as SQL does: a comparison
+with one is neither true nor false, AND and OR are decided by the side that decides, and CHOOSE takes what is not true
+as false. Floating point numbers compare as in polars: NaN equals itself and is larger than every number.
 """
 
 from typing import NamedTuple
@@ -10,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-ADD, SUBTRACT, MULTIPLY, NEGATE, ABS, MIN, MAX, CHOOSE = range(8)
-EQ, NE, LT, LE, GT, GE, AND, OR, NOT = range(8, 17)
+ADD, SUBTRACT, MULTIPLY, NEGATE, ABS = range(5)
+EQ, NE, LT, LE, GT, GE, NOT = range(5, 12)
+AND, OR, MIN, MAX, CHOOSE, COALESCE, IS_NULL, IS_NOT_NULL, EQ_MISSING, NE_MISSING = range(12, 22)
+"""The first two rows give a missing value if an operand is missing."""
 
 
 class Programs(NamedTuple):
@@ -26,6 +32,8 @@ class Programs(NamedTuple):
     sets: np.ndarray
     """`sets[set_from[s]:set_from[s + 1]]`: register and address of its new value."""
     constants: np.ndarray
+    absent: np.ndarray
+    """Which constants are missing values."""
     temporary: int
     """How many temporary places there are."""
 
@@ -34,66 +42,112 @@ class Programs(NamedTuple):
 def memory_of(programs, registers, columns):
     """Room for all addresses, with the constants; registers and columns are filled in run by run."""
     first = registers + columns
-    memory = np.empty(first + len(programs.constants) + programs.temporary, dtype=programs.constants.dtype)
-    memory[first : first + len(programs.constants)] = programs.constants
-    return memory
+    size = first + len(programs.constants) + programs.temporary
+    values = np.empty(size, dtype=programs.constants.dtype)
+    missing = np.zeros(size, dtype=np.bool_)
+    values[first : first + len(programs.constants)] = programs.constants
+    missing[first : first + len(programs.constants)] = programs.absent
+    return values, missing
 
 
 @njit(cache=True)
-def fill(memory, registers, r, columns, content):
-    """Let the programs be about run r and an event of this content."""
+def fill(memory, registers, r, nulls, columns, absent, content):
+    """Set the registers of run r, of which the bits of `nulls` are missing, and the columns of an event's content."""
+    values, missing = memory
     width = registers.shape[1]
     for m in range(width):
-        memory[m] = registers[r, m]
+        values[m] = registers[r, m]
+        missing[m] = (nulls >> m) & 1
     for m in range(columns.shape[1]):
-        memory[width + m] = columns[content, m]
+        values[width + m] = columns[content, m]
+        missing[width + m] = absent[content, m]
+
+
+@njit(cache=True)
+def is_true(memory, address):
+    values, missing = memory
+    return values[address] != 0 and not missing[address]
 
 
 @njit(cache=True)
 def execute(code, first, last, memory):
     """Run instructions."""
+    values, missing = memory
     for i in range(first, last):
-        op = code[i, 0]
-        x, y = memory[code[i, 1]], memory[code[i, 2]]
-        to = code[i, 4]
-        if op >= EQ:
-            memory[to] = 1 if holds(op, x, y) else 0
-            continue
-        if op == ADD:
-            z = x + y
-        elif op == SUBTRACT:
-            z = x - y
-        elif op == MULTIPLY:
-            z = x * y
-        elif op == NEGATE:
-            z = -x
-        elif op == ABS:
-            z = abs(x)
-        elif op == MIN:
-            z = min(x, y)
-        elif op == MAX:
-            z = max(x, y)
+        op, a, b, c, to = code[i, 0], code[i, 1], code[i, 2], code[i, 3], code[i, 4]
+        if op < EQ:
+            values[to] = number(op, values[a], values[b])
+            missing[to] = missing[a] or missing[b]
+        elif op < AND:
+            values[to] = 1 if holds(op, values[a], values[b]) else 0
+            missing[to] = missing[a] or missing[b]
+        elif op in (AND, OR):
+            decides = op == OR
+            decided = (not missing[a] and (values[a] != 0) == decides) or (
+                not missing[b] and (values[b] != 0) == decides
+            )
+            values[to] = 1 if decided == decides else 0
+            missing[to] = not decided and (missing[a] or missing[b])
+        elif op in (IS_NULL, IS_NOT_NULL):
+            values[to] = 1 if missing[a] == (op == IS_NULL) else 0
+            missing[to] = False
+        elif op in (EQ_MISSING, NE_MISSING):
+            equal = missing[a] == missing[b] and (missing[a] or same(values[a], values[b]))
+            values[to] = 1 if equal == (op == EQ_MISSING) else 0
+            missing[to] = False
         else:
-            z = y if x != 0 else memory[code[i, 3]]
-        memory[to] = z
+            one = chosen(op, a, b, c, memory)
+            values[to], missing[to] = values[one], missing[one]
+
+
+@njit(cache=True)
+def number(op, x, y):
+    if op == ADD:
+        return x + y
+    if op == SUBTRACT:
+        return x - y
+    if op == MULTIPLY:
+        return x * y
+    return -x if op == NEGATE else abs(x)
 
 
 @njit(cache=True)
 def holds(op, a, b):
     if op == EQ:
-        return a == b
+        return same(a, b)
     if op == NE:
-        return a != b
+        return not same(a, b)
     if op == LT:
-        return a < b
+        return less(a, b)
     if op == LE:
-        return a <= b
+        return not less(b, a)
     if op == GT:
-        return a > b
+        return less(b, a)
     if op == GE:
-        return a >= b
-    if op == AND:
-        return a != 0 and b != 0
-    if op == OR:
-        return a != 0 or b != 0
+        return not less(a, b)
     return a == 0
+
+
+@njit(cache=True)
+def same(a, b):
+    return a == b or (a != a and b != b)
+
+
+@njit(cache=True)
+def less(a, b):
+    return a < b or (b != b and a == a)
+
+
+@njit(cache=True)
+def chosen(op, a, b, c, memory):
+    """The address of the operand that is the result."""
+    values, missing = memory
+    if op == CHOOSE:
+        return b if is_true(memory, a) else c
+    if missing[a] or missing[b]:
+        return b if missing[a] else a
+    if op == MIN:
+        return b if values[b] < values[a] else a
+    if op == MAX:
+        return b if values[b] > values[a] else a
+    return a

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.automata.places import AT, CONTENT, COPIES, VE, VS, G, end_of_place
-from cedr.kernels.automata.programs import execute, fill, memory_of
+from cedr.kernels.automata.programs import execute, fill, is_true, memory_of
 
 
 class Table(NamedTuple):
@@ -39,12 +39,14 @@ class Contents(NamedTuple):
     """The steps whose conditions about the event alone hold, by bits."""
     columns: np.ndarray
     """What programs read."""
+    absent: np.ndarray
+    """Which of that is missing."""
 
 
-STATE, LO, HI, COUNT, NUMBER, FIRST, LAST = range(7)
+STATE, LO, HI, COUNT, NUMBER, FIRST, LAST, NULLS = range(8)
 """What is kept of a run. NUMBER is that of the place where it began, FIRST and LAST the rows it may take next; after
-the seeds, what it took last."""
-BEGIN, END, OUT_STATE, OUT_COUNT, OUT_LO, OUT_HI, OUT_GROUP = range(7)
+the seeds, what it took last. The bits of NULLS are the registers that are missing; their values are 0."""
+BEGIN, END, OUT_STATE, OUT_COUNT, OUT_LO, OUT_HI, OUT_GROUP, OUT_NULLS = range(8)
 
 AT_ONCE = 1024
 """Places whose runs go on together; with more of them the runs leave the fast memory of the processor."""
@@ -58,7 +60,7 @@ def runs_from(rows, places, since, contents, table, programs, initial, by_number
     from the same time on, the state aside, the longest is told.
     """
     reach = np.empty(len(places), dtype=np.int64)
-    out = np.empty((64, 7), dtype=np.int64)
+    out = np.empty((64, 8), dtype=np.int64)
     out_registers = np.empty((64, len(initial)), dtype=initial.dtype)
     told = 0
     for block in range(0, len(places), AT_ONCE):
@@ -83,7 +85,7 @@ def seeded(rows, places, numbers, contents, table, initial, reach):
     size = 0
     for k in numbers:
         size += end_of_place(rows, places[k]) - places[k]
-    runs = np.empty((size, 7), dtype=np.int64)
+    runs = np.empty((size, 8), dtype=np.int64)
     registers = np.empty((size, len(initial)), dtype=initial.dtype)
     start, told = table.start, table.told[table.start]
     r = 0
@@ -92,7 +94,7 @@ def seeded(rows, places, numbers, contents, table, initial, reach):
         for row in range(places[k], end_of_place(rows, places[k])):
             if not told and not can_begin(rows[row, CONTENT], contents.symbol, contents.accepts, table):
                 continue
-            runs[r, STATE], runs[r, NUMBER], runs[r, COUNT] = start, k, 1
+            runs[r, STATE], runs[r, NUMBER], runs[r, COUNT], runs[r, NULLS] = start, k, 1, 0
             runs[r, LO], runs[r, HI], runs[r, FIRST], runs[r, LAST] = rows[row, VS], rows[row, VE], row, row + 1
             for m in range(len(initial)):
                 registers[r, m] = initial[m]
@@ -137,7 +139,7 @@ def step(rows, runs, registers, contents, table, programs):
     """What the runs become when each takes one event that it may take."""
     code, guard, change = programs.code, programs.guard, programs.update
     holds, set_from, sets = programs.holds, programs.set_from, programs.sets
-    symbols, accepts, columns = contents.symbol, contents.accepts, contents.columns
+    symbols, accepts, columns, absent = contents.symbol, contents.accepts, contents.columns, contents.absent
     table_first, target, symbol, steps = table.first, table.target, table.symbol, table.step
     table_vs, table_ve, table_copies = table.vs, table.ve, table.copies
     width = registers.shape[1]
@@ -146,7 +148,7 @@ def step(rows, runs, registers, contents, table, programs):
     for r in range(len(runs)):
         ways = table_first[runs[r, STATE] + 1] - table_first[runs[r, STATE]]
         most += (runs[r, LAST] - runs[r, FIRST]) * ways
-    grown = np.empty((most, 7), dtype=np.int64)
+    grown = np.empty((most, 8), dtype=np.int64)
     grown_registers = np.empty((most, width), dtype=registers.dtype)
     size = mark = 0
     for r in range(len(runs)):
@@ -155,7 +157,7 @@ def step(rows, runs, registers, contents, table, programs):
             mark = size
         for row in range(runs[r, FIRST], runs[r, LAST]):
             content = rows[row, CONTENT]
-            fill(memory, registers, r, columns, content)
+            fill(memory, registers, r, runs[r, NULLS], columns, absent, content)
             lo, hi = max(runs[r, LO], rows[row, VS]), min(runs[r, HI], rows[row, VE])
             for t in range(table_first[state], table_first[state + 1]):
                 s = steps[t]
@@ -166,14 +168,20 @@ def step(rows, runs, registers, contents, table, programs):
                     continue
                 if s >= 0 and holds[s] >= 0:
                     execute(code, guard[s], change[s], memory)
-                    if memory[holds[s]] == 0:
+                    if not is_true(memory, holds[s]):
                         continue
+                nulls = runs[r, NULLS]
                 for m in range(width):
                     grown_registers[size, m] = registers[r, m]
                 if s >= 0 and set_from[s] < set_from[s + 1]:
                     execute(code, change[s], guard[s + 1], memory)
+                    values, missing = memory
                     for i in range(set_from[s], set_from[s + 1]):
-                        grown_registers[size, sets[i, 0]] = memory[sets[i, 1]]
+                        one = np.int64(1) << sets[i, 0]
+                        gone = missing[sets[i, 1]]
+                        nulls = nulls | one if gone else nulls & ~one
+                        grown_registers[size, sets[i, 0]] = 0 if gone else values[sets[i, 1]]
+                grown[size, NULLS] = nulls
                 grown[size, STATE], grown[size, LO], grown[size, HI], grown[size, NUMBER] = (
                     target[t],
                     begin,
@@ -198,6 +206,7 @@ def find(runs, registers, mark, last):
             runs[r, STATE] == runs[last, STATE]
             and runs[r, LO] == runs[last, LO]
             and runs[r, HI] == runs[last, HI]
+            and runs[r, NULLS] == runs[last, NULLS]
             and equal(registers, r, registers, last)
         ):
             return r
@@ -235,6 +244,7 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
         out[told, END] = end if length else begin - 1
         out[told, OUT_LO], out[told, OUT_HI] = runs[r, LO], runs[r, HI]
         out[told, OUT_COUNT] = 1 if once else runs[r, COUNT] if length else rows[runs[r, FIRST], COPIES]
+        out[told, OUT_NULLS] = runs[r, NULLS]
         for m in range(registers.shape[1]):
             out_registers[told, m] = registers[r, m]
         told += 1
@@ -245,7 +255,8 @@ def tell(rows, places, since, runs, registers, length, states, once, out, out_re
 def shown(out, out_registers, since, told, runs, registers, r):
     """The first of what was told from `since` on that shows the same as a run from the same time on; `told` if none."""
     for i in range(since, told):
-        if out[i, OUT_LO] == runs[r, LO] and equal(out_registers, i, registers, r):
+        alike = out[i, OUT_LO] == runs[r, LO] and out[i, OUT_NULLS] == runs[r, NULLS]
+        if alike and equal(out_registers, i, registers, r):
             return i
     return told
 

@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
     def words(self) -> Times:
         """What makes a tuple, with its end last; the number of copies is not among it."""
-        columns = (rn.OUT_GROUP, rn.BEGIN, rn.END, rn.OUT_STATE, rn.OUT_LO)
+        columns = (rn.OUT_GROUP, rn.BEGIN, rn.END, rn.OUT_STATE, rn.OUT_LO, rn.OUT_NULLS)
         numbers = np.ascontiguousarray(self.registers).view(np.int64)
         return np.hstack((self.runs[:, columns], numbers, self.runs[:, [rn.OUT_HI]]))
 
@@ -175,7 +175,7 @@ class Automaton(Operator):
         shown = [pl.Series("begin", runs[:, rn.BEGIN]), pl.Series("end", runs[:, rn.END])]
         if not self.shape.once:
             shown.append(self.transitions.labels(runs[:, rn.OUT_STATE]).alias("state"))
-        shown += [pl.Series(name, found.registers[:, i]) for i, name in enumerate(self.steps.registers)]
+        shown += [register(name, i, found) for i, name in enumerate(self.steps.registers)]
         if not self.shape.by:
             return pl.DataFrame(shown)
         return self.groups.take(runs[:, rn.OUT_GROUP]).hstack(shown)
@@ -217,3 +217,9 @@ class Automaton(Operator):
         self.events, self.reach = state["events"]
         self.order.kept, self.order.highest = state["order"]
         self.front.load(state)
+
+
+def register(name: str, number: int, found: Found) -> pl.Series:
+    values = pl.Series(name, found.registers[:, number])
+    missing = (found.runs[:, rn.OUT_NULLS] >> number) & 1
+    return values.set(pl.Series(missing.astype(bool)), None) if missing.any() else values

@@ -17,7 +17,7 @@ class CompiledSteps:
 
     names: tuple[str, ...]
     conditions: tuple[pl.Expr, ...]
-    """What must hold of the event alone, and that nothing is missing that programs read."""
+    """What must hold of the event alone."""
     columns: tuple[pl.Expr, ...]
     """What programs read."""
     programs: Programs

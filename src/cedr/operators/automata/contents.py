@@ -41,12 +41,14 @@ class Known:
             accepts |= self._column(rows, condition, pl.Int64(), n) << number
         kind = self.steps.register_type
         columns = np.empty((n, len(self.steps.columns)), dtype=self.steps.initial.dtype)
+        absent = np.empty((n, len(self.steps.columns)), dtype=np.bool_)
         for number, e in enumerate(self.steps.columns):
             columns[:, number] = self._column(rows, e, kind, n)
+            absent[:, number] = self._column(rows, e.is_null(), pl.Int64(), n)
         if self.symbol is None:
-            return Contents(np.full(n, -1, dtype=np.int64), accepts, columns)
+            return Contents(np.full(n, -1, dtype=np.int64), accepts, columns, absent)
         symbol = self.symbols.ids(rows.select(pl.col(self.symbol).alias(SYMBOL)))
-        return Contents(symbol, accepts, columns)
+        return Contents(symbol, accepts, columns, absent)
 
     def _column(self, rows: pl.DataFrame, e: pl.Expr, kind: pl.DataType, n: int) -> Times:
         found = rows.select(e.cast(kind).fill_null(0).alias("x"))["x"].to_numpy()

@@ -10,7 +10,7 @@ from polars.exceptions import PolarsError
 
 from cedr.operators.automata.compiled import CompiledSteps, Shape
 from cedr.operators.automata.transitions import COLUMNS, SYMBOL, TARGET
-from cedr.plan.automata.steps import MOST_STEPS, Step, compile_steps
+from cedr.plan.automata.steps import MOST_REGISTERS, MOST_STEPS, Step, compile_steps
 from cedr.plan.node import Node
 from cedr.plan.schema import (
     Schema,
@@ -147,6 +147,8 @@ class Automaton(Node):
     def check_steps(self) -> None:
         if len(self.steps) > MOST_STEPS:
             raise QueryError(f"{self.text}: {len(self.steps)} steps, at most {MOST_STEPS} are possible")
+        if len(self.registers) > MOST_REGISTERS:
+            raise QueryError(f"{self.text}: {len(self.registers)} registers, at most {MOST_REGISTERS} are possible")
         columns = {**self.events.schema, **dict.fromkeys(dict(self.registers), self.compiled.register_type)}
         for name, step in self.steps:
             what = f"{self.text}, step {name!r}"
@@ -154,7 +156,7 @@ class Automaton(Node):
                 check_predicate(step.when, columns, f"{what} ({show_expression(step.when)})")
             for register, e in step.updates:
                 (kind,) = project_schema([e.alias(register)], columns, f"{what} sets {register!r}").values()
-                if not kind.is_numeric():
+                if not kind.is_numeric() and kind != pl.Null:
                     raise QueryError(f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, no number")
 
     @cached_property

@@ -21,12 +21,17 @@ from cedr.temporal.errors import QueryError
 
 BINARY = {
     add: p.ADD, sub: p.SUBTRACT, mul: p.MULTIPLY, eq: p.EQ, ne: p.NE, lt: p.LT, le: p.LE, gt: p.GT, ge: p.GE,
-    and_: p.AND, or_: p.OR,
+    and_: p.AND, or_: p.OR, pl.Expr.eq_missing: p.EQ_MISSING, pl.Expr.ne_missing: p.NE_MISSING,
 }  # fmt: skip
 CLOSED = {"both": (p.GE, p.LE), "left": (p.GE, p.LT), "right": (p.GT, p.LE), "none": (p.GT, p.LT)}
-POSSIBLE = "+, -, *, comparisons, &, |, ~, abs, is_between, min_horizontal, max_horizontal and when/then/otherwise"
+POSSIBLE = (
+    "+, -, *, comparisons, &, |, ~, abs, is_between, is_null, is_not_null, coalesce, min_horizontal, max_horizontal "
+    "and when/then/otherwise"
+)
 MOST_STEPS = 62
-"""Which steps an event can take is kept in one word."""
+"""Which steps an event can take are the bits of one number."""
+MOST_REGISTERS = 62
+"""Which registers are missing are the bits of one number."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,9 @@ class Compiler:
     schema: Schema
     """Of events and registers together."""
     columns: list[pl.Expr] = field(default_factory=list)
-    constants: list[float] = field(default_factory=list)
+    constants: list[float | None] = field(default_factory=list)
     code: list[tuple[int, Address, Address, Address, Address]] = field(default_factory=list)
     temporary: int = 0
-    used: list[int] = field(default_factory=list)
-    """The columns that were read since this was last emptied."""
 
     def speaks_of_registers(self, e: pl.Expr) -> bool:
         return not set(e.meta.root_names()).isdisjoint(self.registers)
@@ -82,14 +85,15 @@ class Compiler:
         return self.special(e, operands)
 
     def unary(self, e: pl.Expr, one: pl.Expr) -> Address:
-        for op, candidate in ((p.NEGATE, -one), (p.ABS, one.abs()), (p.NOT, ~one)):
+        known = (p.NEGATE, -one), (p.ABS, one.abs()), (p.NOT, ~one), (p.IS_NULL, one.is_null())
+        for op, candidate in (*known, (p.IS_NOT_NULL, one.is_not_null())):
             if candidate.meta.eq(e):
                 self.check_logic(op, e, one)
                 return self.put(op, self.compiled(one))
         raise self.unknown(e)
 
     def special(self, e: pl.Expr, operands: list[pl.Expr]) -> Address:
-        for op, function in ((p.MIN, pl.min_horizontal), (p.MAX, pl.max_horizontal)):
+        for op, function in ((p.MIN, pl.min_horizontal), (p.MAX, pl.max_horizontal), (p.COALESCE, pl.coalesce)):
             if function(*operands).meta.eq(e):
                 return reduce(lambda a, b: self.put(op, a, b), map(self.compiled, operands))
         if len(operands) == 3:
@@ -110,8 +114,8 @@ class Compiler:
 
     def constant(self, e: pl.Expr) -> Address:
         value = pl.select(e).item()
-        if not isinstance(value, bool | int | float):
-            raise QueryError(f"{show_expression(e)} is compared with a register, but is no number")
+        if value is not None and not isinstance(value, bool | int | float):
+            raise QueryError(f"{show_expression(e)} is combined with a register, but is not a number")
         self.constants.append(value)
         return Address("constant", len(self.constants) - 1)
 
@@ -120,7 +124,6 @@ class Compiler:
         if number == len(self.columns):
             check_number(e, self.type_of(e))
             self.columns.append(e)
-        self.used.append(number)
         return Address("column", number)
 
     def type_of(self, e: pl.Expr) -> pl.DataType:
@@ -170,7 +173,6 @@ def assembled(
 ) -> CompiledSteps:
     conditions, guard, update, holds, set_from, sets = [], [], [], [], [0], []
     for step in steps.values():
-        compiler.used.clear()
         guard.append(len(compiler.code))
         alone, asked = divided(step, compiler)
         truth = [compiler.compiled(e) for e in asked]
@@ -180,7 +182,6 @@ def assembled(
         for name, e in step.updates:
             sets.append((Address("register", compiler.registers.index(name)), compiler.compiled(e)))
         set_from.append(len(sets))
-        alone += [compiler.columns[i].is_not_null() for i in dict.fromkeys(compiler.used)]
         conditions.append(reduce(and_, alone, pl.lit(True)).fill_null(False))
     guard.append(len(compiler.code))
     at = compiler.resolved
@@ -192,7 +193,8 @@ def assembled(
         np.array([-1 if h is None else at(h) for h in holds], dtype=np.int64),
         np.array(set_from, dtype=np.int64),
         np.array([[at(register), at(value)] for register, value in sets], dtype=np.int64).reshape(-1, 2),
-        np.array(compiler.constants, dtype=kind),
+        np.array([c or 0 for c in compiler.constants], dtype=kind),
+        np.array([c is None for c in compiler.constants], dtype=np.bool_),
         compiler.temporary,
     )
     initial = np.array([registers[name] for name in registers], dtype=kind)

@@ -10,7 +10,7 @@ alternatives: a run takes one of them.
 
     t1.source is the start state, each t.source is the target of the row before,
     ei has the symbol of ti, if symbols are values of a column (missing equals missing),
-    and the step of that name, if there is one, holds for ei and the registers so far;
+    and the condition of the step of that name, if there is one, is true for ei and the registers so far;
     then that step sets the registers, all at once, from their values before.
 
 Its lifetime is the time at which all of e1 .. en and t1 .. tn are there, and must not be empty. So by number, at every
@@ -22,8 +22,9 @@ whatever its own end, so that all events of a run lie within w.
 state, the registers. Without final states every run is told, partial ones too, and for each event the run of length 0
 that begins there: its end is `begin - 1`, its lifetime the event's. Two runs that show the same are two tuples.
 
-An event with a missing value, where its step reads it, does not take the step; so it is with a missing key or number:
-such an event is not there at all.
+Missing values are those of SQL: a condition that is neither true nor false is not true, so the step is not taken, and
+a register that is set from a missing value is missing from then on. An event whose key or number is missing is not
+there at all.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from typing import Any
 from cedr.temporal import INF, Event, History, Row
 from cedr.temporal.time import plus
 
-Registers = Mapping[str, float]
+Registers = Mapping[str, float | None]
 MISSING = frozenset[Any]({None})
 
 
@@ -50,7 +51,7 @@ def nothing(payload: Any, registers: Registers) -> Registers:
 class Step:
     """When an event takes a step, and what it sets then."""
 
-    when: Callable[[Any, Registers], bool] = always
+    when: Callable[[Any, Registers], bool | None] = always
     set: Callable[[Any, Registers], Registers] = nothing
 
 
