@@ -38,6 +38,7 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import BEFORE, NONE, Promises, point_promises
 from cedr.columnar.times import Times
 from cedr.operators.base import Operator, State
+from cedr.operators.latency import TOGETHER
 from cedr.operators.waiting import Waiting
 from cedr.temporal.time import INF, MIN
 
@@ -106,6 +107,18 @@ class Front:
         for port in range(1, len(self.own)):
             fronts = np.minimum(fronts, self.of(port))
         return fronts
+
+    def ahead(self, front: Times) -> Mask:
+        """Which groups have their front from promises about them, not from the CTIs that hold for all.
+
+        Promises about other groups, such as those that a select derives from its condition, change nothing for a group.
+        """
+        if not self.keyed:
+            return TOGETHER
+        own = np.full(len(self.index), INF, dtype=np.int64)
+        for port, promised in enumerate(self.own):
+            own = np.minimum(own, MIN if promised is None else self._grown(port))
+        return (front > self.operator.cti) | (own >= front)
 
     def _grown(self, port: int) -> Times:
         """`own` with the groups that are new."""

@@ -13,9 +13,9 @@ it is changed when time has reached the earlier of both, which is the sync time 
 
 A CTI that had to wait for an open result may come after rows with a later sync time; only rows are put in order.
 
-A group may be further than the rest, see `front`. What lies before its front is told by it alone, in the group's own
-order. A row that a promise about its payload covers when it arrives says nothing about how far other groups are, so it
-does not move the watermark.
+A group may be further than the rest, see `front`: promises about it say so. What lies before its front is then told by
+it alone, in the group's own order. A row that a promise about its payload covers when it arrives says nothing about how
+far other groups are, so it does not move the watermark.
 """
 
 from collections.abc import Callable
@@ -28,6 +28,9 @@ from cedr.operators.base import Latency, Operator, State
 from cedr.temporal.time import INF, MIN
 
 Mask = np.ndarray
+
+TOGETHER = np.zeros(1, dtype=np.bool_)
+"""No group is ahead of the others."""
 
 
 class Teller:
@@ -55,17 +58,19 @@ class Teller:
             counts[counts] = promised.of(chunk.rows.filter(counts)) <= sync[counts]
         self.watermark = max(self.watermark, int(sync[counts].max(initial=MIN)))
 
-    def limits(self, front: Times, still_open: Callable[[Times], Times]) -> tuple[Times, Times]:
-        """By when a result must end, and by when it must start, to be told.
+    def limits(self, front: Times, still_open: Callable[[Times], Times], ahead: Mask = TOGETHER) -> tuple[Times, Times]:
+        """By when a result must end, and by when it must start, to be emitted.
 
-        `still_open` gives the earliest results that have begun by a time and are not over.
+        `still_open` gives the earliest results that have begun by a time and are not over. Groups that are `ahead` of
+        the others wait for results of their own only.
         """
         match self.latency:
             case "perfect":
                 until = np.maximum(front, self.watermark)
                 earliest = still_open(until)
                 self.released = max(self.released, min(int(earliest.min(initial=INF)), self.watermark))
-                return self.over(until), np.maximum(before(np.minimum(earliest, front)), self.released)
+                own = np.maximum(before(np.minimum(earliest, front)), self.released)
+                return self.over(until), np.where(ahead, own, self.released)
             case "ordered":
                 return np.full_like(front, INF), self.reached(front)
         return np.full_like(front, INF), np.full_like(front, INF)
@@ -78,13 +83,15 @@ class Teller:
         """Up to where the ends of what was told are brought up to date; a change further on would be ahead of time."""
         return np.maximum(before(front), self.watermark) if self.latency == "ordered" else np.full_like(front, INF)
 
-    def tell(self, g: Times, start: Times, end: Times, front: Times, promised: Times) -> tuple[Mask, Times]:
+    def tell(
+        self, g: Times, start: Times, end: Times, front: Times, promised: Times, ahead: Mask = TOGETHER
+    ) -> tuple[Mask, Times]:
         """Which of these events are told, and by group the earliest start of one that is not, or INF."""
 
         def still_open(until: Times) -> Times:
             return lv.earliest_open(g, start, end, until, self.over(until), promised)
 
-        tell: tuple[Mask, Times] = lv.told(g, start, end, *self.limits(front, still_open), promised)
+        tell: tuple[Mask, Times] = lv.told(g, start, end, *self.limits(front, still_open, ahead), promised)
         return tell
 
     def save(self) -> State:

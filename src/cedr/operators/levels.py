@@ -60,7 +60,7 @@ class LevelOperator(Operator):
         g, t, _, counts, *_ = self.endpoints
         height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
-        tell, held = self.teller.tell(lg, start, end, front, promised)
+        tell, held = self.teller.tell(lg, start, end, front, promised, self.front.ahead(front))
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
         changed, _, at, before, after = self.told.tell(
             lg[tell], start[tell], end[tell], no_words, self.teller.reached(front)

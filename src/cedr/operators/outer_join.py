@@ -83,7 +83,7 @@ class Partnered(Operator):
         front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
         g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))
-        tell, held = self.teller.tell(g, start, end, front, promised)
+        tell, held = self.teller.tell(g, start, end, front, promised, self.front.ahead(front))
         tell &= end >= by_group(promised, g)  # earlier pieces are final
         order = np.lexsort((end, start, number))
         order = order[tell[order]]

@@ -93,7 +93,8 @@ class SnapshotOperator(Operator):
             found: Times = ep.earliest_open(g, t, weights[0], until, promised)
             return found
 
-        told: tuple[Times, ...] = ep.snapshots(g, t, *weights, *self.teller.limits(front, still_open), promised)
+        limits = self.teller.limits(front, still_open, self.front.ahead(front))
+        told: tuple[Times, ...] = ep.snapshots(g, t, *weights, *limits, promised)
         return told
 
     def _forget(self, settled: Times) -> None:

@@ -171,7 +171,7 @@ class Matcher(Operator):
         here = (new.g, new.found.vs, new.ve)
         g, vs, ve = (np.concatenate(both) for both in zip(here, self.waiting, strict=True))
         still_open = ~self.telling.sure(g, vs, ve, self.telling.limits)
-        self.telling.release(g[still_open], vs[still_open])
+        self.telling.release(g[still_open], vs[still_open], self.front.ahead(self.telling.limits.front))
 
     def _note(self, new: Matches, untold: Mask) -> None:
         more = (new.g[untold], new.found.vs[untold], new.ve[untold])

@@ -97,11 +97,11 @@ class Telling:
         sure = later(vs, self.settled) <= reached
         return sure & (later(ve, self.end_settled) <= reached) if self.moving_ends else sure
 
-    def release(self, g: Times, vs: Times) -> None:
-        """`g, vs`: the results that are not sure."""
+    def release(self, g: Times, vs: Times, ahead: Mask) -> None:
+        """`g, vs`: the results that are not sure. Keys that are `ahead` wait for results of their own only."""
         limits = self.limits
         reached = min(int(vs.min(initial=INF)), limits.watermark)
-        own = np.minimum(limits.first(g, vs), limits.front)
+        own = np.where(ahead, np.minimum(limits.first(g, vs), limits.front), MIN)
         own = np.maximum(own, limits.of(limits.own_released, np.arange(len(own))))
         self.limits = limits._replace(released=max(limits.released, reached), own_released=own)
 
