@@ -155,6 +155,7 @@ def as_per(
         return ()
     what = f"source({name!r}): per={per!r}"
     check_columns(found := column_names(per, what), columns, what)
+    check_promised(found, columns, what)
     if ordered:
         raise QueryError(f"{what}: rows in order have one progress; if those of each value are, say delay=0 instead")
     if delay is None:
@@ -172,11 +173,21 @@ def as_schemes(
     several = isinstance(promises, Sequence) and not isinstance(promises, str)
     for scheme in promises if several else [promises]:
         together = column_names(scheme, f"source({name!r}): promises")
-        check_columns(together, columns, f"source({name!r}): promises={promises!r}")
+        check_columns(together, columns, what := f"source({name!r}): promises={promises!r}")
+        check_promised(together, columns, what)
         if not together:
             raise QueryError(f"source({name!r}): promises={promises!r}; a promise about no column is a CTI")
         found.append(tuple(sorted(set(together))))
     return found
+
+
+def check_promised(names: Sequence[str], columns: Mapping[str, Any], what: str) -> None:
+    """Promises are about single values."""
+    if nested := [name for name in names if columns[name].is_nested()]:
+        raise QueryError(
+            f"{what}: {nested[0]!r} is of type {columns[nested[0]]}, and promises are about single values; "
+            "declare a column of its own for the part they are about"
+        )
 
 
 # --- aggregates ----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from cedr.language.show import show
 from cedr.language.values import Value, alike, constant
 from cedr.operators.patterns import rendering
 from cedr.plan import patterns
+from cedr.plan.schema import made_alike
 
 HEADER: dict[str, pl.DataType] = {name: rendering.HEADER[name] for name in rendering.OF_VARIABLES}
 """What every event has, whatever its attributes."""
@@ -135,7 +136,9 @@ def correlation_key(node: tree.CorrelationKey, bound: Bound, pattern: patterns.P
         one, two = (v.schema[node.attribute] for v in (first, other) if v.schema)
         if one != two:
             raise LanguageError(
-                f"{node.attribute} is {one} in {first.word}, but {two} in {other.word}; a key has one type", node.at
+                f"{node.attribute} is {one} in {first.word}, but {two} in {other.word}; a key has one type: "
+                f"use with_columns({made_alike(node.attribute, two, one)}) on the source",
+                node.at,
             )
     if node.mode == "UNIQUE" and any(isinstance(p, patterns.AtMost) for p in pattern.walk()):
         raise LanguageError("UNIQUE has no meaning for ATMOST, which only counts; use EQUAL", node.at)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from cedr.plan.node import Binary, Speculative
-from cedr.plan.schema import Schema, check_columns, check_predicate, roots, show_expression
+from cedr.plan.schema import Schema, check_columns, check_predicate, made_alike, roots, show_expression
 from cedr.temporal.errors import QueryError
 
 How = Literal["inner", "left", "full", "semi", "anti"]
@@ -83,5 +83,5 @@ def check_keys(what: str, left: Schema, right: Schema, left_on: Sequence[str], r
         if left[l] != right[r]:
             raise QueryError(
                 f"{what}: key {l!r} is {left[l]} on the left, but {r!r} is {right[r]} on the right; "
-                f"cast one with with_columns(pl.col({r!r}).cast(...))"
+                f"make them alike, for example with with_columns({made_alike(r, right[r], left[l])}) on the right"
             )

@@ -130,8 +130,33 @@ def evaluate(query: Any, schema: Schema, what: str) -> pl.DataFrame:
         name = str(e).partition('"')[2].partition('"')[0]
         raise QueryError(unknown_column(name, schema, what)) from None
     except PolarsError as e:
-        raise QueryError(f"{what}: {first_line(e)} (columns: {show_schema(schema)})") from None
+        raise QueryError(f"{what}: {first_line(e)}{hint(e)} (columns: {show_schema(schema)})") from None
     return result
+
+
+def made_alike(name: str, found: pl.DataType, wanted: pl.DataType) -> str:
+    """An expression that makes a column of one type comparable with columns of another."""
+    column = f"pl.col({name!r})"
+    if isinstance(found, pl.Datetime) and isinstance(wanted, pl.Datetime):
+        unit = "" if found.time_unit == wanted.time_unit else f".dt.cast_time_unit({wanted.time_unit!r})"
+        if found.time_zone == wanted.time_zone:
+            return column + unit
+        step = "convert_time_zone" if found.time_zone and wanted.time_zone else "replace_time_zone"
+        return f"{column}{unit}.dt.{step}({wanted.time_zone!r})"
+    if isinstance(found, pl.Duration) and isinstance(wanted, pl.Duration):
+        return f"{column}.dt.cast_time_unit({wanted.time_unit!r})"
+    kind = "String" if isinstance(wanted, pl.Enum | pl.Categorical) else str(wanted)
+    return f"{column}.cast(pl.{kind})"
+
+
+ZONES = (
+    "; times with a zone and times without one, or with another, cannot be compared: use "
+    'dt.replace_time_zone("...") on those without, dt.convert_time_zone("...") on the others'
+)
+
+
+def hint(error: PolarsError) -> str:
+    return ZONES if str(error).count("Datetime(") > 1 else ""
 
 
 def first_line(error: Exception) -> str:

@@ -157,7 +157,10 @@ class Automaton(Node):
             for register, e in step.updates:
                 (kind,) = project_schema([e.alias(register)], columns, f"{what} sets {register!r}").values()
                 if not kind.is_numeric() and kind != pl.Null:
-                    raise QueryError(f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, no number")
+                    raise QueryError(
+                        f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, no number; "
+                        "registers are numbers, so cast it to Int64 or Float64 first"
+                    )
 
     @cached_property
     def compiled(self) -> CompiledSteps:

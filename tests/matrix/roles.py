@@ -1,0 +1,314 @@
+"""What a column can be used for. A role builds the query, and works out by other means what its answer must be."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import stdev
+from typing import Any
+
+import polars as pl
+from matrix.compare import comparable
+
+import cedr
+from cedr import api
+from cedr.stream import Stream
+
+END = 1000
+"""All rows live until then, so that there is one snapshot from the start of the last row on."""
+
+Rows = pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Role:
+    """`expected` is the payload of the answer, in any order; `data` the rows of each source."""
+
+    build: Callable[[pl.DataType], Stream]
+    data: Callable[[pl.Series], Any]
+    expected: Callable[[pl.Series], Rows]
+    ordered: bool = False
+    close: bool = True
+
+
+def source(kind: pl.DataType, name: str = "s", **options: Any) -> Stream:
+    settings = {"vs": "ts", "ve": "end", "ve_new": "new", "delay": 0, **options}
+    return api.source(name, {"id": pl.Int64, "v": kind}, **settings)
+
+
+def rows(values: pl.Series) -> Rows:
+    """Rows that live together from 0 on. The last value comes once more and is taken back again."""
+    again = pl.concat([values, values[-1:], values[-1:]])
+    n = len(values)
+    ids = [*range(n), n, n]
+    return pl.DataFrame({"id": ids, "v": again}).with_columns(
+        ts=pl.lit(0), end=pl.lit(END), new=pl.Series([*[None] * (n + 1), 0], dtype=pl.Int64)
+    )
+
+
+def kept(values: pl.Series) -> Rows:
+    return pl.DataFrame({"id": range(len(values)), "v": values}, schema_overrides={"id": pl.Int64})
+
+
+def in_turn(values: pl.Series) -> Rows:
+    """Rows that come one after the other."""
+    starts = pl.Series(range(len(values)), dtype=pl.Int64)
+    return pl.DataFrame({"id": starts, "v": values, "ts": starts})
+
+
+# --- payloads and keys -----------------------------------------------------------------------------------------------
+
+
+def joined(values: pl.Series) -> Rows:
+    other = kept(values).rename({"id": "id_right"})
+    return kept(values).join(other, on="v").select("id", "v", "id_right")
+
+
+def unmatched(values: pl.Series) -> Rows:
+    there = [repr(value) for value in comparable(values[:2].drop_nulls())]
+    return kept(values).filter([repr(value) not in there for value in comparable(values)])
+
+
+KEYS = {
+    "payload": Role(lambda kind: source(kind), rows, kept),
+    "group key": Role(
+        lambda kind: source(kind).group_by("v").agg(n=cedr.count()),
+        rows,
+        lambda values: kept(values).group_by("v").agg(n=pl.len().cast(pl.Int64)),
+    ),
+    "distinct": Role(
+        lambda kind: source(kind).select("v").distinct(), rows, lambda values: kept(values).select("v").unique()
+    ),
+    "join key": Role(
+        lambda kind: source(kind).join(source(kind, "t"), on="v"),
+        lambda values: {"s": rows(values), "t": rows(values)},
+        joined,
+    ),
+    "anti join key": Role(
+        lambda kind: source(kind).join(source(kind, "t"), on="v", how="anti"),
+        lambda values: {"s": rows(values), "t": rows(values[:2])},
+        unmatched,
+    ),
+}
+
+
+# --- patterns --------------------------------------------------------------------------------------------------------
+
+
+def pairs(values: pl.Series, equal: bool = True) -> Rows:
+    """Two events, the first before the second; a missing value is neither equal nor unequal."""
+    left, right = kept(values), kept(values).rename({"id": "y", "v": "w"})
+    condition = (pl.col("v") == pl.col("w")) if equal else (pl.col("v") != pl.col("w"))
+    found = left.join(right, how="cross").filter(pl.col("id") < pl.col("y"), condition)
+    return found.select(pl.col("id").alias("x"), "y")
+
+
+def feed(kind: pl.DataType, name: str, **options: Any) -> Stream:
+    return api.source(name, {"id": pl.Int64, "v": kind}, **{"vs": "ts", "delay": 0, **options})
+
+
+def pattern(where: str) -> Callable[[pl.DataType], Stream]:
+    text = f"EVENT P WHEN SEQUENCE(A x, B y, 100) WHERE {where} OUTPUT x.id AS x, y.id AS y"
+    return lambda kind: cedr.query(text, feed(kind, "A"), feed(kind, "B"))
+
+
+def both(values: pl.Series) -> dict[str, Rows]:
+    return {"A": in_turn(values), "B": in_turn(values)}
+
+
+def taken_back(values: pl.Series) -> dict[str, Rows]:
+    """Events that differ in the value only, of which some are taken back."""
+    there = pl.DataFrame({"v": values}).with_columns(ts=pl.lit(0), new=pl.lit(None, pl.Int64))
+    gone = there[::3].with_columns(new=pl.lit(0, pl.Int64))
+    return {"A": pl.concat([there, gone]).with_columns(end=END), "B": in_turn(values)[1:2]}
+
+
+def left(values: pl.Series) -> Rows:
+    return pl.DataFrame({"v": values.filter(pl.Series(i % 3 != 0 for i in range(len(values))))})
+
+
+def matched(kind: pl.DataType) -> Stream:
+    events = api.source("A", {"v": kind}, vs="ts", ve="end", ve_new="new", delay=0)
+    text = "EVENT P WHEN SEQUENCE(A x, B y, 100) OUTPUT x.v AS v LATENCY eager"
+    return cedr.query(text, events, feed(kind, "B"))
+
+
+PATTERNS = {
+    "pattern payload": Role(matched, taken_back, left),
+    "x.v = y.v": Role(pattern("x.v = y.v"), both, pairs),
+    "CorrelationKey EQUAL": Role(pattern("CorrelationKey(v, EQUAL)"), both, pairs),
+    "CorrelationKey UNIQUE": Role(
+        pattern("CorrelationKey(v, UNIQUE)"), both, lambda values: pairs(values, equal=False)
+    ),
+}
+
+
+# --- aggregates ------------------------------------------------------------------------------------------------------
+
+
+def aggregate(made: Callable[[str], Any], expected: Callable[[pl.Series], Any], data=rows) -> Role:
+    """`expected` of the values that are not missing: a column with one value, or the value."""
+    return Role(
+        lambda kind: source(kind).agg(r=made("v")),
+        data,
+        lambda values: pl.DataFrame({"r": expected(values.drop_nulls())}),
+    )
+
+
+def nth(values: pl.Series, n: int) -> pl.Series:
+    """The n-th from small to large; NaN is larger than any number. Of no values, a missing one."""
+    return values.sort()[n : n + 1] if len(values) else values.extend_constant(None, 1)
+
+
+def finite(values: pl.Series) -> pl.Series:
+    return values.filter(values.is_finite() | values.is_null()) if values.dtype.is_float() else values
+
+
+def exact(values: pl.Series) -> list[Fraction]:
+    return [Fraction(value) for value in finite(values)]
+
+
+def mean(values: pl.Series) -> list[float | None]:
+    found = exact(values)
+    return [float(sum(found) / len(found)) if found else None]
+
+
+def deviation(values: pl.Series) -> list[float | None]:
+    found = exact(values)
+    return [float(stdev(found)) if len(found) > 1 else None]
+
+
+def total(values: pl.Series) -> pl.Series:
+    found = exact(values)
+    if values.dtype.is_float():
+        return pl.Series([math.fsum(finite(values))])
+    return pl.Series([sum(found) if found else None], dtype=pl.Object)
+
+
+def finite_rows(values: pl.Series) -> Rows:
+    return rows(finite(values))
+
+
+AGGREGATES: dict[str, Role] = {
+    "count": aggregate(cedr.count, lambda v: [len(v)]),
+    "sum": aggregate(cedr.sum, total, finite_rows),
+    "avg": aggregate(cedr.avg, mean, finite_rows),
+    "stddev": aggregate(cedr.stddev, deviation, finite_rows),
+    "min": aggregate(cedr.min, lambda v: nth(v, 0)),
+    "max": aggregate(cedr.max, lambda v: nth(v, len(v) - 1)),
+    "first": aggregate(cedr.first, lambda v: nth(v, 0)),
+    "last": aggregate(cedr.last, lambda v: nth(v, len(v) - 1)),
+    "median": aggregate(cedr.median, lambda v: nth(v, (len(v) - 1) // 2)),
+    "aggregate()": aggregate(
+        lambda c: cedr.aggregate(c, function=lambda frame: frame["v"].drop_nulls().n_unique(), dtype=int),
+        lambda v: [v.n_unique()],
+    ),
+}
+
+
+# --- order -----------------------------------------------------------------------------------------------------------
+
+ORDER = {
+    "sort": Role(
+        lambda kind: source(kind).sort("v", "id"),
+        rows,
+        lambda values: kept(values).sort("v", "id", nulls_last=True),
+        ordered=True,
+    ),
+    "top_k": Role(
+        lambda kind: source(kind).top_k(3, by=["v", "id"]).select("id"),
+        rows,
+        lambda values: kept(values).sort("v", "id", descending=True, nulls_last=True)[:3].select("id"),
+    ),
+}
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+
+
+def done(values: pl.Series) -> pl.Series:
+    """Every third value and those equal to it."""
+    return values[::3]
+
+
+def of_done(values: pl.Series, missing: bool = True) -> Rows:
+    """How many of each value that is done; `missing`: also of missing values."""
+    there = [repr(value) for value in comparable(done(values)) if missing or value is not None]
+    rows = kept(values).filter([repr(value) in there for value in comparable(values)])
+    return rows.group_by("v").agg(n=pl.len().cast(pl.Int64))
+
+
+def punctuated(values: pl.Series) -> Rows:
+    """The rows, and then for some of the values that no more come. A missing value in a punctuation stands for any."""
+    said = done(values).drop_nulls() if values.dtype != pl.Null else values
+    marks = pl.DataFrame({"v": said}).select(id=None, v="v", ts=None, end=None, no_more=True)
+    together = kept(values).with_columns(ts=0, end=END, no_more=False)
+    return pl.concat([together, marks], how="vertical_relaxed")
+
+
+def risen(values: pl.Series) -> Rows:
+    """The rows within the first window, and then for some of the values one long after it."""
+    later = pl.DataFrame({"v": done(values)}).select(id=pl.lit(0, pl.Int64), v="v", ts=pl.lit(900, pl.Int64))
+    return pl.concat([in_turn(values), later])
+
+
+PROGRESS = {
+    "punctuation": Role(
+        lambda kind: (
+            feed(kind, "s", ve="end", delay=None, punctuation="no_more", promises="v")
+            .group_by("v")
+            .agg(n=cedr.count())
+            .with_consistency("strong")
+        ),
+        punctuated,
+        lambda values: of_done(values, missing=values.dtype == pl.Null),
+        close=False,
+    ),
+    "per": Role(
+        lambda kind: (
+            feed(kind, "s", per="v").tumbling(100).group_by("v").agg(n=cedr.count()).with_consistency("strong")
+        ),
+        risen,
+        of_done,
+        close=False,
+    ),
+}
+
+
+# --- automata --------------------------------------------------------------------------------------------------------
+
+
+def rising(values: pl.Series) -> Rows:
+    """Neighbours of which the second is larger."""
+    follows = kept(values).with_columns(end=pl.col("id") + 1, w=pl.col("v").shift(-1))
+    found = follows.filter(pl.col("w") > pl.col("v"))
+    return found.select(pl.col("id").alias("begin"), "end", m="v")
+
+
+def symbols(kind: pl.DataType) -> Stream:
+    table = api.source("t", {"source": str, "symbol": kind, "target": str}, vs="ts", ve="end", delay=0)
+    return cedr.automaton(feed(kind, "s"), table, start="S", final="F", symbol="v", window=50).select("begin", "end")
+
+
+def transitions(values: pl.Series) -> Rows:
+    return pl.DataFrame({"symbol": done(values)}).select(
+        source=pl.lit("S"), symbol="symbol", target=pl.lit("F"), ts=pl.lit(0), end=pl.lit(END)
+    )
+
+
+AUTOMATA = {
+    "register": Role(
+        lambda kind: cedr.regex(
+            "A B",
+            feed(kind, "s"),
+            A=cedr.step(pl.lit(True), m=pl.col("v")),
+            B=pl.col("v") > pl.col("m"),
+            registers={"m": 0},
+            window=50,
+        ),
+        in_turn,
+        rising,
+    ),
+}
+
+ROLES: dict[str, Role] = {**KEYS, **PATTERNS, **AGGREGATES, **ORDER, **PROGRESS, **AUTOMATA}
