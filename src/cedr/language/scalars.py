@@ -6,8 +6,7 @@ name means is the scope's affair: variables of a pattern, or columns of tables.
 
 import operator
 import re
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import polars as pl
@@ -27,6 +26,7 @@ COMPARISONS = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+MOST_WHENS = 500
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("int", "integer", "bigint"), pl.Int64()),
@@ -83,7 +83,7 @@ def compiled(node: tree.Scalar, scope: Scope) -> Value:
             return scope.aggregate(node) or function(node, scope)
         case tree.And() | tree.Or():
             join = operator.and_ if isinstance(node, tree.And) else operator.or_
-            return truth(reduce(join, (condition(o, scope).expression for o in node.operands)), node)
+            return truth(balanced(join, [condition(o, scope).expression for o in node.operands]), node)
         case tree.Not():
             return truth(~condition(node.operand, scope).expression, node)
         case tree.Minus():
@@ -106,6 +106,15 @@ def compiled(node: tree.Scalar, scope: Scope) -> Value:
         case tree.Cast():
             return cast(node, scope)
     raise misplaced(node)
+
+
+def balanced(join: Callable[[pl.Expr, pl.Expr], pl.Expr], operands: Sequence[pl.Expr]) -> pl.Expr:
+    """All operands joined, as a tree of the least depth: polars and cedr walk through it recursively."""
+    found = list(operands)
+    while len(found) > 1:
+        pairs = [join(one, two) for one, two in zip(found[::2], found[1::2], strict=False)]
+        found = pairs + found[len(pairs) * 2 :]
+    return found[0]
 
 
 def truth(expression: pl.Expr, node: tree.Scalar, negated: bool = False) -> Value:
@@ -183,7 +192,7 @@ def between(node: tree.Between, scope: Scope) -> Value:
 def is_in(node: tree.In, scope: Scope) -> Value:
     value = compiled(node.operand, scope)
     equal = [compared("=", value, compiled(item, scope), node).expression for item in node.items]
-    return truth(reduce(operator.or_, equal), node, node.negated)
+    return truth(balanced(operator.or_, equal), node, node.negated)
 
 
 def like(node: tree.Like, scope: Scope) -> Value:
@@ -196,6 +205,8 @@ def like(node: tree.Like, scope: Scope) -> Value:
 
 
 def case(node: tree.Case, scope: Scope) -> Value:
+    if len(node.whens) > MOST_WHENS:
+        raise LanguageError(f"a CASE has at most {MOST_WHENS} WHENs; join with a table of the values", node.at)
     results = [compiled(w.value, scope) for w in node.whens]
     results += [compiled(node.otherwise, scope)] if node.otherwise else []
     for other in results[1:]:

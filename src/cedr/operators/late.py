@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PanicException
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
 from cedr.columnar.promises import Promises
@@ -205,4 +206,8 @@ def payload_text(rows: pl.DataFrame) -> pl.Series:
 def text_of(values: pl.Series) -> pl.Series:
     if values.dtype.is_nested() or values.dtype in (pl.Boolean, pl.Binary, pl.Object):
         return pl.Series([str(value) for value in values.to_list()], dtype=pl.String)
-    return values.cast(pl.String).fill_null("None")
+    try:
+        texts = values.cast(pl.String)
+    except PanicException:  # polars cannot print a date that is too far away
+        texts = values.to_physical().cast(pl.String)
+    return texts.fill_null("None")

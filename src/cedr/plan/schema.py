@@ -11,6 +11,9 @@ from cedr.temporal.errors import QueryError
 
 Schema = dict[str, pl.DataType]
 
+DEEPEST = 1_000
+"""Steps of an expression in each other."""
+
 RESERVED = ("_vs", "_ve_old", "_ve_new")
 """The names of the times inside chunks."""
 
@@ -75,6 +78,7 @@ def project_schema(expressions: Sequence[pl.Expr], schema: Schema, what: str) ->
 def check_row_wise(expressions: Sequence[pl.Expr], schema: Schema, what: str) -> None:
     """A stream comes in pieces, so an expression must need one row only."""
     for e in expressions:
+        check_depth(e, what)
         check_columns(roots(e, schema), schema, what)
         if not row_wise(e, schema):
             raise QueryError(
@@ -83,15 +87,31 @@ def check_row_wise(expressions: Sequence[pl.Expr], schema: Schema, what: str) ->
             )
 
 
+def check_depth(expression: pl.Expr, what: str) -> None:
+    """Polars needs minutes for expressions some thousand steps deep, and at some depth more stack than there is."""
+    rest = [(expression, 1)]
+    while rest:
+        part, depth = rest.pop()
+        if depth > DEEPEST:
+            raise QueryError(
+                f"{what[:100]}…: the expression is nested deeper than {DEEPEST} steps; for many alternatives use "
+                'pl.col("column").is_in([...]), or a join with a table of them'
+            )
+        rest += [(operand, depth + 1) for operand in part.meta.pop()]
+
+
 def row_wise(expression: pl.Expr, schema: Schema) -> bool:
     return all(separable(part) for part in parts(expression)) and keeps_length(expression, schema)
 
 
 def parts(expression: pl.Expr) -> Iterator[pl.Expr]:
-    """The expression and all it is made of; polars' own question looks at the outermost step only."""
-    yield expression
-    for operand in expression.meta.pop():
-        yield from parts(operand)
+    """The expression and all it is made of; polars' own question looks at the outermost step only.
+
+    Without recursion, because a generated condition may be thousands of steps deep."""
+    rest = [expression]
+    while rest:
+        yield (part := rest.pop())
+        rest += part.meta.pop()
 
 
 def separable(expression: pl.Expr) -> bool:
@@ -173,10 +193,13 @@ def show_expression(expression: pl.Expr) -> str:
 
 
 def conjuncts(predicate: pl.Expr) -> list[pl.Expr]:
-    """The parts of `a & b & c`, each of which must hold."""
-    if not str(predicate).startswith("[") or " & " not in str(predicate):
-        return [predicate]
-    operands = predicate.meta.pop()
-    if len(operands) != 2 or not (operands[1] & operands[0]).meta.eq(predicate):
-        return [predicate]
-    return [part for operand in reversed(operands) for part in conjuncts(operand)]
+    """The parts of `a & b & c`, each of which must hold, in their order."""
+    found, rest = [], [predicate]
+    while rest:
+        part = rest.pop()
+        operands = part.meta.pop() if str(part).startswith("[") and " & " in str(part) else []
+        if len(operands) == 2 and (operands[1] & operands[0]).meta.eq(part):
+            rest += operands  # the left one is the last of them
+        else:
+            found.append(part)
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
 from cedr.columnar.promises import NONE, Promises
@@ -293,7 +293,7 @@ def external_rows(source: Source, frame: pl.DataFrame) -> tuple[Externals, pl.Da
 def payload(frame: pl.DataFrame, source: Source) -> pl.DataFrame:
     try:
         return frame.select(pl.col(name).cast(kind) for name, kind in source.schema.items())
-    except PolarsError as e:
+    except (PolarsError, PanicException) as e:  # polars panics where it cannot print a date that is too far away
         raise PayloadError(f"table for source {source.name!r}: {first_line(e)}") from None
 
 

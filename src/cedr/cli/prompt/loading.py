@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from cedr.api import source
 from cedr.cli.prompt.guessing import USUAL, guesses, is_time
@@ -41,7 +41,7 @@ def load(name: str, path: Path, said: Mapping[str, str]) -> Loaded:
         rows = reader(path)
     except FileNotFoundError:
         raise QueryError(f"\\load: there is no file {path}") from None
-    except (OSError, PolarsError) as e:
+    except (OSError, PolarsError, PanicException) as e:
         raise QueryError(f"\\load: {path} cannot be read: {first_line(e)}") from None
     return as_stream(name, rows, said)
 

@@ -217,11 +217,11 @@ JSON = (
     b'{"ts":6,"k":7,"v":8.5}\n[1]\n{"ts":4,"k'
 )
 JSON_BAD = [
-    (2, '{"ts":2,"k":2.5}', 1, "a value should be int64 and is 2.5"),
+    (2, '{"ts":2,"k":2.5}', 1, "column 'k' should be int64 and is 2.5"),
     (3, "nothing", 1, "JSON parse error: Invalid value."),
     (4, '{"ts":"x"}', 1, "column 'ts' should be a number and is a string"),
-    (5, '{"ts":3,"k":99999999999999999999}', 1, "a value should be int64 and is 99999999999999999999"),
-    (7, "[1]", 1, "JSON parse error: Column() changed from object to array"),
+    (5, '{"ts":3,"k":99999999999999999999}', 1, "column 'k' should be int64 and is 99999999999999999999"),
+    (7, "[1]", 1, "a line should be an object, such as {...}, and is an array"),
     (8, '{"ts":4,"k', 1, "JSON parse error: Missing a closing quotation mark in string."),
 ]
 

@@ -13,6 +13,7 @@ from cedr.runtime.ingest import needed_columns, time_columns
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.settings import Files
 from cedr.runtime.spark.files.unreadable import ProblemError
+from cedr.runtime.user_times import chronons_within
 from cedr.temporal.errors import QueryError
 
 Expected = dict[str, pl.DataType | None]
@@ -72,6 +73,8 @@ def fitted_column(values: pl.Series, kind: pl.DataType | None) -> pl.Series:
     says = f": column {values.name!r} should be {show_type(kind)} and is {show_type(found)}"
     if found != pl.Null and family(found) != family(kind):
         raise ProblemError(says)
+    if isinstance(found, pl.Date | pl.Datetime) and chronons_within(values, "")[1] is not None:
+        raise ProblemError(f"{says}; a value is outside the range of timestamps")
     try:
         cast = values.cast(kind)
         same = cast.cast(found).eq_missing(values)

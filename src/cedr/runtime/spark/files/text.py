@@ -9,7 +9,8 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import BinaryIO
 
 import polars as pl
@@ -28,6 +29,9 @@ BLOCK = 8 << 20
 LONGEST_RECORD = 8 * BLOCK
 FIRST_LINES = 100
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+NULL_AS_OBJECT = re.compile(rb"(?:\A|})\s*null")
+"""Where Arrow could meet a `null` instead of an object: at the beginning it crashes the process, later it is a row of
+missing values. In a text this only costs time."""
 
 
 class Text:
@@ -130,7 +134,7 @@ class Text:
         except (pa.ArrowException, PolarsError, ProblemError) as e:
             records = self._records(block)
             if len(records) == 1:
-                yield BadLine(line, block, self._why(e))
+                yield BadLine(line, block, self._why(e, block))
                 return
             first, second = b"".join(records[: len(records) // 2]), b"".join(records[len(records) // 2 :])
             yield from self._read(first, line)
@@ -156,16 +160,34 @@ class Text:
             ),
         )
 
-    def _json(self, block: bytes) -> pa.Table:
+    def _json(self, block: bytes, types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+        if NULL_AS_OBJECT.search(block) and not self._is_object(block):
+            raise ProblemError("a line should be an object, such as {...}")
         return arrow_json.read_json(
             pa.BufferReader(block),
             arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
             arrow_json.ParseOptions(
-                explicit_schema=pa.schema(list(self.types.items())), unexpected_field_behavior="ignore"
+                explicit_schema=pa.schema(list((types or self.types).items())), unexpected_field_behavior="ignore"
             ),
         )
 
-    def _why(self, error: Exception) -> str:
+    def _is_object(self, block: bytes) -> bool:
+        """Whether a block is one object. Of several lines nobody knows; they are taken apart then."""
+        try:
+            return isinstance(json.loads(block), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    def _culprit(self, record: bytes) -> str | None:
+        """The column that makes a line of JSON unreadable."""
+        for name, kind in self.types.items():
+            try:
+                fitted(pl.DataFrame(self._json(record, {name: kind})), {name: self.expected[name]})
+            except (pa.ArrowException, PolarsError, ProblemError):
+                return name
+        return None
+
+    def _why(self, error: Exception, record: bytes) -> str:
         """In our words, where they are clearer than Arrow's."""
         said = str(error).removeprefix(": ")
         if found := re.match(r"In CSV column #(\d+):.*?conversion error to (.*?): (.*)", said, re.DOTALL):
@@ -174,9 +196,11 @@ class Text:
         if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
             return f"there should be {found[1]} values and are {found[2]}"
         if found := re.search(r"Column\(/(.*?)\) changed from (\w+) to (\w+)", said):
-            return f"column {found[1]!r} should be a {found[2]} and is a {found[3]}"
+            return f"column {found[1]!r} should be {articled(found[2])} and is {articled(found[3])}"
+        if found := re.search(r"Column\(\) changed from object to (\w+)", said):
+            return f"a line should be an object, such as {{...}}, and is {articled(found[1])}"
         if found := re.match(r"Failed to convert JSON to (.*?), couldn't parse:(.*)", said):
-            return f"a value should be {found[1]} and is {found[2]}"
+            return f"column {self._culprit(record)!r} should be {found[1]} and is {found[2]}"
         if "Invalid UTF8" in said:
             return "this is not UTF-8"
         return re.sub(r" in row \d+$", "", said)
@@ -241,16 +265,21 @@ def clock_in(path: str, settings: Files, column: str) -> str | None:
 
 
 def csv_values(text: Text, lines: Sequence[bytes]) -> Iterator[dict[str, object]]:
-    for values in csv.reader((line.decode(errors="replace") for line in lines), delimiter=text.separator):
-        if text.names and len(values) == len(text.names):
-            yield {n: None if v in text.null_values else v for n, v in zip(text.names, values, strict=True)}
+    with suppress(csv.Error):  # what is wrong is found when the lines are read
+        for values in csv.reader((line.decode(errors="replace") for line in lines), delimiter=text.separator):
+            if text.names and len(values) == len(text.names):
+                yield {n: None if v in text.null_values else v for n, v in zip(text.names, values, strict=True)}
 
 
 def json_values(lines: Sequence[bytes]) -> Iterator[dict[str, object]]:
     for line in lines:
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             yield found
+
+
+def articled(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
