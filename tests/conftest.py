@@ -1,13 +1,15 @@
 """What all tests share: how Spark starts, its Python workers run this interpreter, and how hard hypothesis tries.
 
-default                      18 examples per law; failing ones are kept in .hypothesis and tried first next time
---hypothesis-profile=ci      as many, but the same ones in every run, whichever tests ran before: whether a change
-                             passes is not left to chance
-CEDR_EXAMPLES=5000           deep: that many examples per law, when you have the time
+default                18 examples per law, the same ones in every run, whichever tests ran before: whether a change
+                       passes is not left to chance
+./cedr explore         100 new ones per law and round; failing ones are kept in .hypothesis and tried first next time
+CEDR_EXAMPLES=5000     that many examples per law, when you have the time
 """
 
 import os
+import random
 import sys
+import time
 from pathlib import Path
 
 import java_start
@@ -26,17 +28,36 @@ settings.register_profile(
     "default",
     max_examples=18,
     deadline=None,
-    derandomize=False,
+    derandomize=True,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],  # it goes by the clock, and a busy machine is slow
+    database=None,
+)
+settings.register_profile(
+    "explore",
+    settings.get_profile("default"),
+    max_examples=100,
+    derandomize=False,
     database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis" / "examples"),
 )
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
-settings.load_profile("default")
+EXPLORE_UNTIL = float(os.environ.get("CEDR_EXPLORE_UNTIL", "0"))
+PROFILE = "explore" if EXPLORE_UNTIL else "default"
+settings.load_profile(PROFILE)
 
 if wanted := os.environ.get("CEDR_EXAMPLES"):
-    settings.register_profile("deep", settings.get_profile("default"), max_examples=int(wanted))
+    settings.register_profile("deep", settings.get_profile(PROFILE), max_examples=int(wanted))
     settings.load_profile("deep")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """An exploration that has little time should not always begin with the same laws."""
+    if EXPLORE_UNTIL:
+        random.Random(os.environ["CEDR_EXPLORE_SEED"]).shuffle(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if EXPLORE_UNTIL and time.time() > EXPLORE_UNTIL:
+        pytest.skip("the time to explore is over")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -17,6 +17,7 @@ from cedr.cli.diff import diff
 from cedr.cli.docs import docs
 from cedr.cli.doctor import doctor
 from cedr.cli.explain import explain
+from cedr.cli.explore import explore
 from cedr.cli.history import history
 from cedr.cli.plot import plot
 from cedr.cli.prompt import prompt
@@ -40,6 +41,7 @@ app.command()(bench)
 app.command()(docs)
 app.add_typer(replicas, name="replicas")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(explore)
 
 
 def show_version(wanted: bool) -> None:

@@ -18,7 +18,12 @@ OPTIONS = ["-q", "-n", str(PROCESSES), "--dist", "worksteal"]
 
 def test(context: typer.Context) -> None:
     """Run the tests. Everything after `test` goes to pytest: `cedr test -k join -x`."""
-    if not (REPOSITORY / "tests").is_dir():
-        raise CedrError(f"there are no tests in {REPOSITORY}; `cedr test` needs a checkout of the repository")
-    os.chdir(REPOSITORY)
+    os.chdir(repository("test"))
     os.execv(sys.executable, [sys.executable, "-m", "pytest", *OPTIONS, *context.args])
+
+
+def repository(command: str) -> Path:
+    """The checkout that this package is part of."""
+    if not (REPOSITORY / "tests").is_dir():
+        raise CedrError(f"there are no tests in {REPOSITORY}; `cedr {command}` needs a checkout of the repository")
+    return REPOSITORY
