@@ -9,11 +9,9 @@ runs before `run`, `updates` or `engine`.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
@@ -30,6 +28,7 @@ from cedr.plan.consistency import Flavour
 from cedr.plan.explain import explain
 from cedr.plan.iteration import iterate, loop_of
 from cedr.plan.joins import How
+from cedr.plan.lifetime_expressions import length_function, progress_function, start_function
 from cedr.plan.node import Node
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.payloads import keep, project
@@ -190,7 +189,8 @@ class Stream:
         """`[start, start + duration)`, from expressions of the columns `vs`, `ve` and `length`.
 
         Left out, start and length stay as they are. `start` may use `vs` only and must not decrease with it; the
-        length must not grow when `ve` shrinks. An end of INF gives a length of INF.
+        length must not grow when `ve` shrinks. For an event without end `ve` and `length` are infinite, as floating
+        point numbers are: `length * 3` stays infinite, and `min_horizontal("length", 10)` is 10.
 
         `progress` says, as an expression of `t`, before which time nothing of the result changes any more once
         nothing of the input changes before t. It is needed only when both can change: the length depends on `ve`, and
@@ -622,41 +622,3 @@ def directions(what: str, order: tuple[str, ...], descending: bool | Sequence[bo
     if len(found) != len(order):
         raise QueryError(f"{what}: {len(order)} columns to order by, but {len(found)} values of descending")
     return found
-
-
-def start_function(start: pl.Expr | None, text: str) -> Callable[[Any], Any]:
-    if start is None:
-        return lambda vs: vs
-    if not isinstance(start, pl.Expr):
-        raise QueryError(f'{text}: start must be an expression of vs, such as pl.col("vs") + 5')
-    return partial(on_times, start, text=text, names=("vs",))
-
-
-def length_function(length: pl.Expr | Duration | None, text: str) -> Callable[[Any, Any], Any]:
-    if length is None:
-        return lengths
-    if isinstance(length, pl.Expr):
-        return lambda vs, ve: on_times(length, vs, ve, lengths(vs, ve), text=text, names=("vs", "ve", "length"))
-    constant = duration(length, f"{text}: duration")
-    return lambda vs, ve: np.full_like(vs, constant)
-
-
-def progress_function(progress: pl.Expr | None, start: pl.Expr | None, text: str) -> Callable[[Any], Any]:
-    if progress is None:
-        return start_function(start, text)
-    return partial(on_times, progress, text=text, names=("t",))
-
-
-def lengths(vs: Any, ve: Any) -> Any:
-    endless = ve == INF
-    return np.where(endless, ve, ve - np.where(endless, 0, vs))
-
-
-def on_times(expression: pl.Expr, *times: Any, text: str, names: tuple[str, ...]) -> Any:
-    """The expression of arrays of times, as an array."""
-    try:
-        frame = pl.DataFrame(dict(zip(names, times, strict=True)), schema=dict.fromkeys(names, pl.Int64))
-        result = frame.select(expression.alias("time").cast(pl.Int64))["time"]
-    except PolarsError as e:
-        raise QueryError(f"{text}: {first_line(e)} (columns: {', '.join(names)})") from None
-    return np.broadcast_to(result.to_numpy(), len(times[0]))

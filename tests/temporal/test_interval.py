@@ -154,9 +154,10 @@ def test_an_interval_of_what_is_no_time_is_refused():
         Interval(1, float("nan"))
 
 
-def test_a_shift_out_of_range_is_refused():
-    with pytest.raises(TimeError, match="past the last chronon"):
-        Interval(1, INF - 1).shift(1)
+def test_a_shift_is_cut_at_the_ends_of_time():
+    assert Interval(1, INF - 1).shift(5) == Interval(6, INF)
+    assert Interval(INF - 3, INF - 1).shift(5) is None
+    assert Interval(MIN, 7).shift(-5) == Interval(MIN, 2)
 
 
 def test_an_interval_cannot_be_changed():

@@ -14,13 +14,12 @@ from cedr.temporal import (
     Insert,
     LifetimeError,
     StreamError,
-    TimeError,
     Version,
     canonical,
     validate,
 )
 from cedr.temporal.row import order_key
-from cedr.temporal.time import INF, MIN, plus
+from cedr.temporal.time import INF
 
 
 def test_the_same_element_twice_arrives_twice():
@@ -59,5 +58,3 @@ def test_a_count_that_can_no_longer_come_true_is_reported():
 def test_messages_say_which_way_time_ran_out():
     with pytest.raises(LifetimeError, match=r"the start \(vs\) is ∞"):
         Insert(INF, INF, "A")
-    with pytest.raises(TimeError, match="before the first chronon"):
-        plus(MIN, -1)

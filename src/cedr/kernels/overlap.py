@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 
 @njit(cache=True)
@@ -13,7 +13,8 @@ def longest(g, vs, ve, groups):
     length = np.zeros(groups, dtype=np.int64)
     for i in range(len(g)):
         first[g[i] + 1] += 1
-        length[g[i]] = max(length[g[i]], INF if ve[i] == INF else ve[i] - vs[i])
+        lives = ve[i] - vs[i]
+        length[g[i]] = max(length[g[i]], INF if ve[i] == INF or lives < 0 else lives)  # < 0: it leaves 64 bits
     for k in range(groups):
         first[k + 1] += first[k]
     return first, length
@@ -72,7 +73,7 @@ def overlaps(g, vs, old, new, first, length, tvs, tve, copies):
             continue
         low, high = first[g[i]], first[g[i] + 1]
         reach = max(old[i], new[i])
-        if length[g[i]] != INF:
+        if length[g[i]] != INF and vs[i] >= MIN + length[g[i]]:
             low = from_start(tvs, low, high, vs[i] - length[g[i]])
         for x in range(low, high):
             if tvs[x] >= reach:

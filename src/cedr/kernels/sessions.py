@@ -13,7 +13,10 @@ def sessions(g, vs, timeout):
     begin = 0
     for i in range(n):
         first[i] = vs[i] if i == begin else first[begin]
-        ends = i + 1 == n or g[i + 1] != g[i] or vs[i + 1] - vs[i] >= timeout
+        ends = i + 1 == n or g[i + 1] != g[i]
+        if not ends:
+            distance = vs[i + 1] - vs[i]
+            ends = distance >= timeout or distance < 0  # a distance that leaves 64 bits
         if ends:
             last[begin : i + 1] = vs[i]
             begin = i + 1

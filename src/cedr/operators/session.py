@@ -12,12 +12,12 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.times import later
 from cedr.kernels import tuples as tu
 from cedr.kernels.sessions import sessions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.keyed import Mask, by_payload, first_of_each, kept
-from cedr.operators.stateless import plus
 from cedr.operators.synopsis import Synopsis
 from cedr.temporal.time import INF, as_duration
 
@@ -37,7 +37,7 @@ class Session(Operator):
         self.front.advance(port, chunk)
         g, vs, _, number, copies = self.members
         first, last = sessions(g, vs, self.timeout)
-        end = plus(last, self.timeout)
+        end = later(last, self.timeout)
         order = np.lexsort((end, first, number))
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)

@@ -14,7 +14,6 @@ from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.base import Operator, State
 from cedr.operators.common import Common
-from cedr.temporal.errors import TimeError
 from cedr.temporal.time import INF, MIN
 
 
@@ -135,13 +134,3 @@ class AlterLifetime(Operator):
         if self.cti in (INF, MIN):
             return self.cti
         return int(self.progress(np.array([self.cti], dtype=np.int64))[0])
-
-
-def plus(times: Times, length: int) -> Times:
-    """`times + length` where INF absorbs; a finite sum that leaves 64 bits is an error, not a wrapped time."""
-    if length == INF:
-        return np.full_like(times, INF)
-    finite = times != INF
-    if len(times) and int(times[finite].max(initial=MIN)) > INF - 1 - length:
-        raise TimeError(f"a start plus {length} lies past the last chronon 2^63-2; use INF for no end")
-    return np.where(finite, times + np.where(finite, length, 0), INF)

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.times import earlier, later, since_grid
 from cedr.operators.base import Operator
-from cedr.operators.stateless import AlterLifetime, plus
+from cedr.operators.stateless import AlterLifetime
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, as_duration
 
@@ -20,12 +21,12 @@ def same(vs: Times) -> Times:
 
 def sliding(schema: Schema, w: int) -> AlterLifetime:
     length = as_duration(w, "window length")
-    return AlterLifetime(schema, same, lambda vs, ve: plus(vs, length))
+    return AlterLifetime(schema, same, lambda vs, ve: later(vs, length))
 
 
 def moving(schema: Schema, w: int) -> AlterLifetime:
     length = as_duration(w, "window length")
-    return AlterLifetime(schema, same, lambda vs, ve: np.minimum(ve, plus(vs, length)))
+    return AlterLifetime(schema, same, lambda vs, ve: np.minimum(ve, later(vs, length)))
 
 
 def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifetime:
@@ -33,9 +34,12 @@ def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifeti
         raise QueryError(f"hopping window of size {size} and hop {hop}: the size must be a finite multiple of the hop")
 
     def grid(t: Times) -> Times:
-        return (t - offset) // hop * hop + offset
+        return earlier(t, since_grid(t, hop, offset))
 
-    return AlterLifetime(schema, grid, lambda vs, ve: plus(grid(vs), size))
+    def end(vs: Times, ve: Times) -> Times:
+        return later(vs, size - since_grid(vs, hop, offset))
+
+    return AlterLifetime(schema, grid, end)
 
 
 def tumbling(schema: Schema, size: int, offset: int = 0) -> AlterLifetime:

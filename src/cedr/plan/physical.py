@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cedr.columnar.times import after_lengths, shifted
 from cedr.operators.base import Operator
 from cedr.plan.consistency import Level
 from cedr.plan.excluded import excluded
@@ -61,7 +62,6 @@ from cedr.plan.rules.drop_align_and_finalize import counts_externals
 from cedr.plan.schema import Schema
 from cedr.temporal.consistency import Consistency
 from cedr.temporal.errors import QueryError
-from cedr.temporal.time import INF, MIN
 
 Input = int | str
 """The number of a step, or the name of a source."""
@@ -411,19 +411,12 @@ def _(node: Guard, known: list[Properties]) -> Operator:
 # --- lifetimes a user wrote ----------------------------------------------------------------------------------------
 
 
-def shifted(times: Any, by: int) -> Any:
-    """`times + by`, where infinity stays; a finite time that leaves 64 bits is an error."""
-    finite = times != INF
-    if finite.any() and not MIN <= int(times[finite].min()) + by <= int(times[finite].max()) + by < INF:
-        raise QueryError(f"shift by {by} moves a time out of 64 bits")
-    return np.where(finite, times + np.where(finite, by, 0), INF)
-
-
 def altered_start(node: AlterLifetime, vs: Any) -> Any:
-    start = np.asarray(node.start(vs), dtype=np.int64)
+    start = node.start(vs)
     order = np.argsort(vs, kind="stable")
-    if len(vs) and (np.diff(start[order]) < 0).any():
-        at = int(np.argmax(np.diff(start[order]) < 0))
+    falls = start[order][1:] < start[order][:-1]
+    if falls.any():
+        at = int(np.argmax(falls))
         one, two = order[at], order[at + 1]
         raise QueryError(
             f"{node.text} moves start {vs[one]} to {start[one]} but the later {vs[two]} to {start[two]}; "
@@ -435,12 +428,6 @@ def altered_start(node: AlterLifetime, vs: Any) -> Any:
 def altered_end(node: AlterLifetime, vs: Any, ve: Any) -> Any:
     """Rows that are empty on this side (`ve = vs`) have no length to ask for; their answer is not used."""
     real = ve > vs
-    start, length = np.asarray(node.start(vs), dtype=np.int64), np.ones_like(vs)
+    start, length = node.start(vs), np.ones(len(vs), dtype=np.uint64)
     length[real] = node.duration(vs[real], ve[real])
-    if (length <= 0).any():
-        at = int(np.argmax(length <= 0))
-        raise QueryError(f"{node.text} gives [{vs[at]}, {ve[at]}) the length {length[at]}; it must be at least 1")
-    endless = length == INF
-    if (start[~endless] > INF - 1 - length[~endless]).any():
-        raise QueryError(f"{node.text} ends past the last chronon; use INF for no end")
-    return np.where(endless, INF, start + np.where(endless, 0, length))
+    return after_lengths(start, length)

@@ -4,7 +4,7 @@ Slow on purpose. Each function reads like its definition; fast code is right whe
 """
 
 from cedr.reference.aggregate import aggregate, avg, count, first, last, max_, min_, quantile, stddev, sum_
-from cedr.reference.alter_lifetime import alter_lifetime
+from cedr.reference.alter_lifetime import alter_lifetime, of_length, shift
 from cedr.reference.bitemporal import per_occurrence
 from cedr.reference.chop import chop
 from cedr.reference.clip import clip
@@ -47,12 +47,14 @@ __all__ = [
     "max_",
     "min_",
     "moving",
+    "of_length",
     "per_occurrence",
     "project",
     "quantile",
     "select",
     "semi_join",
     "session",
+    "shift",
     "slice_occurrence",
     "slice_valid",
     "sliding",

@@ -8,12 +8,14 @@
     deletes                      [ve, ∞)                events that never end have no delete
 
 With a hopping window the snapshot `[g, g + hop)` is the window `[g + hop - size, g + hop)`, provided that whole hops
-make up the size; `hopping` insists on that.
+make up the size; `hopping` insists on that. Windows that reach beyond the ends of time are cut there.
 """
+
+from typing import Any
 
 from cedr.reference.alter_lifetime import alter_lifetime
 from cedr.temporal import INF, Event, History, Interval, QueryError
-from cedr.temporal.time import as_duration, as_time, plus
+from cedr.temporal.time import as_duration, within_time
 
 
 def sliding(history: History, w: int) -> History:
@@ -29,7 +31,12 @@ def moving(history: History, w: int) -> History:
 def hopping(history: History, size: int, hop: int, offset: int = 0) -> History:
     if as_duration(size, "window size") % as_duration(hop, "hop") or INF in (size, hop):
         raise QueryError(f"hopping window of size {size} and hop {hop}: the size must be a finite multiple of the hop")
-    return alter_lifetime(history, start=lambda e: grid_point(e.vs, hop, offset), duration=lambda e: size)
+
+    def lifetime(e: Event) -> tuple[int, int, Any]:
+        start = grid_point(e.vs, hop, offset)
+        return within_time(start), within_time(start + size), e.payload
+
+    return History(map(lifetime, history))
 
 
 def tumbling(history: History, size: int, offset: int = 0) -> History:
@@ -45,11 +52,11 @@ def deletes(history: History) -> History:
 
 
 def grid_point(t: int, hop: int, offset: int = 0) -> int:
-    """The last point of the grid `offset + k * hop` at or before t."""
-    return as_time((t - offset) // hop * hop + offset, f"grid point before {t}")
+    """The last point of the grid `offset + k * hop` at or before t; it may lie before the first chronon."""
+    return (t - offset) // hop * hop + offset
 
 
 def window_of(snapshot: Interval, size: int, hop: int, offset: int = 0) -> Interval:
     """The window whose content a snapshot of `hopping(size, hop, offset)` shows."""
-    end = plus(grid_point(snapshot.start, hop, offset), hop)
-    return Interval(end - size, end)
+    end = grid_point(snapshot.start, hop, offset) + hop
+    return Interval(within_time(end - size), within_time(end))

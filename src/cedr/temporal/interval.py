@@ -69,8 +69,9 @@ class Interval:
         """What lies before `time`."""
         return interval_or_none(self.start, min(self.end, time))
 
-    def shift(self, by: int) -> "Interval":
-        return Interval(plus(self.start, by), plus(self.end, by))
+    def shift(self, by: int) -> "Interval | None":
+        """The interval moved, cut at the ends of time; None if it would lie beyond them."""
+        return interval_or_none(plus(self.start, by), plus(self.end, by))
 
 
 def lifetime(start: object, end: object) -> tuple[int, int]:

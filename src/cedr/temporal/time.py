@@ -1,7 +1,8 @@
 """Time: whole chronons in 64 bits, with one value, `INF`, for "for ever".
 
-A chronon has no unit here; users see microseconds. Every operation that could leave the range says so instead
-of wrapping around, because a wrapped end time would silently turn a long lifetime into an empty one.
+A chronon has no unit here; users see microseconds. A time that somebody gives must fit into 64 bits. A time that is
+computed from others is cut at the ends of time instead of wrapping around: what would end after the last chronon has no
+end, and what would begin before the first one begins there.
 """
 
 import operator
@@ -41,15 +42,13 @@ def as_duration(value: object, what: str = "duration") -> int:
 
 
 def plus(time: int, length: int) -> int:
-    """`time + length`, where INF absorbs; a finite sum that reaches INF is an overflow, not infinity."""
-    if INF in (time, length):
-        return INF
-    total = time + length
-    if total >= INF:
-        raise TimeError(f"{time} + {length} is {total}, past the last chronon 2^63-2; use INF for no end")
-    if total < MIN:
-        raise TimeError(f"{time} + {length} is {total}, before the first chronon -2^63")
-    return total
+    """`time + length`, where INF absorbs, cut at the ends of time."""
+    return INF if INF in (time, length) else within_time(time + length)
+
+
+def within_time(time: int) -> int:
+    """A computed time, cut at the ends of time."""
+    return max(MIN, min(time, INF))
 
 
 def show(time: int) -> str:

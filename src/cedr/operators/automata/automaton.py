@@ -19,6 +19,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.times import later
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
@@ -28,7 +29,6 @@ from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front
 from cedr.operators.join import NOTHING_HELD
-from cedr.operators.stateless import plus
 from cedr.operators.synopsis import Order
 from cedr.temporal.time import MIN
 
@@ -125,7 +125,7 @@ class Automaton(Operator):
         at = vs if shape.order is None else rows[shape.order].cast(pl.Int64).to_numpy()
         gone, come = old > vs, new > vs
         if shape.window is not None:
-            old = new = plus(vs, shape.window)
+            old = new = later(vs, shape.window)
         parts = [
             np.column_stack((g[is_], at[is_], vs[is_], end[is_], content[is_], np.full(int(is_.sum()), sign)))
             for is_, end, sign in ((gone, old, -1), (come, new, 1))

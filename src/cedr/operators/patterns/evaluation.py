@@ -14,10 +14,11 @@ import numpy as np
 
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import Words
+from cedr.columnar.times import earlier, later
 from cedr.kernels.ids import idgen_of, running_sums, summands
 from cedr.kernels.instances import any_between, between, last_before, least_of_ranges, offsets, sliding_snapshots
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.patterns.headers import Headers, earlier, later
+from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Column, Instances, Scope, union
 from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import Questions

@@ -7,10 +7,10 @@ rt   the earliest start of anything in it
 
 import numpy as np
 
-from cedr.columnar.chunk import Times
+from cedr.columnar.times import Times, later
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
 from cedr.operators.patterns.instances import Columns, Mask
-from cedr.operators.patterns.parts import FAR, Part
+from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.tree import AtLeast, AtMost, EventType, Sequence, Unless
 from cedr.temporal.time import INF, MIN
 
@@ -104,12 +104,3 @@ class Headers:
                     total += np.where(self.present(p, columns), summands(self.id(p, columns)), np.uint64(0))
                 return idgen_of(total)
         return self.id(part.kept, columns)
-
-
-def later(times: Times, length: int) -> Times:
-    """`times + length`; INF where that is too far."""
-    return np.where(times >= INF - min(length, FAR), INF, times + min(length, FAR))
-
-
-def earlier(times: Times, length: int) -> Times:
-    return np.where(times < MIN + min(length, FAR), MIN, times - min(length, FAR))

@@ -18,6 +18,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.promises import Promises
+from cedr.columnar.times import earlier, later
 from cedr.kernels.event_list import stretches, widen
 from cedr.kernels.ids import event_ids
 from cedr.kernels.instances import partners
@@ -26,7 +27,7 @@ from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
-from cedr.operators.patterns.headers import Headers, earlier, later
+from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.rendering import Outputs, Rendering

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Times
+from cedr.columnar.times import earlier
 from cedr.kernels.ids import event_ids, numbers_of
 from cedr.kernels.selection import order_of_ties, select_and_consume
-from cedr.operators.patterns.headers import Headers, earlier
+from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
 from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.tree import AtLeast

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.times import earlier, later
 from cedr.operators.base import Latency, Operator
 from cedr.operators.keyed import first_of_each
 from cedr.operators.latency import Teller
 from cedr.operators.patterns.events import NO_KEY
-from cedr.operators.patterns.headers import earlier, later
 from cedr.operators.patterns.instances import Mask
 from cedr.operators.patterns.parts import FAR, Part
 from cedr.operators.patterns.tree import AtMost, CancelWhen
