@@ -6,6 +6,7 @@ The temporal model is imported at once; what needs polars and compiled code (`so
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cedr.secret import Secret
 from cedr.temporal import (
     END,
     INF,
@@ -106,6 +107,7 @@ __all__ = [
     "Replica",
     "Replicas",
     "Row",
+    "Secret",
     "Stream",
     "aggregate",
     "automaton",

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cedr.secret import Secret
 from cedr.temporal.errors import CedrError
 
 if TYPE_CHECKING:
@@ -36,16 +37,17 @@ def read_parquet(path: str | os.PathLike[str]) -> "pl.DataFrame":
     return read_parquet(path)
 
 
-def postgres(dsn: str, table: str) -> "PostgresSink":
+def postgres(dsn: str | Secret, table: str, password: str | Secret | None = None) -> "PostgresSink":
     """A table in PostgreSQL: `postgres("host=localhost dbname=reports", "answers")`, or `"schema.answers"`.
 
+    `dsn` is a URI or a list of settings, as libpq reads them. A password in it, or given by itself, is never shown.
     Its rows are `vs, ve, payload..., copies, cedr_id`. `cedr_batches` beside it says which batch it has reached.
     """
     try:
         from cedr.runtime.spark.sinks.postgres import PostgresSink
     except ModuleNotFoundError as e:
         raise missing(e, "psycopg", "postgres") from e
-    return PostgresSink(dsn, table)
+    return PostgresSink(dsn, table, password)
 
 
 def duckdb(path: str | os.PathLike[str], table: str) -> "DuckdbSink":
@@ -79,17 +81,19 @@ def changelog(
     path: str | None = None,
     *,
     shape: "Callable[[DataFrame], DataFrame] | None" = None,
-    **options: str,
+    **options: str | Secret,
 ) -> "Changelog":
     """Every change of the answer as a row, for any sink of Spark's own: `changelog("parquet", "out")`.
 
     The columns are `change` (insert, adjust, remove, or cti for progress), `vs`, `ve`, `ve_new`, the payload and
     `shard`. `shape` makes of them what the sink wants: for Kafka `lambda rows: rows.selectExpr("to_json(struct(*)) AS
-    value")`.
+    value")`. Options such as `kafka.sasl.jaas.config` are never shown.
     """
     from cedr.runtime.spark.sinks.changelog import Changelog
+    from cedr.secret import concealed
 
-    return Changelog(format, path, options) if shape is None else Changelog(format, path, options, shape)
+    kept = concealed(options)
+    return Changelog(format, path, kept) if shape is None else Changelog(format, path, kept, shape)
 
 
 def missing(error: ModuleNotFoundError, package: str, extra: str) -> Exception:

@@ -25,6 +25,7 @@ from cedr.cli.replay import replay
 from cedr.cli.replicas import app as replicas
 from cedr.cli.run import run
 from cedr.cli.test import test
+from cedr.secret import hidden
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(demo)
@@ -70,5 +71,5 @@ def main() -> None:
     try:
         app(prog_name="cedr")
     except CedrError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {hidden(str(error))}", file=sys.stderr)
         sys.exit(2)

@@ -24,15 +24,16 @@ def check(
     from cedr.cli.as_json import as_json
     from cedr.job.job import read
     from cedr.job.rows import peek
+    from cedr.secret import hidden
 
     made = read(job)
     for source in made.sources.values():
         peek(source)
     warnings = made.warnings()
     if json:
-        print(as_json({"job": str(job), **as_data(made), "warnings": warnings}))
+        print(hidden(as_json({"job": str(job), **as_data(made), "warnings": warnings})))
     else:
-        print("\n".join([f"{job}: right", *as_lines(made), *(f"  warning: {text}" for text in warnings)]))
+        print(hidden("\n".join([f"{job}: right", *as_lines(made), *(f"  warning: {text}" for text in warnings)])))
     raise typer.Exit(1 if strict and warnings else 0)
 
 

@@ -21,6 +21,7 @@ def explain(
     from cedr.plan.nodes import Level
     from cedr.plan.optimizer import optimize
     from cedr.plan.svg import svg as as_svg
+    from cedr.secret import hidden
     from cedr.temporal.errors import QueryError
 
     made = read(job)
@@ -32,10 +33,10 @@ def explain(
     plan = optimize(Level(stream.plan)).plan
     if svg is not None:
         try:
-            svg.write_text(as_svg(plan, name), "utf-8")
+            svg.write_text(hidden(as_svg(plan, name)), "utf-8")
         except OSError as e:
             raise QueryError(f"--svg {svg}: cannot be written: {e.strerror}") from None
     if mermaid:
-        print(as_mermaid(plan, name))
+        print(hidden(as_mermaid(plan, name)))
     elif svg is None:
-        print(stream.explain())
+        print(hidden(stream.explain()))

@@ -15,6 +15,7 @@ from cedr.job.section import TABLE, Section, show
 from cedr.job.sinks import JobSink, check_places, sink_of
 from cedr.job.sources import JobSource, check_there, source_of
 from cedr.job.spark import SparkSettings, spark_of
+from cedr.job.variables import filled
 from cedr.plan.analysis.warning import warnings_of
 from cedr.plan.node import topological
 from cedr.plan.nodes import Level, Source
@@ -58,7 +59,7 @@ class Job:
 def read(path: str | Path) -> Job:
     """The job of a file."""
     file = Path(path)
-    top = Section(str(path), file.absolute().parent, (), *parsed(file, str(path)))
+    top = filled(Section(str(path), file.absolute().parent, (), *parsed(file, str(path))))
     for key, value in top.values.items():
         if key in KEYS and not isinstance(value, dict):
             raise top.mistake(f"{show(value)} is not a table; write [{key}]", key)

@@ -97,7 +97,7 @@ class LocalAnswer:
 
     def _keep(self) -> None:
         if self.sink.place == "changelog":
-            write_changelog(self.sink.target, (as_told(chunk, at, self.time_type) for at, chunk in self.told))
+            write_changelog(self.sink.path, (as_told(chunk, at, self.time_type) for at, chunk in self.told))
         if self.store is not None:
             self._keep_table(self.store)
         if self.sink.late is not None:

@@ -24,6 +24,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import Agreed, RunningQuery
 from cedr.runtime.spark.types import spark_schema
+from cedr.secret import revealed
 from cedr.temporal.errors import QueryError
 
 SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
@@ -39,7 +40,7 @@ def session(job: Job) -> SparkSession:
         except OSError as e:
             raise QueryError(f"the checkpoint {folder} cannot be made: {e.strerror}") from None
     log = folder / LOG if folder.is_dir() else None
-    return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **job.spark.conf)
+    return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **revealed(job.spark.conf))
 
 
 class SparkAnswer:
@@ -129,7 +130,7 @@ def data_of(made: JobSource, spark: SparkSession) -> Any:
     if made.files is not None:
         return made.files
     with refusals(made.section, made.origin, spark):
-        raw = spark.readStream.format(made.origin).options(**made.options).load()
+        raw = spark.readStream.format(made.origin).options(**revealed(made.options)).load()
     return raw if made.origin == "rate" else from_lines(raw, made)
 
 

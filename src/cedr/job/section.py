@@ -15,6 +15,7 @@ from cedr.job.mistake import JobError
 from cedr.job.places import Path as Keys
 from cedr.job.places import Place
 from cedr.language.errors import did_you_mean, listed
+from cedr.secret import Secret
 from cedr.temporal.errors import CedrError
 
 
@@ -34,7 +35,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-TEXT = Kind("a text", '"..."', lambda v: isinstance(v, str))
+TEXT = Kind("a text", '"..."', lambda v: isinstance(v, str | Secret))
 WHOLE = Kind("a whole number", "10", is_whole)
 FLAG = Kind("true or false", "true", lambda v: isinstance(v, bool))
 LENGTH = Kind("a length of time", '"5s"', lambda v: isinstance(v, str) or is_whole(v))
@@ -99,7 +100,7 @@ class Section:
             if key not in known:
                 raise self.unknown(key, known)
             kind = known[key]
-            if value == "":
+            if value == "" or (isinstance(value, Secret) and not value):
                 raise self.mistake(f"{key} is empty; write {key} = {kind.example}, or leave it out", key)
             if not kind.holds(value):
                 raise self.mistake(f"{show(value)} is not {kind.words}; write {key} = {kind.example}", key)
@@ -167,5 +168,5 @@ def show(value: Any) -> str:
     """A value as TOML writes it, cut when it is long."""
     if isinstance(value, bool):
         return str(value).lower()
-    text = f'"{value}"' if isinstance(value, str) else "a table" if isinstance(value, dict) else str(value)
+    text = f'"{value}"' if isinstance(value, str | Secret) else "a table" if isinstance(value, dict) else str(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -3,6 +3,7 @@
 [sinks.alerts]
 parquet = "out/alerts"                 or duckdb = "out.duckdb", postgres = "host=... dbname=...",
                                        changelog = "out/changes", kafka = { ... }
+password = "${file:password}"          for postgres, when it is not in the environment or in ~/.pgpass
 table = "alerts"                       in a database; by default the name of the sink
 statement = "Alert"                    which statement of the query; by default the last
 late = "out/late"                      a folder for rows that could not be used
@@ -16,11 +17,12 @@ from typing import Any, Literal
 from cedr.job.section import TABLE, TEXT, Section
 from cedr.job.sources import JobSource, flat
 from cedr.language.errors import did_you_mean, listed
+from cedr.secret import Secret, without_credentials
 
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]
 
 PLACES = {"parquet": TEXT, "duckdb": TEXT, "postgres": TEXT, "changelog": TEXT, "kafka": TABLE}
-KEYS = {**PLACES, "table": TEXT, "statement": TEXT, "late": TEXT}
+KEYS = {**PLACES, "password": TEXT, "table": TEXT, "statement": TEXT, "late": TEXT}
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,29 @@ class JobSink:
     name: str
     statement: str
     place: Place = "memory"
-    target: str = ""
+    target: str | Secret = ""
     table: str = ""
+    password: Secret | None = None
     late: str | None = None
-    options: Mapping[str, str] | None = None
+    options: Mapping[str, str | Secret] | None = None
     section: Section | None = field(default=None, compare=False)
 
     @property
     def is_table(self) -> bool:
         return self.place not in ("changelog", "kafka")
 
+    @property
+    def path(self) -> str:
+        """Of a sink in a file or folder."""
+        assert isinstance(self.target, str)
+        return self.target
+
     def __str__(self) -> str:
-        return f"{self.place} {self.target or (self.options or {}).get('topic', '')}".strip()
+        if isinstance(self.target, Secret):
+            from cedr.runtime.spark.sinks.conninfo import server
+
+            return f"{self.place} {server(self.target)}"
+        return f"{self.place} {without_credentials(self.target) or (self.options or {}).get('topic', '')}".strip()
 
 
 def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
@@ -53,22 +66,36 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
     if statement not in statements:
         hint = did_you_mean(statement, statements) or f"; there are {listed(statements, 'and')}"
         raise section.mistake(f"the query has no statement {statement!r}{hint}", "statement")
+    if "password" in section and place != "postgres":
+        raise section.mistake(f"password is for postgres, and this sink has {place}; leave it out", "password")
     if "table" in section and place not in ("duckdb", "postgres"):
         raise section.mistake(f"table is for databases, and this sink has {place}; leave it out", "table")
     target = "" if place == "kafka" else section.get(place) if place == "postgres" else section.place(place)
-    return JobSink(
+    made = JobSink(
         name,
         statement,
         place,  # type: ignore[arg-type]
         target,
         section.get("table", name),
+        section.get("password"),
         section.place("late") if "late" in section else None,
         kafka_options(section) if place == "kafka" else None,
         section,
     )
+    check_target(made, section)
+    return made
 
 
-def kafka_options(section: Section) -> dict[str, str]:
+def check_target(made: JobSink, section: Section) -> None:
+    """Can the database be named as it is, and is the package there that it needs? Nothing is opened."""
+    if made.place in ("duckdb", "postgres"):
+        from cedr.job.stores import table_sink
+
+        with section.about(key=made.place):
+            table_sink(made)
+
+
+def kafka_options(section: Section) -> dict[str, str | Secret]:
     found = flat(section.sub("kafka"))
     for key, example in (("kafka.bootstrap.servers", '"localhost:9092"'), ("topic", '"alerts"')):
         if key not in found:
@@ -106,8 +133,8 @@ def check_places(sources: Mapping[str, JobSource], sinks: Mapping[str, JobSink])
 def places_of(sink: JobSink) -> Iterator[tuple[str, tuple[str, str]]]:
     """By key where it writes: a path, in a database also the table."""
     if sink.place == "postgres":
-        yield sink.place, (sink.target, sink.table)
+        yield sink.place, (str(sink), sink.table)
     elif sink.target:
-        yield sink.place, (os.path.normpath(sink.target), sink.table if sink.place == "duckdb" else "")
+        yield sink.place, (os.path.normpath(sink.path), sink.table if sink.place == "duckdb" else "")
     if sink.late is not None:
         yield "late", (os.path.normpath(sink.late), "")

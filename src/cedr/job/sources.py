@@ -35,6 +35,7 @@ from cedr.plan.source import Source
 from cedr.runtime.ingest import needed_columns
 from cedr.runtime.spark.files.listing import check_place
 from cedr.runtime.spark.files.settings import Files, Format, OnBad, Order, files
+from cedr.secret import Secret, without_credentials
 from cedr.stream import Stream
 
 Origin = Literal["files", "kafka", "rate", "socket"]
@@ -86,7 +87,7 @@ class JobSource:
     stream: Stream
     origin: Origin
     files: Files | None
-    options: Mapping[str, str]
+    options: Mapping[str, str | Secret]
     times: str
     section: Section
 
@@ -101,7 +102,7 @@ class JobSource:
 
     def __str__(self) -> str:
         if self.files is not None:
-            return f"files {self.files.path}"
+            return f"files {without_credentials(self.files.path)}"
         about = {"kafka": "subscribe", "socket": "port", "rate": "rowsPerSecond"}[self.origin]
         return f"{self.origin} {self.options.get(about, '')}".rstrip()
 
@@ -161,7 +162,7 @@ NEEDED = {
 INSTEAD_OF = {"subscribe": ("subscribePattern", "assign")}
 
 
-def options_of(section: Section, origin: str) -> dict[str, str]:
+def options_of(section: Section, origin: str) -> dict[str, str | Secret]:
     """Options as Spark wants them: texts. Keys with dots may be written without quotes."""
     found = flat(section.sub(origin))
     for key, example in NEEDED[origin].items():
@@ -171,12 +172,14 @@ def options_of(section: Section, origin: str) -> dict[str, str]:
     return found
 
 
-def flat(section: Section, before: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
+def flat(section: Section, before: str = "") -> dict[str, str | Secret]:
+    found: dict[str, str | Secret] = {}
     for key, value in section.values.items():
         if isinstance(value, dict):
             found |= flat(section.sub(key), f"{before}{key}.")
-        elif isinstance(value, bool | str | int | float):
+        elif isinstance(value, str | Secret):
+            found[f"{before}{key}"] = value
+        elif isinstance(value, bool | int | float):
             found[f"{before}{key}"] = str(value).lower() if isinstance(value, bool) else str(value)
         else:
             raise section.mistake(f"{show(value)} is no setting; write a text, a number, or true or false", key)

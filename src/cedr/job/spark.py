@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cedr.job.section import LENGTH, TABLE, TEXT, WHOLE, Section, show
 from cedr.job.sources import flat
+from cedr.secret import Secret
 from cedr.temporal.duration import duration
 
 KEYS = {"master": TEXT, "shards": WHOLE, "checkpoint": TEXT, "trigger": LENGTH, "conf": TABLE}
@@ -21,7 +22,7 @@ class SparkSettings:
     master: str = "local[*]"
     shards: int | None = None
     trigger: int | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str | Secret] = field(default_factory=dict)
 
 
 def spark_of(section: Section) -> SparkSettings:

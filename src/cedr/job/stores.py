@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 def table_sink(sink: JobSink) -> "TableSink":
     match sink.place:
         case "parquet":
-            return sinks.parquet(sink.target)
+            return sinks.parquet(sink.path)
         case "duckdb":
-            return sinks.duckdb(sink.target, sink.table)
+            return sinks.duckdb(sink.path, sink.table)
         case "postgres":
-            return sinks.postgres(sink.target, sink.table)
+            return sinks.postgres(sink.target, sink.table, sink.password)
     return sinks.memory()
 
 
 def changelog_sink(sink: JobSink) -> "Changelog":
     """To files with the time of each micro-batch, so that it can be replayed; to Kafka as JSON."""
     if sink.place == "changelog":
-        return sinks.changelog("parquet", sink.target, shape=with_time)
-    return sinks.changelog("kafka", shape=as_json, **dict(sink.options or {}))
+        return sinks.changelog("parquet", sink.path, shape=with_time)
+    return sinks.changelog("kafka", None, shape=as_json, **dict(sink.options or {}))
 
 
 def with_time(rows: "DataFrame") -> "DataFrame":

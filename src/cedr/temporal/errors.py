@@ -1,8 +1,14 @@
 """The mistakes a user can make about time and streams, each with a message that says what would be right."""
 
+from cedr.secret import hidden
+
 
 class CedrError(Exception):
-    """Base of every error cedr raises on purpose. The command line prints it without a traceback."""
+    """Base of every error cedr raises on purpose. The command line prints it without a traceback. Passwords and other
+    secrets in its text are replaced, whoever put them there."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(hidden(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CedrWarning(UserWarning):

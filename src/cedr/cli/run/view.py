@@ -11,6 +11,7 @@ import polars as pl
 from cedr.cli.as_json import as_json
 from cedr.job.reports import Report
 from cedr.runtime.why_waiting import table as aligned
+from cedr.secret import hidden
 
 
 class View(Protocol):
@@ -29,7 +30,7 @@ class Lines:
         print(report, flush=True)
 
     def say(self, event: str, text: str, **data: Any) -> None:
-        print(text, file=sys.stderr if event == "failed" else sys.stdout, flush=True)
+        print(hidden(text), file=sys.stderr if event == "failed" else sys.stdout, flush=True)
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
         print(f"\n{name}\n{aligned(answer)}", flush=True)
@@ -53,7 +54,7 @@ class Json:
         self._line({"event": "step", **report.to_json()})
 
     def say(self, event: str, text: str, **data: Any) -> None:
-        self._line({"event": event, "message": text, **data})
+        self._line({"event": event, "message": hidden(text), **data})
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
         self._line({"event": "answer", "name": name, "rows": answer.to_dicts()})
@@ -78,7 +79,7 @@ class Screen(Lines):
         self.live.update(self.table())
 
     def say(self, event: str, text: str, **data: Any) -> None:
-        self.live.console.print(text, markup=False, highlight=False)
+        self.live.console.print(hidden(text), markup=False, highlight=False)
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
         self.live.console.print(f"\n{name}\n{aligned(answer)}", markup=False, highlight=False)

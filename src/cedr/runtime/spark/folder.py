@@ -15,6 +15,9 @@ from uuid import uuid4
 
 from pyarrow import fs
 
+from cedr.secret import remember_credentials, without_credentials
+from cedr.temporal.errors import CedrError
+
 
 class Folder:
     def __init__(self, place: str) -> None:
@@ -22,7 +25,11 @@ class Folder:
         remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", place)
         self.place = place
         if remote and not place.startswith("file://"):
-            self.system, self.path = fs.FileSystem.from_uri(place)
+            remember_credentials(place)
+            try:
+                self.system, self.path = fs.FileSystem.from_uri(place)
+            except (ValueError, OSError, NotImplementedError) as e:
+                raise CedrError(f"{without_credentials(place)} cannot be used: {without_credentials(str(e))}") from None
             self.local = False
         else:
             self.system, self.path = fs.LocalFileSystem(), os.path.abspath(place.removeprefix("file://"))

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cedr.runtime.spark.sinks.base import Table
 from cedr.runtime.spark.types import spark_schema
+from cedr.secret import Secret, revealed
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Changelog:
 
     format: str
     path: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str | Secret] = field(default_factory=dict)
     shape: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
     def check(self, table: Table) -> None:
@@ -32,7 +33,7 @@ class Changelog:
         """Spark's sinks open themselves."""
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:
-        return writer.format(self.format).options(**self.options).outputMode("append").start(self.path)
+        return writer.format(self.format).options(**revealed(self.options)).outputMode("append").start(self.path)
 
     def close(self) -> None:
         """Spark's sinks close themselves."""

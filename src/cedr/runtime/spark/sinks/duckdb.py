@@ -42,7 +42,7 @@ class DuckdbSink(SqlSink):
             finally:
                 connection.close()  # takes back what is not committed
         except duckdb.Error as e:
-            raise SinkError(f"{self}: {' '.join(str(e).split())}") from e
+            raise SinkError(f"{self}: {' '.join(str(e).split())}") from None
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
         until = time.monotonic() + self.patience

@@ -28,6 +28,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.sinks.base import SinkError, Table, TableSink, all_there
 from cedr.runtime.spark.sinks.manifest import FOLDER, File, Manifest, Part
 from cedr.runtime.tally import COUNT, VE, changed, repeated
+from cedr.secret import without_credentials
 from cedr.temporal.time import INF
 
 SCHEMA = "schema.parquet"
@@ -46,7 +47,7 @@ class ParquetSink(TableSink):
         self._held: dict[int, tuple[Part, pl.DataFrame]] = {}
 
     def __str__(self) -> str:
-        return f"Parquet folder {self.folder.place}"
+        return f"Parquet folder {without_credentials(self.folder.place)}"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_held": {}}

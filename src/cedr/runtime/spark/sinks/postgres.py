@@ -9,45 +9,39 @@ from typing import Any
 
 import polars as pl
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 
 from cedr.runtime.spark.sinks.base import SinkError
+from cedr.runtime.spark.sinks.conninfo import connection, one_line, server
 from cedr.runtime.spark.sinks.postgres_types import as_csv, as_series, selected, type_of
 from cedr.runtime.spark.sinks.sql import CHANGE, SqlSink, quoted
+from cedr.secret import Secret
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresSink(SqlSink):
-    def __init__(self, dsn: str, table: str) -> None:
+    def __init__(self, dsn: str | Secret, table: str, password: str | Secret | None = None) -> None:
         super().__init__(table)
-        self.dsn = dsn
+        self.dsn: Secret | None = connection(dsn, password)
+        self.server = server(self.dsn)
 
     def __str__(self) -> str:
-        return f"PostgreSQL table {self._place} at {self._server()}"
+        return f"PostgreSQL table {self._place} at {self.server}"
 
     @contextmanager
     def _transaction(self) -> Iterator["Transaction"]:
         try:
-            with psycopg.connect(self.dsn, cursor_factory=psycopg.RawCursor) as connection:
+            assert self.dsn is not None, "a sink connects in the driver"
+            with psycopg.connect(self.dsn.reveal(), cursor_factory=psycopg.RawCursor) as connection:
                 yield Transaction(connection)
         except psycopg.OperationalError as e:
-            raise SinkError(f"{self}: the server is not reachable: {one_line(e)}") from e
+            raise SinkError(f"{self}: the server is not reachable: {one_line(e)}") from None
         except psycopg.Error as e:
-            raise SinkError(f"{self}: {one_line(e)}") from e
+            raise SinkError(f"{self}: {one_line(e)}") from None
 
-    def _server(self) -> str:
-        """Without the password."""
-        try:
-            parts = conninfo_to_dict(self.dsn)
-        except psycopg.Error as e:
-            raise SinkError(
-                f"the connection string cannot be read: {one_line(e)}; "
-                'it looks like "host=localhost dbname=reports user=me" or "postgresql://me@localhost/reports"'
-            ) from None
-        return (
-            " ".join(f"{key}={parts[key]}" for key in ("host", "port", "dbname", "user") if key in parts) or "default"
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """Shards only prepare batches: how to connect stays in the driver, out of tasks and files."""
+        return {**self.__dict__, "dsn": None}
 
     def _type(self, name: str, kind: pl.DataType) -> str:
         return type_of(name, kind)
@@ -80,7 +74,3 @@ class Transaction:
 
     def change(self, statement: str) -> int:
         return self.cursor().execute(statement.encode()).rowcount
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
