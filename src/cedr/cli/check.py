@@ -24,9 +24,11 @@ def check(
     from cedr.cli.as_json import as_json
     from cedr.job.job import read
     from cedr.job.rows import peek
+    from cedr.job.writable import check_writable
     from cedr.secret import hidden
 
     made = read(job)
+    check_writable(made.sinks.values())
     for source in made.sources.values():
         peek(source)
     warnings = made.warnings()

@@ -10,6 +10,7 @@ query      [query]: text, file or function, and the streams it makes
 function   functions of the user's, named as file.py:function or module:function
 level      [consistency]
 sinks      [sinks.NAME]: where an answer goes
+writable   can the sinks write where they should
 spark      [spark]
 job        all of them together: `read("job.toml")`
 rows       the rows of file sources, read in this process

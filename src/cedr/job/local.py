@@ -17,7 +17,7 @@ from cedr.job.reports import Report, lag_of, progress_of
 from cedr.job.rows import Rows
 from cedr.job.sinks import JobSink
 from cedr.job.stores import table_sink
-from cedr.recording.changelog import as_told, write_changelog
+from cedr.recording.changelog import as_told, check_not_of_spark, write_changelog
 from cedr.runtime.ingest import wall_clock
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
@@ -46,13 +46,21 @@ class LocalAnswer:
         self.time_type = self.run.time_type()
         self.table = Table(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
         self.store = table_sink(sink) if sink.is_table and sink.place != "memory" else None
-        if self.store is not None:
-            self.store.open(self.table)
         self.fed = 0
         self.told: list[tuple[int, Chunk]] = []
         self.result: Result | None = None
 
+    def check(self) -> None:
+        """Refuse what cannot be kept. Nothing is made yet."""
+        if self.store is not None:
+            self.store.check(self.table)
+            self.store.check_place(self.table)
+        if self.sink.place == "changelog":
+            check_not_of_spark(self.sink.path)
+
     def steps(self) -> Iterator[Report]:
+        if self.store is not None:
+            self.store.open(self.table)
         late, began = 0, time.monotonic()
         for number, chunk in enumerate(self.run.steps(self._arrivals(), close=True)):
             fed, self.fed = self.fed, 0

@@ -18,7 +18,7 @@ from cedr.job.reports import Report, lag_of, progress_of
 from cedr.job.section import Section
 from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
-from cedr.job.stores import store
+from cedr.job.stores import store, table_sink
 from cedr.runtime.ingest import time_columns
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.session import spark_session
@@ -41,6 +41,13 @@ def session(job: Job) -> SparkSession:
             raise QueryError(f"the checkpoint {folder} cannot be made: {e.strerror}") from None
     log = folder / LOG if folder.is_dir() else None
     return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **revealed(job.spark.conf))
+
+
+def check_stores(job: Job) -> None:
+    """Can all tables be kept? Asked before Spark starts and before any of them is made."""
+    for sink in job.sinks.values():
+        if sink.is_table:
+            table_sink(sink).check_place()
 
 
 class SparkAnswer:

@@ -202,11 +202,15 @@ def as_told(chunk: Chunk, told: int, kind: TimeType) -> pl.DataFrame:
     return frame.with_columns(pl.lit(told).cast(pl.Datetime("us", "UTC")).alias(own))
 
 
+def check_not_of_spark(folder: str | os.PathLike[str]) -> None:
+    if (Path(folder) / SPARKS_LOG).exists():
+        raise QueryError(f"{folder} holds a changelog that a query on Spark has written; name another folder")
+
+
 def write_changelog(folder: str | os.PathLike[str], frames: Iterable[pl.DataFrame]) -> None:
     """Anew: what an earlier run of the same kind wrote is replaced. What Spark wrote is not touched."""
     place = Path(folder)
-    if (place / SPARKS_LOG).exists():
-        raise QueryError(f"{place} holds a changelog that a query on Spark has written; name another folder")
+    check_not_of_spark(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
         for old in place.glob(FILE.replace("{:05}", "*")):

@@ -33,11 +33,13 @@ def run(
 
     from cedr.cli.run.view import view_of
     from cedr.job.job import read
+    from cedr.job.writable import check_writable
     from cedr.temporal.errors import QueryError
 
     if local and not close:
         raise QueryError("--no-close: a local run begins anew each time and tells every result; leave it out")
     made = read(job)
+    check_writable(made.sinks.values())
     for text in made.warnings() if not (local or once) else ():
         print(f"warning: {text}", file=sys.stderr)
     with view_of(json, quiet) as view:

@@ -12,6 +12,8 @@ from cedr.temporal.errors import CedrError
 def run_locally(job: Job, view: View) -> bool:
     answers = [LocalAnswer(job, sink) for sink in job.sinks.values()]
     for answer in answers:
+        answer.check()
+    for answer in answers:
         try:
             for report in answer.steps():
                 view.step(report)

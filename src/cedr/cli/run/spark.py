@@ -11,7 +11,7 @@ from cedr.cli.run.local import late_words
 from cedr.cli.run.stopping import stopping
 from cedr.cli.run.view import View
 from cedr.job.job import Job
-from cedr.job.on_spark import SparkAnswer, session
+from cedr.job.on_spark import SparkAnswer, check_stores, session
 from cedr.temporal.errors import CedrError, CedrWarning
 
 NEW_LINE = "\n"
@@ -26,6 +26,7 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
     gone = False
     with stopping() as stop:
         try:
+            check_stores(job)
             spark = session(job)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CedrWarning)  # the command has told them

@@ -126,6 +126,10 @@ class TableSink(ABC):
     def check(self, table: Table) -> None:  # noqa: B027  some stores keep every type
         """Reject columns of types that the store does not have. Makes nothing."""
 
+    def check_place(self, table: Table | None = None) -> None:  # noqa: B027  most sinks have nothing to ask
+        """On the driver, before any sink of a job opens: refuse what `open` would refuse, and make nothing. Without a
+        table only whether the store can be used at all."""
+
     @abstractmethod
     def open(self, table: Table) -> None:
         """On the driver, once per start: make what is missing, refuse what belongs to something else."""

@@ -14,7 +14,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from cedr.runtime.spark.sinks.base import SinkError
+from cedr.runtime.spark.sinks.base import SinkError, Table
 from cedr.runtime.spark.sinks.sql import CHANGE, SqlSink, quoted
 from cedr.temporal.errors import QueryError
 
@@ -30,6 +30,16 @@ class DuckdbSink(SqlSink):
 
     def __str__(self) -> str:
         return f"DuckDB table {self._place} in {self.path}"
+
+    def _is_there(self) -> bool:
+        return os.path.exists(self.path)
+
+    def open(self, table: Table) -> None:
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        except OSError as e:
+            raise SinkError(f"{self}: its folder cannot be made: {e.strerror}") from None
+        super().open(table)
 
     @contextmanager
     def _transaction(self) -> Iterator["Transaction"]:

@@ -17,6 +17,8 @@ No name is used twice, so two attempts at one batch never touch each other's fil
 import io
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -54,10 +56,23 @@ class ParquetSink(TableSink):
 
     # --- on the driver -----------------------------------------------------------------------------------------------
 
+    def check_place(self, table: Table | None = None) -> None:
+        with self._usable():
+            manifest = Manifest.newest(self.folder)
+            if manifest is None:
+                self._check_empty()
+            elif table is not None:
+                self._check_same(table, manifest)
+
     def open(self, table: Table) -> None:
         self.check(table)
-        try:
+        with self._usable():
             self._open(table)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as e:
             raise SinkError(f"{self} cannot be used: {os.strerror(e.errno) if e.errno else e}") from None
 
@@ -71,13 +86,14 @@ class ParquetSink(TableSink):
             manifest = Manifest(table)
             manifest.write(self.folder)
         else:
-            table.check_same(manifest.table, str(self))
-            if table.shards != (shards := manifest.table.shards):
-                raise SinkError(
-                    f"{self} was written by {shards} shards, this run has {table.shards}; use shards={shards}"
-                )
+            self._check_same(table, manifest)
         self.table = table
         self._sweep(manifest, staged_too=True)
+
+    def _check_same(self, table: Table, manifest: Manifest) -> None:
+        table.check_same(manifest.table, str(self))
+        if table.shards != (shards := manifest.table.shards):
+            raise SinkError(f"{self} was written by {shards} shards, this run has {table.shards}; use shards={shards}")
 
     def last_batch(self) -> int | None:
         return self._manifest().batch

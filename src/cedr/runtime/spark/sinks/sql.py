@@ -67,10 +67,22 @@ class SqlSink(TableSink):
     def _fetch(self, db: Any, columns: dict[str, pl.DataType]) -> pl.DataFrame:
         """These columns of all rows."""
 
+    def _is_there(self) -> bool:
+        """Is there a database that can be asked without making one?"""
+        return True
+
     # --- the sink --------------------------------------------------------------------------------------------------
 
     def check(self, table: Table) -> None:
         self._column_types(table)
+
+    def check_place(self, table: Table | None = None) -> None:
+        if self._is_there():
+            with self._transaction() as db:
+                if table is None:
+                    self._columns(db)  # any question will do
+                else:
+                    self._check_same(db, table, self._column_types(table))
 
     def open(self, table: Table) -> None:
         columns = self._column_types(table)
@@ -79,13 +91,7 @@ class SqlSink(TableSink):
                 f"CREATE TABLE IF NOT EXISTS {self._qualified(BATCHES)} (table_name text PRIMARY KEY, batch bigint, "
                 "cti bigint, definition text NOT NULL)"
             )
-            stored, there = self._stored(db), self._columns(db)
-            if stored is not None:
-                table.check_same(stored, f"{self}")
-                self._check_complete(there, columns)
-            elif there:
-                raise SinkError(f"{self} was not made by cedr; give the name of a table that does not exist yet")
-            else:
+            if not self._check_same(db, table, columns):
                 copies, key = quoted(table.public[COUNT]), quoted(table.public[ID])
                 rules = f"CHECK ({copies} > 0), PRIMARY KEY ({key})"
                 db.execute(f"CREATE TABLE {self._place} ({declared(columns)}, {rules})")
@@ -94,6 +100,16 @@ class SqlSink(TableSink):
                     [self.name, str(table)],
                 )
         self.table, self._types = table, columns
+
+    def _check_same(self, db: Database, table: Table, columns: dict[str, str]) -> bool:
+        """Is the table there already? An error if it belongs to something else."""
+        stored, there = self._stored(db), self._columns(db)
+        if stored is None and there:
+            raise SinkError(f"{self} was not made by cedr; give the name of a table that does not exist yet")
+        if stored is not None:
+            table.check_same(stored, f"{self}")
+            self._check_complete(there, columns)
+        return stored is not None
 
     def last_batch(self) -> int | None:
         with self._transaction() as db:

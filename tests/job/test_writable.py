@@ -1,0 +1,132 @@
+"""Sinks make the folders they need; what stands in their way is found before any sink makes anything."""
+
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+from cli.calling import call
+from job.files import JOB, put
+
+from cedr import sinks
+from cedr.runtime.spark.sinks.base import SinkError
+
+WITHOUT_SINKS = JOB[: JOB.index("[sinks.hot]")]
+FIRST = '[sinks.first]\nparquet = "made"\n'
+RUNS = [("run", "job.toml", "--local"), ("run", "job.toml", "--once")]
+
+
+@pytest.fixture
+def cedr(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: call(monkeypatch, capsys, *args)
+
+
+def test_missing_folders_are_made(cedr, tmp_path):
+    sections = [
+        '[sinks.a]\nduckdb = "new/deep/d.duckdb"\n',
+        '[sinks.b]\nparquet = "new/p/q"\n',
+        '[sinks.c]\nchangelog = "new/c/d"\nlate = "new/l/m"\n',
+    ]
+    put(tmp_path, WITHOUT_SINKS + "\n".join(sections))
+    assert cedr("check", "job.toml").code == 0
+    assert not (tmp_path / "new").exists()
+    assert cedr("run", "job.toml", "--local").code == 0
+    with duckdb.connect("new/deep/d.duckdb") as db:
+        assert db.execute("SELECT count(*) FROM a").fetchone()[0] > 0
+    assert sinks.read_parquet("new/p/q").height > 0
+
+
+WRONG = {
+    "a folder": ('duckdb = "data"', "duckdb: {0}/data is a folder; name a file in it, such as data/answers.duckdb"),
+    "below a file": ('duckdb = "job.toml/d.duckdb"', "duckdb: {0}/job.toml is a file, so there can be no folder"),
+    "a file": ('parquet = "job.toml"', "parquet: {0}/job.toml is a file; name a folder"),
+    "a changelog": ('changelog = "job.toml"', "changelog: {0}/job.toml is a file; name a folder"),
+    "late rows": ('parquet = "x"\nlate = "job.toml/x"', "late: {0}/job.toml is a file, so there can be no folder"),
+    "a long name": (f'parquet = "{"x" * 300}"', "cannot be used: File name too long"),
+}
+
+
+@pytest.mark.parametrize(("lines", "problem"), WRONG.values(), ids=WRONG.keys())
+@pytest.mark.parametrize("command", [("check", "job.toml"), *RUNS], ids=["check", "run --local", "run"])
+def test_what_is_in_the_way_is_found_before_anything_is_made(cedr, tmp_path, lines, problem, command):
+    put(tmp_path, f"{WITHOUT_SINKS}{FIRST}[sinks.second]\n{lines}\n")
+    done = cedr(*command)
+    assert done.code == 2
+    assert "sinks.second." in done.err
+    assert problem.format(tmp_path) in done.err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("command", [("check", "job.toml"), RUNS[0]], ids=["check", "run"])
+def test_folders_of_others_cannot_be_written(cedr, tmp_path, command):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    put(tmp_path, f'{WITHOUT_SINKS}[sinks.a]\nduckdb = "locked/d/e.duckdb"\n')
+    with as_somebody_else(locked):
+        done = cedr(*command)
+    assert done.code == 2
+    assert done.err == (
+        f"error: job.toml:21: sinks.a.duckdb: {locked} cannot be written by this user; "
+        "change its permissions, or name another place\n"
+    )
+
+
+class as_somebody_else:  # noqa: N801
+    """Without the right to write into this folder; root may write everywhere, so for a while it is not root."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.chmod(0o555)
+        for above in folder.parents:
+            if (
+                os.getuid() == 0
+                and above != Path("/")
+                and above.stat().st_uid == 0
+                and not above.stat().st_mode & 0o005
+            ):
+                above.chmod(0o755)
+
+    def __enter__(self) -> None:
+        if os.getuid() == 0:
+            os.seteuid(65534)
+
+    def __exit__(self, *error: object) -> None:
+        if os.getuid() == 0:
+            os.seteuid(0)
+
+
+TAKEN = {
+    "a table that is not ours": ("CREATE TABLE second (a int)", "was not made by cedr"),
+    "no database": (None, "not a valid DuckDB database"),
+}
+
+
+@pytest.mark.parametrize(("statement", "problem"), TAKEN.values(), ids=TAKEN.keys())
+def test_what_a_database_refuses_is_found_before_another_sink_opens(cedr, tmp_path, statement, problem):
+    if statement is None:
+        (tmp_path / "d.duckdb").write_bytes(b"no database" * 1000)
+    else:
+        with duckdb.connect(tmp_path / "d.duckdb") as db:
+            db.execute(statement)
+    put(tmp_path, f'{WITHOUT_SINKS}{FIRST}[sinks.second]\nduckdb = "d.duckdb"\n')
+    done = cedr(*RUNS[0])
+    assert done.code == 2
+    assert problem in done.err
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_unreachable_database_is_found_before_another_sink_opens(cedr, tmp_path):
+    dsn = "host=127.0.0.1 port=9 dbname=x connect_timeout=1"
+    put(tmp_path, f'{WITHOUT_SINKS}{FIRST}[sinks.second]\npostgres = "{dsn}"\n')
+    for command in RUNS:
+        done = cedr(*command)
+        assert done.code == 2
+        assert "not reachable" in done.err
+        assert not (tmp_path / "made").exists()
+
+
+def test_programs_get_folders_and_errors_too(tmp_path):
+    (tmp_path / "file").write_text("")
+    sink = sinks.duckdb(tmp_path / "file" / "d.duckdb", "t")
+    with pytest.raises(SinkError, match="its folder cannot be made"):
+        sink.open(None)
