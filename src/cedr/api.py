@@ -11,6 +11,7 @@ from cedr.plan.source import Source
 from cedr.stream import Stream
 from cedr.temporal.duration import Duration, duration, is_duration
 from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
 
 
 def source(
@@ -36,6 +37,7 @@ def source(
     future: Duration | None = None,
     late: Literal["collect", "raise"] = "collect",
     valid: bool = False,
+    ends: bool = False,
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
 
@@ -43,6 +45,7 @@ def source(
 
     vs                 the start of the lifetime
     ve or duration     its end, or its length (`"60s"`, or a column of lengths); by default an event is one instant
+    ends               every lifetime has an end, so that state can be forgotten; a row without an end is late
     ve_new             the corrected end, in rows that correct an earlier one
     cti                progress: no later row is about a time before this
     delay              progress when there is no such column: no row comes later than this after a higher start
@@ -83,6 +86,9 @@ def source(
         raise QueryError(
             f"source({name!r}): idle={idle!r} needs partition or per, the columns whose values may fall silent"
         )
+    length = lifetime_length(name, duration)
+    if ends and length == INF:
+        raise QueryError(f"source({name!r}): ends=True contradicts duration={duration!r}, which has no end")
     values = as_per(name, per, columns, delay, ordered, partition)
     spoken_of = as_schemes(name, promises, columns)
     if counts is not None and ve is None:
@@ -102,7 +108,7 @@ def source(
             ve,
             ve_new,
             cti,
-            lifetime_length(name, duration),
+            length,
             types,
             kind,
             only_inserts,
@@ -118,6 +124,7 @@ def source(
             future=None if future is None else as_future(name, future),
             late=late,
             valid=valid,
+            ends=ends,
         )
     )
 

@@ -160,3 +160,17 @@ def test_without_sinks_the_answer_is_shown(tmp_path, spark):
     assert answer.running.table().equals(local.result.table())
     assert local.result.table()["machine"].to_list() == ["web1", "late", "web1", "db1", "web1"]
     answer.let_go()
+
+
+def test_a_source_may_say_that_its_lifetimes_end(tmp_path):
+    two = JOB[: JOB.index("[query]")] + JOB[JOB.index("[sources") :]
+    (tmp_path / "q.py").write_text("def build(readings, more):\n    return readings.join(more, on='machine')\n")
+    section = two[two.index("[sources") : two.index("[consistency")]
+    job = (
+        '[query]\nfunction = "q.py:build"\n\n'
+        + section
+        + section.replace("readings", "more")
+        + two[two.index("[cons") :]
+    )
+    assert len(read(put(tmp_path, job)).warnings()) == 1
+    assert read(put(tmp_path, job.replace("delay = 5", "delay = 5\nends = true"))).warnings() == []

@@ -71,6 +71,7 @@ OF_STREAM: dict[str, Kind] = {
     "future": LENGTH,
     "late": TEXT,
     "valid": FLAG,
+    "ends": FLAG,
 }
 KEYS = {**ORIGINS, "columns": TABLE, **OF_FILES, **OF_LINES, **OF_STREAM}
 

@@ -103,9 +103,11 @@ def derive(node: Node, *inputs: Properties) -> Properties:
 @derive.register
 def _(node: Source) -> Properties:
     """Without a column of ends or lengths, in which one may be missing, all have the same length."""
-    finite = node.vs is not None and node.ve is None and isinstance(node.duration, int) and node.duration != INF
+    constant = node.vs is not None and node.ve is None and isinstance(node.duration, int) and node.duration != INF
     remember = INF if node.valid else None
-    return Properties(ordered=node.ordered, insert_only=node.insert_only, finite=finite, remember=remember)
+    return Properties(
+        ordered=node.ordered, insert_only=node.insert_only, finite=constant or node.ends, remember=remember
+    )
 
 
 @derive.register(Select)

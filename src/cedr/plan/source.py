@@ -14,6 +14,7 @@ class Source(Node):
 
     vs, ve, ve_new, cti   columns of a table that hold times; `ve_new` is missing in the rows that are inserts
     duration              the lifetime when there is no `ve`: chronons, or a column that holds lengths of time
+    ends                  no lifetime is without an end; a row that has none is late
     types, kind           the column that names each event's type, or the one type all events have
     insert_only           there are no adjusts
     ordered               no row has a smaller sync time than one before it
@@ -53,6 +54,7 @@ class Source(Node):
     promises: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)
     future: int | None = field(default=None, kw_only=True)
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
+    ends: bool = field(default=False, kw_only=True)
     valid: bool = field(default=False, kw_only=True)
 
     @cached_property

@@ -23,7 +23,7 @@ from cedr.plan.source import Source
 from cedr.runtime.keys import highest_of_keys
 from cedr.runtime.progress import Partition, Progress, Told, highest_by
 from cedr.runtime.punctuation_rows import Alike, about_everything, alike, marked
-from cedr.runtime.row_times import RowTimes, row_times
+from cedr.runtime.row_times import NO_END, RowTimes, row_times
 from cedr.runtime.timed import Externals, Timed
 from cedr.runtime.user_times import TimeType, chronons, time_type
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
@@ -155,11 +155,16 @@ def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int)
 
 def in_time(ingest: Ingest, rows: pl.DataFrame) -> pl.DataFrame:
     first, ingest._arrived = ingest._arrived, ingest._arrived + rows.height
-    early = ingest.too_early(rows[VS])
-    if early is None:
-        return rows
-    ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
-    return rows.filter(~early)
+    early, kept = ingest.too_early(rows[VS]), rows
+    if early is not None:
+        ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
+        kept = rows.filter(~early)
+    if ingest.source.ends and (endless := rows[NEW] == INF).any():
+        if early is not None:
+            endless = endless & ~early
+        ingest.reject(rows.filter(endless), first + np.flatnonzero(endless.to_numpy()), "no_lifetime", NO_END)
+        kept = kept.filter(pl.col(NEW) < INF)
+    return kept
 
 
 def until_broken(elements: Sequence[Element]) -> Iterator[list[Element]]:

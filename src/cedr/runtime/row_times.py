@@ -13,6 +13,7 @@ from cedr.plan.source import Source
 from cedr.runtime.user_times import chronons_within
 from cedr.temporal.time import INF, MIN
 
+NO_END = "it has no end, but its source is declared with ends=True"
 NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
 
@@ -38,6 +39,8 @@ def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
     vs = found.times(source.vs, "vs")
     end = found.times(source.ve, "ve").fill_null(INF) if source.ve else found.lengthened(vs)
     ve_new = found.times(source.ve_new, "ve_new") if source.ve_new else None
+    if source.ends:
+        found.check_ends(vs, end, ve_new)
     ctis = found.times(source.cti, "cti").fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
     return RowTimes(vs, end, ve_new, ctis, found.wrong())
 
@@ -73,6 +76,17 @@ class Found:
         about = pl.DataFrame({"which": which.fill_null(False), "value": values.cast(pl.String)})
         text = pl.when("which").then(pl.format(message, "value"))
         self.problems.append(about.select(text.alias(str(len(self.problems))))[:, 0])
+
+    def check_ends(self, vs: pl.Series, end: pl.Series, ve_new: pl.Series | None) -> None:
+        """Rows without an end, where the source has promised one. Those that only tell progress are no such rows."""
+        endless = (end == INF) & vs.is_not_null()
+        if ve_new is not None:
+            endless = endless | (ve_new == INF)
+        endless = endless.fill_null(False)
+        if self.source.punctuation:
+            endless = endless & ~self.frame[self.source.punctuation].fill_null(False)
+        if endless.any():
+            self.note(endless, f"{NO_END}{{}}", pl.repeat("", len(vs), eager=True))
 
     def lengthened(self, vs: pl.Series) -> pl.Series:
         """The end from the length of the lifetime. A length that is missing has none."""

@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator
 
 from cedr.plan.analysis.needs import Need
 from cedr.plan.node import Node
-from cedr.plan.nodes import Align, Source
+from cedr.plan.nodes import Align, Finalize, Fused, Guard, Project, Select, Source, Union
 from cedr.plan.schemes import by_port, passing, tells_ctis
+
+KEEP_LIFETIMES = (Select, Project, Guard, Finalize, Align, Union)
 
 
 def advice(node: Node, need: Need, useful: Collection[str]) -> str:
@@ -21,9 +23,32 @@ def advice(node: Node, need: Need, useful: Collection[str]) -> str:
             f"punctuations of source {s.name!r}{about(columns)}{undeclared(s)}" for s, columns in spoken_of
         )
         promised = f"{told} that say {need.done}" if told else ""
-        return "; or ".join(text for text in (promised, need.instead) if text)
+        ends = " and ".join(repr(source.name) for source in could_end(node))
+        end = f"ends=True for source {ends}, if each of its rows has an end" if ends else ""
+        return "; or ".join(text for text in (promised, end, need.instead) if text)
     silent = [(source, columns) for source, columns in sources.values() if not tells_ctis(source)]
     return "; ".join(progress(source, columns) for source, columns in silent)
+
+
+def could_end(node: Node) -> list[Source]:
+    """The sources whose lifetimes are those of the rows that a node takes in, and might be declared to end."""
+    found: dict[int, Node] = {}
+    waiting = list(reversed(node.inputs))
+    while waiting:
+        below = waiting.pop()
+        if id(below) in found:
+            continue
+        found[id(below)] = below
+        steps = below.steps if isinstance(below, Fused) else (below,)
+        if all(isinstance(step, KEEP_LIFETIMES) for step in steps):
+            waiting += reversed(below.inputs)
+    named = {source.name: source for source in found.values() if isinstance(source, Source) and is_open(source)}
+    return list(named.values())
+
+
+def is_open(source: Source) -> bool:
+    """May an end be missing in its table?"""
+    return not source.ends and (source.ve is not None or isinstance(source.duration, str))
 
 
 def progress(source: Source, columns: tuple[str, ...]) -> str:
