@@ -163,7 +163,7 @@ def test_a_terminal_without_infinity(cedr, tmp_path):
 
 def test_a_sink_that_cannot_be_there(cedr, tmp_path):
     put(tmp_path, JOB.replace("out/hot", "data/a.csv"))
-    said = f"error: Parquet folder {tmp_path}/data/a.csv cannot be used: Not a directory\n"
+    said = f"error: job.toml:21: sinks.hot.parquet: {tmp_path}/data/a.csv is a file; name a folder\n"
     assert cedr("run", "job.toml", "--local") == (2, "", said)
 
 

@@ -1,7 +1,10 @@
 """Sinks make the folders they need; what stands in their way is found before any sink makes anything."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pytest
@@ -9,6 +12,9 @@ from cli.calling import call
 from job.files import JOB, put
 
 from cedr import sinks
+from cedr.job.job import read
+from cedr.job.mistake import JobError
+from cedr.job.writable import check_writable
 from cedr.runtime.spark.sinks.base import SinkError
 
 WITHOUT_SINKS = JOB[: JOB.index("[sinks.hot]")]
@@ -58,41 +64,38 @@ def test_what_is_in_the_way_is_found_before_anything_is_made(cedr, tmp_path, lin
     assert not (tmp_path / "made").exists()
 
 
-@pytest.mark.parametrize("command", [("check", "job.toml"), RUNS[0]], ids=["check", "run"])
-def test_folders_of_others_cannot_be_written(cedr, tmp_path, command):
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    put(tmp_path, f'{WITHOUT_SINKS}[sinks.a]\nduckdb = "locked/d/e.duckdb"\n')
-    with as_somebody_else(locked):
-        done = cedr(*command)
-    assert done.code == 2
-    assert done.err == (
-        f"error: job.toml:21: sinks.a.duckdb: {locked} cannot be written by this user; "
-        "change its permissions, or name another place\n"
-    )
+@pytest.fixture
+def open_folder(monkeypatch):
+    """A folder that every user can enter, unlike those of pytest."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.chdir(folder)
+        yield Path(folder)
 
 
-class as_somebody_else:  # noqa: N801
-    """Without the right to write into this folder; root may write everywhere, so for a while it is not root."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.chmod(0o555)
-        for above in folder.parents:
-            if (
-                os.getuid() == 0
-                and above != Path("/")
-                and above.stat().st_uid == 0
-                and not above.stat().st_mode & 0o005
-            ):
-                above.chmod(0o755)
-
-    def __enter__(self) -> None:
-        if os.getuid() == 0:
-            os.seteuid(65534)
-
-    def __exit__(self, *error: object) -> None:
+@contextmanager
+def not_as_root() -> Iterator[None]:
+    """Root may write everywhere, so for a while it is somebody else."""
+    if os.getuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
         if os.getuid() == 0:
             os.seteuid(0)
+
+
+def test_folders_of_others_cannot_be_written(open_folder):
+    locked = open_folder / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    made = read(put(open_folder, f'{WITHOUT_SINKS}[sinks.a]\nduckdb = "locked/d/e.duckdb"\n'))
+    with not_as_root(), pytest.raises(JobError) as raised:
+        check_writable(made.sinks.values())
+    assert str(raised.value) == (
+        f"{open_folder}/job.toml:21: sinks.a.duckdb: {locked} cannot be written by this user; "
+        "change its permissions, or name another place"
+    )
 
 
 TAKEN = {
