@@ -70,7 +70,7 @@ CASES = {
     "SELECT * FROM machines AS f SEMI JOIN rooms ON f.load = rooms.load": (
         lambda m, r: m.join(r, on="load", how="semi")
     ),
-    "SELECT f.*, r.load AS load_r FROM machines f FULL JOIN rooms r ON f.machine = r.machine": (
+    "SELECT kind, machine, f.load, r.load AS load_r FROM machines f FULL JOIN rooms r ON f.machine = r.machine": (
         lambda m, r: m.join(r, on="machine", how="full", suffix="_r").select("kind", "machine", "load", "load_r")
     ),
     "SELECT machine FROM machines SLIDING 9 EXCEPT SELECT machine FROM B SLIDING 3": (
@@ -112,3 +112,52 @@ def test_one_file_holds_a_whole_pipeline():
     assert list(found) == ["Busy", "Alarm", "Alarms"]
     assert found["Alarm"].run(rows).table().rows() == [(8, 11, "m", 3.0)]
     assert found["Alarms"].run(rows).table().rows() == [(0, 10, 1)]
+
+
+# --- outer joins: what a side without a partner shows ----------------------------------------------------------------
+
+LEFT_SIDE = api.source("l", {"k": int, "a": int, "x": int}, vs="t", ve="e")
+RIGHT_SIDE = api.source("r", {"k": int, "b": int, "y": int}, vs="t", ve="e")
+SIDES = {
+    "l": pl.DataFrame({"t": [1, 1], "e": [5, 5], "k": [1, 3], "a": [1, 3], "x": [10, 30]}),
+    "r": pl.DataFrame({"t": [1, 1], "e": [5, 5], "k": [2, 3], "b": [2, 3], "y": [20, 33]}),
+}
+FULL = [(None, 2, None, 20), (1, None, 10, None), (3, 3, 30, 33)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("l.k AS i, r.k AS j, x, y FROM l FULL JOIN r ON l.k = r.k", "i j x y", FULL),
+        ("a, b, x, y FROM l FULL JOIN r ON l.a = r.b", "a b x y", FULL),
+        ("l.k AS i, r.k AS j, x, y FROM l LEFT JOIN r ON l.k = r.k", "i j x y", FULL[1:]),
+        ("k, x FROM l FULL JOIN r ON l.k = r.k", "k x", [(1, 10), (2, None), (3, 30)]),
+        ("x FROM l LEFT JOIN r ON l.k = r.k WHERE r.k IS NULL", "x", [(10,)]),
+        ("* FROM l LEFT JOIN r ON l.k = r.k", "k a x b y", [(1, 1, 10, None, None), (3, 3, 30, 3, 33)]),
+        ("r.* FROM l LEFT JOIN r ON l.a = r.b", "k_r y b", [(None, None, None), (3, 33, 3)]),
+        ("r.k, COUNT(*) AS n FROM l FULL JOIN r ON l.k = r.k GROUP BY r.k", "k n", [(None, 1), (2, 1), (3, 1)]),
+    ],
+)  # fmt: skip
+def test_keys_of_a_side_without_a_partner_are_null(text, names, expected):
+    found = cedr.query(f"EVENT q SELECT {text}", LEFT_SIDE, RIGHT_SIDE).run(SIDES).table().drop("vs", "ve")
+    assert found.columns == names.split()
+    assert sorted(found.rows(), key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("k IN (1, 2)", [1]),
+        ("k NOT IN (1, 2)", [3]),
+        ("k IN (1, NULL)", [1]),
+        ("k NOT IN (1, NULL)", []),
+        ("k IN (3)", [3]),
+        ("name IN ('u', 'v')", [1]),
+        ("name NOT IN ('u', 'v')", []),
+    ],
+)
+def test_in_is_that_of_sql_in_both_languages(condition, kept):
+    stream = api.source("l", {"k": int, "name": str}, vs="t")
+    frame = pl.DataFrame({"t": [1, 2], "k": [1, 3], "name": ["u", None]})
+    for query in (stream.where(condition), cedr.query(f"EVENT q SELECT * FROM l WHERE {condition}", stream)):
+        assert query.run(frame).table()["k"].to_list() == kept

@@ -191,7 +191,12 @@ def between(node: tree.Between, scope: Scope) -> Value:
 
 def is_in(node: tree.In, scope: Scope) -> Value:
     value = compiled(node.operand, scope)
-    equal = [compared("=", value, compiled(item, scope), node).expression for item in node.items]
+    equal = [
+        pl.lit(None, dtype=pl.Boolean)
+        if isinstance(item, tree.Null)
+        else compared("=", value, compiled(item, scope), node).expression
+        for item in node.items
+    ]
     return truth(balanced(operator.or_, equal), node, node.negated)
 
 

@@ -17,6 +17,19 @@ class TableScope:
 
     stream: Stream
     tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    keys: dict[str, tuple[str, set[str]]] = field(default_factory=dict)
+    """Keys of outer joins that both sides call alike: the column that has the key of whichever side is there, and the
+    columns of the sides, which are missing where a side is."""
+    copies: dict[str, str] = field(default_factory=dict)
+    """What the columns of the sides are called in their tables."""
+
+    def shared(self, actual: str) -> str | None:
+        """The name under which both sides of an outer join know a key, if this column is that key."""
+        return next((name for name, (key, _) in self.keys.items() if key == actual), None)
+
+    def hidden(self, actual: str) -> bool:
+        """Is it a side's own column for a key that both sides call alike?"""
+        return actual in self.copies and any(actual in sides for _, sides in self.keys.values())
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
@@ -32,6 +45,9 @@ class TableScope:
         found = {t: columns[node.name] for t, columns in tables.items() if node.name in columns}
         if len(set(found.values())) == 1:
             return next(iter(found.values()))
+        key, sides = self.keys.get(node.name, ("", set()))
+        if found and sides.issuperset(found.values()):
+            return key
         if found:
             choice = listed(f"{t}.{node.name}" for t in found)
             raise LanguageError(f"several tables have a column {node.name!r}; write {choice}", node.at)

@@ -77,15 +77,17 @@ class Tables:
         if name in scope.tables:
             raise LanguageError(f"two tables are called {name!r}; name one of them with AS", node.table.at)
         other = self.table(node.table)
+        suffix, how = f"_{name}", cast(How, node.how.lower())
         right = TableScope(other, {name: {column: column for column in other.columns}})
         parts = [(part, key_pair(part, scope, right)) for part in tree.conjuncts(node.on)]
         keys = [pair for _, pair in parts if pair]
         rest = [part for part, pair in parts if not pair]
         left_on, right_on = [one for one, _ in keys], [two for _, two in keys]
-        suffix, how = f"_{name}", cast(How, node.how.lower())
         left_columns = set(scope.stream.columns)
         shown = {c: f"{c}{suffix}" if c in left_columns else c for c in other.columns}
         shown |= dict(zip(right_on, left_on, strict=True))
+        if how in ("left", "full"):
+            other = self.apart(scope, other, keys, shown, name, how)
         with located(node.at):
             pairs = scope.stream.join(other, left_on=left_on, right_on=right_on, suffix=suffix)
         both = TableScope(pairs, {**scope.tables, name: shown})
@@ -101,6 +103,29 @@ class Tables:
             )
         if how not in ("semi", "anti"):
             scope.tables[name] = shown
+
+    def apart(
+        self, scope: TableScope, other: Stream, keys: list[tuple[str, str]], shown: dict[str, str], name: str, how: How
+    ) -> Stream:
+        """Let each side of an outer join keep columns of its own for the keys, which are missing where it is.
+
+        The join itself has one column for both. That is what a key without a table's name means, if both sides call it
+        alike.
+        """
+        copies = {two: f"_{name}_{two}" for _, two in keys}
+        left = {one: f"_{name}_of_{one}" for one, _ in keys} if how == "full" else {}
+        for one, two in keys:
+            sides = {left.get(one, one), copies[two]}
+            for columns in scope.tables.values():
+                if columns.get(two) == one:
+                    scope.keys[two] = one, sides
+        shown |= copies
+        scope.copies |= {copy: column for columns in (copies, left) for column, copy in columns.items()}
+        for columns in scope.tables.values():
+            columns |= {column: left[actual] for column, actual in columns.items() if actual in left}
+        if left:
+            scope.stream = scope.stream.with_columns(**{copy: pl.col(one) for one, copy in left.items()})
+        return other.with_columns(**{copy: pl.col(two) for two, copy in copies.items()}) if copies else other
 
 
 def key_pair(node: tree.Scalar, left: TableScope, right: TableScope) -> tuple[str, str] | None:
@@ -147,5 +172,11 @@ def expanded(item: tree.Item, scope: TableScope) -> list[tree.Item]:
         raise LanguageError("* stands for several columns, so it cannot have one name", item.at)
     tables = {star.variable: scope.table(star)} if star.variable else scope.tables
     found = {actual: (t, name) for t, columns in reversed(tables.items()) for name, actual in columns.items()}
-    inside = [(found[actual], actual) for actual in scope.stream.columns if actual in found]
-    return [tree.Item(tree.Column(t, name, at=item.at), actual, at=item.at) for (t, name), actual in inside]
+    columns: list[tuple[str | None, str, str]] = []
+    for actual in scope.stream.columns:
+        shared = None if star.variable else scope.shared(actual)
+        if shared is not None:
+            columns.append((None, shared, actual))
+        elif actual in found and (star.variable or not scope.hidden(actual)):
+            columns.append((*found[actual], scope.copies.get(actual, actual)))
+    return [tree.Item(tree.Column(t, name, at=item.at), alias, at=item.at) for t, name, alias in columns]

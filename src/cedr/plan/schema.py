@@ -116,6 +116,8 @@ def parts(expression: pl.Expr) -> Iterator[pl.Expr]:
 
 def separable(expression: pl.Expr) -> bool:
     try:
+        if expression.meta.is_literal():  # of one value, such as the list of an IN in SQL text
+            return pl.select(expression).height == 1
         return expression.meta.is_row_separable()
     except PolarsError:  # a Python function, or several columns at once: polars cannot tell
         return True
