@@ -7,11 +7,9 @@ the best one matters for an extreme, as long as nothing is taken back.
 import numpy as np
 from numba import njit
 
-from cedr.kernels.endpoints import add_double
-
 
 @njit(cache=True)
-def cells(g, vs, new, ints, high, low, best, known, is_max):
+def cells(g, vs, new, ints, best, known, is_max):
     """The inserts of a chunk by (group, start, end): weights summed, best values kept. `known` tells missing values."""
     n = len(g)
     capacity = 1 << max(int(np.ceil(np.log2(2 * n + 2))), 4)
@@ -21,8 +19,6 @@ def cells(g, vs, new, ints, high, low, best, known, is_max):
     cvs = np.empty(n, dtype=np.int64)
     cnew = np.empty(n, dtype=np.int64)
     ci = np.empty((n, ints.shape[1]), dtype=np.int64)
-    ch = np.empty((n, high.shape[1]))
-    cl = np.empty((n, high.shape[1]))
     cb = np.empty((n, best.shape[1]), dtype=np.int64)
     ck = np.empty((n, best.shape[1]), dtype=np.bool_)
     size = 0
@@ -42,16 +38,12 @@ def cells(g, vs, new, ints, high, low, best, known, is_max):
             cg[c], cvs[c], cnew[c] = g[i], vs[i], new[i]
             for m in range(ints.shape[1]):
                 ci[c, m] = ints[i, m]
-            for m in range(high.shape[1]):
-                ch[c, m], cl[c, m] = high[i, m], low[i, m]
             for m in range(best.shape[1]):
                 cb[c, m], ck[c, m] = best[i, m], known[i, m]
             continue
         for m in range(ints.shape[1]):
             ci[c, m] += ints[i, m]
-        for m in range(high.shape[1]):
-            ch[c, m], cl[c, m] = add_double(ch[c, m], cl[c, m], high[i, m], low[i, m])
         for m in range(best.shape[1]):
             if known[i, m] and (not ck[c, m] or (best[i, m] > cb[c, m]) == is_max[m]):
                 cb[c, m], ck[c, m] = best[i, m], True
-    return cg[:size], cvs[:size], cnew[:size], ci[:size], ch[:size], cl[:size], cb[:size], ck[:size]
+    return cg[:size], cvs[:size], cnew[:size], ci[:size], cb[:size], ck[:size]

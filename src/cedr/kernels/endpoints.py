@@ -4,8 +4,8 @@ An entry `(g, t)` says that some tuples of group g start or end at time t: `k` h
 what is live change there. Running sums over the entries of a group give the content of each snapshot. A chunk becomes
 sorted changes, which one linear pass merges into the sorted state.
 
-Weights come as whole numbers (`ints`, exact) and as doubles in two parts (`high + low`, about 106 bits), so that
-taking a value out again leaves no trace. When nothing is live the sums restart from zero.
+Weights are whole numbers. Sums of other numbers are made of such weights, too (`exact`), so taking a value out again
+leaves no trace, and the order of arrival none either.
 
 Limits of time are arrays by group, or of length 1 if they are the same for all groups.
 """
@@ -17,50 +17,32 @@ from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.temporal.time import INF
 
 
-def empty_endpoints(n_ints, n_floats):
+def empty_endpoints(n_ints):
     return (
         np.empty(0, dtype=np.int64),
         np.empty(0, dtype=np.int64),
         np.empty(0, dtype=np.int64),
         np.empty((0, n_ints), dtype=np.int64),
-        np.empty((0, n_floats)),
-        np.empty((0, n_floats)),
     )
 
 
-def changes_of(g, vs, old, new, copies, ints, high, low):
-    """The sorted changes of end points that rows of `copies` tuples make, with their weights `ints`, `high + low`."""
+def changes_of(g, vs, old, new, copies, ints):
+    """The sorted changes of end points that rows of `copies` tuples make, with their weights."""
     both_g = np.concatenate((g, g))
     both_t = np.concatenate((old, new))
     order = argsort_by_group_and_time(both_g, both_t)
-    return collect_changes(order, g, vs, old, new, copies, ints, high, low)
+    return collect_changes(order, g, vs, old, new, copies, ints)
 
 
 @njit(cache=True)
-def two_sum(a, b):
-    """a + b and the rounding error of it."""
-    s = a + b
-    v = s - a
-    return s, (a - (s - v)) + (b - v)
-
-
-@njit(cache=True)
-def add_double(high, low, x_high, x_low):
-    s, error = two_sum(high, x_high)
-    return two_sum(s, error + low + x_low)
-
-
-@njit(cache=True)
-def collect_changes(order, g, vs, old, new, copies, ints, high, low):
+def collect_changes(order, g, vs, old, new, copies, ints):
     """A row raises what is live from `old` on and lowers it from `new` on; changes at one (g, t) become one."""
-    n, n_ints, n_floats = len(order), ints.shape[1], high.shape[1]
+    n, n_ints = len(order), ints.shape[1]
     rows = len(g)
     cg = np.empty(n, dtype=np.int64)
     ct = np.empty(n, dtype=np.int64)
     ck = np.empty(n, dtype=np.int64)
     ci = np.empty((n, n_ints), dtype=np.int64)
-    ch = np.empty((n, n_floats))
-    cl = np.empty((n, n_floats))
     size = -1
     for o in order:
         row = o if o < rows else o - rows
@@ -74,37 +56,29 @@ def collect_changes(order, g, vs, old, new, copies, ints, high, low):
             cg[size], ct[size], ck[size] = g[row], t, k
             for j in range(n_ints):
                 ci[size, j] = sign * ints[row, j]
-            for j in range(n_floats):
-                ch[size, j], cl[size, j] = sign * high[row, j], sign * low[row, j]
             continue
         ck[size] += k
         for j in range(n_ints):
             ci[size, j] += sign * ints[row, j]
-        for j in range(n_floats):
-            ch[size, j], cl[size, j] = add_double(ch[size, j], cl[size, j], sign * high[row, j], sign * low[row, j])
     size += 1
-    return cg[:size], ct[:size], ck[:size], ci[:size], ch[:size], cl[:size]
+    return cg[:size], ct[:size], ck[:size], ci[:size]
 
 
 @njit(cache=True)
-def merge(ag, at, ak, ai, ah, al, bg, bt, bk, bi, bh, bl):
+def merge(ag, at, ak, ai, bg, bt, bk, bi):
     """State and changes, both sorted, as one state; entries without end points are gone."""
     n = len(ag) + len(bg)
-    n_ints, n_floats = ai.shape[1], ah.shape[1]
+    n_ints = ai.shape[1]
     g = np.empty(n, dtype=np.int64)
     t = np.empty(n, dtype=np.int64)
     k = np.empty(n, dtype=np.int64)
     ints = np.empty((n, n_ints), dtype=np.int64)
-    high = np.empty((n, n_floats))
-    low = np.empty((n, n_floats))
     i = j = size = 0
     while i < len(ag) or j < len(bg):
         if j == len(bg) or (i < len(ag) and (ag[i] < bg[j] or (ag[i] == bg[j] and at[i] < bt[j]))):
             g[size], t[size], k[size] = ag[i], at[i], ak[i]
             for m in range(n_ints):
                 ints[size, m] = ai[i, m]
-            for m in range(n_floats):
-                high[size, m], low[size, m] = ah[i, m], al[i, m]
             i += 1
             size += 1
             continue
@@ -112,30 +86,26 @@ def merge(ag, at, ak, ai, ah, al, bg, bt, bk, bi, bh, bl):
         g[size], t[size], k[size] = bg[j], bt[j], bk[j]
         for m in range(n_ints):
             ints[size, m] = bi[j, m]
-        for m in range(n_floats):
-            high[size, m], low[size, m] = bh[j, m], bl[j, m]
         if both:
             k[size] += ak[i]
             for m in range(n_ints):
                 ints[size, m] += ai[i, m]
-            for m in range(n_floats):
-                high[size, m], low[size, m] = add_double(ah[i, m], al[i, m], bh[j, m], bl[j, m])
             i += 1
         j += 1
         if k[size] != 0:
             size += 1
-    return g[:size], t[:size], k[:size], ints[:size], high[:size], low[:size]
+    return g[:size], t[:size], k[:size], ints[:size]
 
 
 @njit(cache=True)
-def snapshots(g, t, ints, high, low, end_by, start_by, promised):
+def snapshots(g, t, ints, end_by, start_by, promised):
     """The snapshots to be told, in order: entry, group, start, end, and the sums of what is live during each.
 
     Told is what ends by `end_by` and starts by `start_by`; and what starts before a promised time, which was told and
     stays told even if its end has moved past the watermark. Integer column 0 counts the live tuples.
     Last comes `held`: by group the earliest start of a snapshot that is not told, or INF.
     """
-    n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    n, n_ints = len(g), ints.shape[1]
     by_group = len(end_by) > 1
     held = np.full(len(end_by), INF, dtype=np.int64)
     entry = np.empty(n, dtype=np.int64)
@@ -143,26 +113,14 @@ def snapshots(g, t, ints, high, low, end_by, start_by, promised):
     start = np.empty(n, dtype=np.int64)
     end = np.empty(n, dtype=np.int64)
     sum_ints = np.empty((n, n_ints), dtype=np.int64)
-    sum_high = np.empty((n, n_floats))
-    sum_low = np.empty((n, n_floats))
     at_int = np.zeros(n_ints, dtype=np.int64)
-    at_high = np.zeros(n_floats)
-    at_low = np.zeros(n_floats)
     size = 0
     x = g[0] if by_group and n else 0
     for i in range(n - 1):
         for m in range(n_ints):
             at_int[m] += ints[i, m]
-        if at_int[0] == 0:
-            at_high[:] = 0.0
-            at_low[:] = 0.0
-        else:
-            for m in range(n_floats):
-                at_high[m], at_low[m] = add_double(at_high[m], at_low[m], high[i, m], low[i, m])
         if g[i + 1] != g[i]:
             at_int[:] = 0
-            at_high[:] = 0.0
-            at_low[:] = 0.0
             x = g[i + 1] if by_group else 0
             continue
         if at_int[0] <= 0:
@@ -171,14 +129,10 @@ def snapshots(g, t, ints, high, low, end_by, start_by, promised):
             entry[size], out_g[size], start[size], end[size] = i, g[i], t[i], t[i + 1]
             for m in range(n_ints):
                 sum_ints[size, m] = at_int[m]
-            for m in range(n_floats):
-                sum_high[size, m], sum_low[size, m] = at_high[m], at_low[m]
             size += 1
         else:
             held[x] = min(held[x], t[i])
-    return (
-        entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], sum_high[:size], sum_low[:size], held
-    )  # fmt: skip
+    return entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], held
 
 
 @njit(cache=True)
@@ -196,13 +150,13 @@ def live_copies(g, ints):
 
 
 @njit(cache=True)
-def fold(g, t, k, ints, high, low, before):
+def fold(g, t, k, ints, before):
     """Forget what lies before a time: of each group, the last entry before it takes over the sums of those before.
 
     A group in which nothing is live then loses that entry, too, and before infinity every group loses all.
     Works in place and returns views.
     """
-    n, n_ints, n_floats = len(g), ints.shape[1], high.shape[1]
+    n, n_ints = len(g), ints.shape[1]
     out = 0
     i = 0
     while i < n:
@@ -218,8 +172,6 @@ def fold(g, t, k, ints, high, low, before):
             for x in range(i, j):
                 for m in range(n_ints):
                     ints[j, m] += ints[x, m]
-                for m in range(n_floats):
-                    high[j, m], low[j, m] = add_double(high[x, m], low[x, m], high[j, m], low[j, m])
             live = False
             for m in range(n_ints):
                 live = live or ints[j, m] != 0
@@ -228,11 +180,9 @@ def fold(g, t, k, ints, high, low, before):
             g[out], t[out], k[out] = g[i], t[i], k[i]
             for m in range(n_ints):
                 ints[out, m] = ints[i, m]
-            for m in range(n_floats):
-                high[out, m], low[out, m] = high[i, m], low[i, m]
             out += 1
             i += 1
-    return g[:out], t[:out], k[:out], ints[:out], high[:out], low[:out]
+    return g[:out], t[:out], k[:out], ints[:out]
 
 
 @njit(cache=True)

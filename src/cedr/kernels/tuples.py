@@ -157,14 +157,14 @@ def members(g, t, wanted, tg, tvs, tve, tm):
 
 
 @njit(cache=True)
-def kth(offsets, found, rank, q):
-    """In each list the tuple whose rank at least the share q of the list does not exceed; -1 for an empty list."""
+def kth(offsets, found, rank, place):
+    """In each list the tuple at its place, from 0, in the order of ranks; -1 for an empty list."""
     result = np.full(len(offsets) - 1, -1, dtype=np.int64)
     for w in range(len(result)):
         live = found[offsets[w] : offsets[w + 1]]
         if len(live):
             order = np.argsort(rank[live])
-            result[w] = live[order[max(int(np.ceil(q * len(live))) - 1, 0)]]
+            result[w] = live[order[place[w]]]
     return result
 
 

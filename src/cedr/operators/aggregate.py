@@ -13,14 +13,15 @@ from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels.cells import cells
 from cedr.operators import aggregates as agg
 from cedr.operators.base import Latency, State
+from cedr.operators.exact_sums import Parts
 from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import IndexCodec, Words, codec_for, fits_one_word, sortable
-from cedr.operators.weights import Weights
+from cedr.operators.weights import OverflowingSum, Weights
 from cedr.temporal.errors import QueryError
 
 Schema = Mapping[str, pl.DataType]
-SUMS = (agg.Count, agg.Sum, agg.Avg, agg.Stddev)
+SUMS = (agg.Count, agg.Sum, agg.Avg, agg.Stddev, agg.Partial, agg.Whole)
 
 
 class Aggregate(SnapshotOperator):
@@ -51,16 +52,15 @@ class Aggregate(SnapshotOperator):
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
         self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
-        super().__init__(by_schema, latency, self.weights.n_ints, self.weights.n_floats, width)
+        super().__init__(by_schema, latency, len(self.weights), width)
 
     def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
         for store in self._stores():
             store.take(chunk.rows, g, vs, old, new)
-        before, wide = self.endpoints[:3], self.weights.widen(chunk.rows, self.endpoints[3])
-        self.endpoints = (*before, wide, *self.endpoints[4:])
-        ints, high = self.weights.of(chunk.rows)
-        rows = (g, vs, old, new, ints, high, np.zeros_like(high))
+        state, ints = self.weights.take(chunk.rows, self.endpoints[3])
+        self.endpoints = (*self.endpoints[:3], state)
+        rows = (g, vs, old, new, ints)
         if self.extremes or (self.skip_cells == 0 and bool((old == vs).all())):
             return self._as_cells(chunk, rows)
         self.skip_cells = max(self.skip_cells - 1, 0)
@@ -68,18 +68,18 @@ class Aggregate(SnapshotOperator):
 
     def _as_cells(self, chunk: Chunk, rows: Rows) -> Rows:
         """Take rows with the same group and lifetime together; stop trying for a while when there are hardly any."""
-        g, vs, _, new, ints, high, low = rows
+        g, vs, _, new, ints = rows
         columns = [chunk.rows[e.name] for e in self.extremes.values()]
         best = np.column_stack([sortable(c) for c in columns]) if columns else np.empty((len(g), 0), dtype=np.int64)
         known = np.column_stack([c.is_not_null().to_numpy() for c in columns]) if columns else best.astype(np.bool_)
         largest = np.array([e.largest for e in self.extremes.values()], dtype=np.bool_)
-        cg, cvs, cnew, ci, ch, cl, cb, ck = cells(g, vs, new, ints, high, low, best, known, largest)
+        cg, cvs, cnew, ci, cb, ck = cells(g, vs, new, ints, best, known, largest)
         for i, extreme in enumerate(self.extremes.values()):
             there = ck[:, i]
             extreme.take_words(cg[there], cvs[there], cnew[there], cb[there, i])
         if len(cg) > 0.7 * len(g):
             self.skip_cells = 16
-        return cg, cvs, cvs, cnew, ci, ch, cl
+        return cg, cvs, cvs, cnew, ci
 
     def _stores(self) -> list[LiveTuples]:
         return [*self.live.values(), *([self.live_rows] if self.live_rows else [])]
@@ -87,11 +87,14 @@ class Aggregate(SnapshotOperator):
     def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         g, t = self.endpoints[:2]
         parts = []
+        common: dict[str, Parts] = {}
         for name, aggregate in self.aggregates.items():
-            if isinstance(aggregate, SUMS):
-                parts.append(self.weights.words(aggregate, sums))
+            if isinstance(aggregate, SUMS) and not isinstance(aggregate, agg.Partial):
+                parts.append(self._sum_words(name, aggregate, entries, sums, common))
                 continue
-            if isinstance(aggregate, agg.UserDefined):
+            if isinstance(aggregate, agg.Partial):
+                values = self.weights.partial(aggregate, sums)
+            elif isinstance(aggregate, agg.UserDefined):
                 assert self.live_rows
                 values = self.live_rows.evaluate(aggregate, g, t, entries)
             else:
@@ -99,6 +102,20 @@ class Aggregate(SnapshotOperator):
                 values = store.evaluate(aggregate, g, t, entries)
             parts.append(self.codecs[name].encode(values))
         return None, np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
+
+    def _sum_words(
+        self, name: str, aggregate: agg.Aggregate, entries: Times, sums: Sums, common: dict[str, Parts]
+    ) -> Words:
+        try:
+            return self.weights.words(aggregate, self.results[name], sums, common)
+        except OverflowingSum as e:
+            entry = entries[e.row]
+            group = self.groups.take(self.endpoints[0][[entry]]).to_dicts() if self.groups.schema else []
+            where = "".join(f", {column}={value!r}" for row in group for column, value in row.items())
+            since = int(self.endpoints[1][entry])
+            raise QueryError(
+                f"{name}={aggregate} is {e} from {since} on{where}, which does not fit {e.dtype}; {e.remedy}"
+            ) from None
 
     def payload(self, g: Times, words: Words) -> pl.DataFrame:
         columns = []
@@ -113,6 +130,11 @@ class Aggregate(SnapshotOperator):
     def forget(self, before: Times) -> None:
         for store in (*self._stores(), *self.extremes.values()):
             store.forget(before)
+        at = 0
+        for codec in self.codecs.values():
+            if isinstance(codec, IndexCodec):
+                codec.forget(self.told.words[:, at])
+            at += codec.width
 
     def renumber(self, numbers: Times) -> None:
         for store in (*self._stores(), *self.extremes.values()):
@@ -121,11 +143,11 @@ class Aggregate(SnapshotOperator):
     def save(self) -> State:
         stores = [store.save() for store in (*self._stores(), *self.extremes.values())]
         indexes = {name: codec.index.snapshot() for name, codec in self.codecs.items() if isinstance(codec, IndexCodec)}
-        return {**super().save(), "stores": stores, "indexes": indexes, "weights": list(self.weights.ints)}
+        return {**super().save(), "stores": stores, "indexes": indexes, "weights": self.weights.save()}
 
     def load(self, state: State) -> None:
         super().load(state)
-        self.weights.ints = list(state["weights"])
+        self.weights.load(state["weights"])
         for store, saved in zip((*self._stores(), *self.extremes.values()), state["stores"], strict=True):
             store.load(saved)
         for name, codec in self.codecs.items():

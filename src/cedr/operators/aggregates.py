@@ -3,8 +3,10 @@
 Missing values do not take part; an aggregate of nothing but missing values is missing, a count of them 0.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import polars as pl
@@ -34,10 +36,18 @@ class Aggregate:
         return pl.DataFrame(schema={self.column: schema[self.column]}).schema[self.column]
 
     def numeric(self, schema: Schema) -> pl.DataType:
+        """The type of a column that can be added up."""
         kind = self.input_type(schema)
+        if kind in (pl.Int128, pl.UInt128):
+            raise QueryError(f"{self}: {self.column!r} is of type {kind}; cast it to Decimal(38, 0) or Int64 before")
         if not (kind.is_numeric() or kind == pl.Boolean):
             raise QueryError(f"{self} needs numbers, but {self.column!r} is of type {kind}")
         return kind
+
+    @property
+    def squares(self) -> bool:
+        """Whether the sum of the squares is needed, too."""
+        return False
 
     def __str__(self) -> str:
         return f"{type(self).__name__.lower()}({self.column})"
@@ -75,13 +85,27 @@ class Count(Aggregate):
 
 @dataclass(frozen=True)
 class Sum(Aggregate):
+    """Exact. Doubles are rounded once; a whole number or decimal that its type cannot hold is an error."""
+
     def dtype(self, schema: Schema) -> pl.DataType:
-        return pl.Float64() if self.numeric(schema).is_float() else pl.Int64()
+        kind = self.input_type(schema)
+        if isinstance(kind, pl.Duration):
+            return kind
+        if isinstance(self.numeric(schema), pl.Decimal):
+            return pl.Decimal(38, kind.scale)  # type: ignore[attr-defined]
+        if kind.is_float():
+            return pl.Float64()
+        return pl.UInt64() if kind == pl.UInt64 else pl.Int64()
 
 
 @dataclass(frozen=True)
 class Avg(Aggregate):
+    """The exact sum divided by the number of values, rounded once."""
+
     def dtype(self, schema: Schema) -> pl.DataType:
+        kind = self.input_type(schema)
+        if isinstance(kind, pl.Duration) and not self.squares:
+            return kind
         self.numeric(schema)
         return pl.Float64()
 
@@ -89,6 +113,46 @@ class Avg(Aggregate):
 @dataclass(frozen=True)
 class Stddev(Avg):
     """Of a sample: divided by n - 1, missing for fewer than two values."""
+
+    @property
+    def squares(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Partial(Aggregate):
+    """What a part of the rows contributes to a sum, an average or a standard deviation: exact sums as bytes."""
+
+    of: Aggregate = Count()
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        self.of.dtype(schema)
+        return pl.Binary()
+
+    @property
+    def squares(self) -> bool:
+        return self.of.squares
+
+    def __str__(self) -> str:
+        return f"partial {self.of}"
+
+
+@dataclass(frozen=True)
+class Whole(Aggregate):
+    """The aggregate `of` a column of type `input`, from its partial sums."""
+
+    of: Aggregate = Count()
+    input: pl.DataType = pl.Int64()  # noqa: RUF009 data types are values
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        return self.of.dtype({self.of.column: self.input})
+
+    @property
+    def squares(self) -> bool:
+        return self.of.squares
+
+    def __str__(self) -> str:
+        return f"{self.of} of {self.column}"
 
 
 @dataclass(frozen=True)
@@ -113,13 +177,17 @@ class Last(Aggregate):
 
 @dataclass(frozen=True)
 class Quantile(Aggregate):
-    """The smallest value that at least the share q of the values does not exceed."""
+    """The smallest value that at least the share q of the values does not exceed; q means what it is written as."""
 
     q: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0 <= self.q <= 1:
             raise QueryError(f"quantile {self.q}: the share must lie between 0 and 1")
+
+    def place(self, n: int) -> int:
+        """The place, from 0, of that value among n sorted ones."""
+        return max(math.ceil(Fraction(str(self.q)) * n) - 1, 0)
 
     def __str__(self) -> str:
         return f"quantile({self.column}, {self.q})"

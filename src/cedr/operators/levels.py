@@ -40,7 +40,7 @@ class LevelOperator(Operator):
         self.teller = Teller(latency, growing=True)
         self.payloads = RowIndex(self.schema)
         self.front = Front(self, self.payloads, needed=self.needed)
-        self.endpoints = ep.empty_endpoints(self.ports, 0)
+        self.endpoints = ep.empty_endpoints(self.ports)
         nothing = np.empty(0, dtype=np.int64)
         self.open = (nothing, nothing)
         self.told = Synopsis(0)
@@ -57,7 +57,7 @@ class LevelOperator(Operator):
             self._merge(port, chunk)
         self.teller.see(self, port, chunk)
         front, promised = self._front(), self.front.promised()
-        g, t, _, counts, *_ = self.endpoints
+        g, t, _, counts = self.endpoints
         height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
         tell, held = self.teller.tell(lg, start, end, front, promised, self.front.ahead(front))
@@ -81,7 +81,7 @@ class LevelOperator(Operator):
 
     def _decided(self, ports: Sequence[int], since: Times) -> Mask:
         """By payload: has it run out since that time in one of these inputs, which brings no more of it?"""
-        g, t, _, counts, *_ = self.endpoints
+        g, t, _, counts = self.endpoints
         decided = np.zeros(len(self.payloads), dtype=np.bool_)
         for port in ports:
             done = np.broadcast_to(self.front.of(port) == INF, decided.shape).copy()
@@ -98,9 +98,8 @@ class LevelOperator(Operator):
             g, vs, old, new = g[use], vs[use], old[use], new[use]
         weights = np.zeros((len(g), self.ports), dtype=np.int64)
         weights[:, port] = 1
-        no_floats = np.empty((len(g), 0))
         once = np.ones(len(g), dtype=np.int64)
-        changes = ep.changes_of(g, vs, old, new, once, weights, no_floats, no_floats)
+        changes = ep.changes_of(g, vs, old, new, once, weights)
         self.endpoints = ep.merge(*self.endpoints, *changes)
 
     def _forget(self, folded: Times, settled: Times) -> None:

@@ -72,7 +72,10 @@ class LiveColumn(LiveTuples):
             return pl.Series([None] * len(entries), dtype=self.dtype)
         rank = word if self.one_word else self._ranks()[word]
         if isinstance(aggregate, agg.Quantile):
-            chosen = tu.kth(*tu.members(g, t, entries, tg, vs, ve, copies), rank, aggregate.q)
+            offsets, found = tu.members(g, t, entries, tg, vs, ve, copies)
+            sizes, which = np.unique(np.diff(offsets), return_inverse=True)
+            places = np.array([aggregate.place(int(n)) for n in sizes], dtype=np.int64)
+            chosen = tu.kth(offsets, found, rank, places[which])
         else:
             chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[entries]
         words = word[np.maximum(chosen, 0)]

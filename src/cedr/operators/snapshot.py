@@ -21,20 +21,20 @@ from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
 
-Rows = tuple[Times, Times, Times, Times, Times, np.ndarray, np.ndarray]
-"""Group, start, end before and after, integer weights (the first: how many tuples), float weights in two parts."""
-Sums = tuple[np.ndarray, ...]
+Rows = tuple[Times, Times, Times, Times, np.ndarray]
+"""Group, start, end before and after, and weights (the first: how many tuples)."""
+Sums = np.ndarray
 
 
 class SnapshotOperator(Operator):
     """Subclasses say the weights of a row, the values of a snapshot, and how values become payload columns."""
 
-    def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, ints: int, floats: int, width: int):
+    def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
         self.teller = Teller(latency)
         self.groups = RowIndex(dict(group_schema))
         self.front = Front(self, self.groups)
-        self.endpoints = ep.empty_endpoints(ints, floats)
+        self.endpoints = ep.empty_endpoints(weights)
         self.told = Synopsis(width)
         self.order = Order()
 
@@ -68,13 +68,13 @@ class SnapshotOperator(Operator):
         self.front.advance(port, chunk)
         if len(chunk):
             g = self.groups.ids(chunk.rows)
-            g, vs, old, new, ints, *floats = self.take(chunk, g)
-            changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints, *floats)
+            g, vs, old, new, ints = self.take(chunk, g)
+            changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints)
             self.endpoints = ep.merge(*self.endpoints, *changes)
         self.teller.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
-        entries, g, start, end, *sums, held = self._told(front, promised)
-        which, words = self.answer(entries, tuple(sums))
+        entries, g, start, end, sums, held = self._told(front, promised)
+        which, words = self.answer(entries, sums)
         if which is not None:
             g, start, end = g[which], start[which], end[which]
         changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.teller.reached(front))
@@ -87,14 +87,14 @@ class SnapshotOperator(Operator):
 
     def _told(self, front: Times, promised: Times) -> tuple[Times, ...]:
         """The snapshots that may be told, with their sums, and by group the start of the first that may not."""
-        g, t, _, *weights = self.endpoints
+        g, t, _, weights = self.endpoints
 
         def still_open(until: Times) -> Times:
-            found: Times = ep.earliest_open(g, t, weights[0], until, promised)
+            found: Times = ep.earliest_open(g, t, weights, until, promised)
             return found
 
         limits = self.teller.limits(front, still_open, self.front.ahead(front))
-        told: tuple[Times, ...] = ep.snapshots(g, t, *weights, *limits, promised)
+        told: tuple[Times, ...] = ep.snapshots(g, t, weights, *limits, promised)
         return told
 
     def _forget(self, settled: Times) -> None:

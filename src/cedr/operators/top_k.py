@@ -28,7 +28,7 @@ class TopK(SnapshotOperator):
     ) -> None:
         if k < 1:
             raise QueryError(f"top_k with k={k}: k must be at least 1")
-        super().__init__({name: schema[name] for name in by}, latency, 1, 0, 2 if rank else 1)
+        super().__init__({name: schema[name] for name in by}, latency, 1, 2 if rank else 1)
         self.k, self.rank = k, rank
         self.live = LiveTuples(schema)
         ties = sorted(schema)
@@ -39,8 +39,7 @@ class TopK(SnapshotOperator):
     def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
         self.live.take(chunk.rows, g, vs, old, new)
-        no_floats = np.empty((len(g), 0))
-        return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64), no_floats, no_floats
+        return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64)
 
     def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         g, t = self.endpoints[:2]

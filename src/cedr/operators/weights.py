@@ -1,134 +1,235 @@
 """The weights of a row in the running sums behind count, sum, avg and stddev, and the values of those sums.
 
-Whole numbers are summed exactly. Doubles are summed in two parts; NaN and infinities are counted beside the sum, so
-that one that is taken out again leaves a finite sum behind. Squares carry their rounding error along.
+All weights are whole numbers. Sums are exact, as digits (`exact_sums`), and rounded once, when they are read. NaN and
+infinities are counted apart from the sum, so that one that is taken out again leaves a finite sum behind.
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cedr.operators import aggregates as agg
+from cedr.operators.exact_sums import PARTIAL, ExactSum, Ints, Numbers, Parts, partial
 from cedr.operators.values import MISSING, Words, float_words
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Key = tuple[str, str, int]
+"""What a column counts, of which column of the rows, and at which place if it is a digit."""
 
-Sums = tuple[np.ndarray, ...]
-"""Of each snapshot: the sums of the integer weights, and of the float weights in two parts."""
+LIVE: Key = ("live", "", 0)
+SPECIAL = ("nan", "plus", "minus")
+CARRY_AFTER = 2**28
+"""Digits are carried after so many rows: far fewer than would make a column overflow."""
 
-FIELD = 21
-"""Bits for each of the numbers of NaN, +∞ and -∞ among the live values, packed into one integer."""
+
+WIDE = Context(prec=100)
+
+
+class OverflowingSum(Exception):  # noqa: N818
+    """A sum that its type cannot hold: in which snapshot, and how large it is."""
+
+    def __init__(self, row: int, value: Any, dtype: pl.DataType) -> None:
+        self.row, self.dtype = row, dtype
+        self.remedy = "cast the column to Decimal(38, 0) or Float64 before"
+        if isinstance(dtype, pl.Decimal):
+            value, self.remedy = Decimal(int(value)).scaleb(-dtype.scale, WIDE), "cast the column to Float64 before"
+        super().__init__(str(value))
 
 
 class Weights:
-    """Which integer and float columns of the end points hold what.
+    """Which columns of the end points' weights hold what.
 
-    Columns for missing values ("known") and for NaN and infinities ("special") come with the first such value: until
-    then every live value is known, and none is special.
+    Columns for missing values ("known"), for NaN and infinities, and for digits come with the first value that needs
+    them: until then every live value is known, none is special, and all digits at that place are 0.
     """
 
     def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.Aggregate]) -> None:
-        self.ints: list[tuple[str, str | None]] = [("live", None)]
-        self.floats: list[tuple[str, str]] = []
-        self.is_float = {a.column: bool(a.input_type(schema).is_float()) for a in aggregates if a.column}
+        self.columns: list[Key] = [LIVE]
+        self.sums: dict[tuple[str, str], ExactSum] = {}
+        self.inputs = {a.column: a.input_type(schema) for a in aggregates if a.column}
+        self.rows = 0
         for a in aggregates:
-            if isinstance(a, agg.Sum | agg.Avg):
-                self._add_sum(a.column)
-            if isinstance(a, agg.Stddev):
-                for kind in ("number", "square", "error"):
-                    self._add(self.floats, (kind, a.column))
+            if not isinstance(a, agg.Count):
+                self.sums.setdefault(("sum", a.column), ExactSum(self.inputs[a.column]))
+                if a.column and self.inputs[a.column] == PARTIAL and ("known", a.column, 0) not in self.columns:
+                    self.columns.append(("known", a.column, 0))
+            if a.squares:
+                self.sums.setdefault(("square", a.column), ExactSum(self.inputs[a.column], square=True))
 
-    def _add_sum(self, column: str) -> None:
-        if self.is_float[column]:
-            self._add(self.floats, ("number", column))
-        else:
-            self._add(self.ints, ("sum", column))
+    def __len__(self) -> int:
+        return len(self.columns)
 
-    @staticmethod
-    def _add(columns: list[Any], wanted: tuple[str, str]) -> None:
-        if wanted not in columns:
-            columns.append(wanted)
+    # --- rows --------------------------------------------------------------------------------------------------------
 
-    @property
-    def n_ints(self) -> int:
-        return len(self.ints)
+    def take(self, rows: pl.DataFrame, state: Ints) -> tuple[Ints, Ints]:
+        """The weights of these rows; and the state's, with the columns added that these rows are the first to need."""
+        self.rows += rows.height
+        if self.rows > CARRY_AFTER:
+            self.rows = rows.height
+            state = self._carry(state)
+        columns = {name: rows[name] for name in self.inputs}
+        numbers = {name: Numbers(columns[name]) for name in {name for _, name in self.sums}}
+        counts = {}
+        for name, values in columns.items():
+            for kind, count in counted(values, numbers.get(name)).items():
+                counts[kind, name, 0] = count
+                state = self._add((kind, name, 0), state)
+        while True:
+            weights = np.zeros((rows.height, len(self.columns)), dtype=np.int64)
+            weights[:, 0] = 1
+            for i, key in enumerate(self.columns):
+                if key in counts:
+                    weights[:, i] = counts[key]
+                elif key[0] == "known":
+                    weights[:, i] = 1
+            wanted = [(what, place) for what in self.sums for place in self._put(what, numbers, weights)]
+            if not wanted:
+                return state, weights
+            for (kind, name), place in wanted:
+                state = self._add((kind, name, place), state)
 
-    @property
-    def n_floats(self) -> int:
-        return len(self.floats)
+    def _put(self, what: tuple[str, str], numbers: Mapping[str, Numbers], weights: Ints) -> list[int]:
+        kind, name = what
+        align = self.sums["sum", name].align if kind == "square" else None
+        return self.sums[what].put(numbers[name], weights, align)
 
-    def widen(self, rows: pl.DataFrame, ints: Ints) -> Ints:
-        """Add the columns these rows are the first to need, to the end points' integer weights as well."""
-        for column, is_float in self.is_float.items():
-            values = rows[column]
-            if ("known", column) not in self.ints and values.null_count():
-                self.ints.append(("known", column))
-                ints = np.column_stack((ints, ints[:, 0]))
-            if is_float and ("special", column) not in self.ints and special(values).any():
-                self.ints.append(("special", column))
-                ints = np.column_stack((ints, np.zeros(len(ints), dtype=np.int64)))
-        return ints
+    def _add(self, key: Key, state: Ints) -> Ints:
+        if key in self.columns:
+            return state
+        self.columns.append(key)
+        kind, name, place = key
+        if (kind, name) in self.sums:
+            self.sums[kind, name].places[place] = len(self.columns) - 1
+        return np.column_stack((state, state[:, 0] if kind == "known" else np.zeros(len(state), dtype=np.int64)))
 
-    def of(self, rows: pl.DataFrame) -> tuple[Ints, Floats]:
-        ints = np.empty((rows.height, len(self.ints)), dtype=np.int64)
-        floats = np.empty((rows.height, len(self.floats)))
-        for i, (kind, column) in enumerate(self.ints):
-            ints[:, i] = 1 if column is None else self._int_weight(kind, rows[column])
-        numbers: dict[str, Floats] = {}
-        for i, (kind, column) in enumerate(self.floats):
-            if column not in numbers:
-                numbers[column] = finite(rows[column])
-            floats[:, i] = FLOAT_WEIGHTS[kind](numbers[column])
-        return ints, floats
+    def _carry(self, state: Ints) -> Ints:
+        """Make all digits small again."""
+        for (kind, name), total in self.sums.items():
+            place = min(total.places, default=0)
+            while place <= max(total.places, default=-1):
+                if (column := total.places.get(place)) is not None:
+                    carry = (state[:, column] + 2**31) >> 32
+                    if carry.any():
+                        state = self._add((kind, name, place + 1), state)
+                        state[:, column] -= carry << 32
+                        state[:, total.places[place + 1]] += carry
+                place += 1
+        return state
 
-    def _int_weight(self, kind: str, values: pl.Series) -> Any:
-        if kind == "known":
-            return values.is_not_null().to_numpy() if values.null_count() else 1
-        if kind == "special":
-            return special(values)
-        return values.cast(pl.Int64).fill_null(0).to_numpy()
+    # --- values ------------------------------------------------------------------------------------------------------
 
-    def words(self, a: agg.Aggregate, sums: Sums) -> Words:
-        """The aggregate's value for each snapshot, as words."""
-        ints, high, _ = sums
-
-        def whole(kind: str) -> Ints:
-            return ints[:, self.ints.index((kind, a.column))]
-
-        some_missing = ("known", a.column) in self.ints
-        known = whole("known") if some_missing else ints[:, 0]
+    def words(self, a: agg.Aggregate, dtype: pl.DataType, sums: Ints, parts: dict[str, Parts]) -> Words:
+        """The aggregate's value for each snapshot, as words. `parts` keeps what several aggregates have in common."""
+        known = self._count("known", a.column, sums)
         if isinstance(a, agg.Count):
             return as_words(known, None)
-        if isinstance(a, agg.Stddev):
-            return self._stddev(a, sums, known)
-        total: Any
-        if self.is_float[a.column]:
-            total = high[:, self.floats.index(("number", a.column))]  # the low part is less than half a unit of it
-            if ("special", a.column) in self.ints:
-                total = with_special(total, whole("special"))
+        missing = known < 2 if a.squares else known == 0
+        if not missing.any():
+            missing = None
+        total = self.sums["sum", a.column]
+        if a.squares:
+            squares = self.sums["square", a.column]
+            return as_words(self._special(a, total.deviation(squares, sums, known, self._scale(a)), sums), missing)
+        average = isinstance(a.of if isinstance(a, agg.Whole) else a, agg.Avg)
+        if dtype.is_float():
+            if a.column not in parts:
+                parts[a.column] = total.parts(sums)
+            found = parts[a.column]
+            values = total.ratio(sums, found, known, self._scale(a)) if average else total.nearest(sums, found)
+            return as_words(self._special(a, values, sums), missing)
+        if average:
+            return as_words(self._rounded(total, sums, known), missing)
+        return self._whole(total, dtype, sums, missing)
+
+    def partial(self, a: agg.Aggregate, sums: Ints) -> pl.Series:
+        """The sums behind an aggregate, for `Whole` to go on with."""
+        zeros = np.zeros(len(sums), dtype=np.int64)
+        special = [self._count(kind, a.column, sums, zeros) for kind in SPECIAL]
+        counts = np.column_stack((self._count("known", a.column, sums), *special))
+        return partial(sums, counts, [total for (_, name), total in self.sums.items() if name == a.column])
+
+    def _count(self, kind: str, column: str | None, sums: Ints, otherwise: Ints | None = None) -> Ints:
+        key = (kind, column or "", 0)
+        if key in self.columns:
+            return sums[:, self.columns.index(key)]
+        return sums[:, 0] if otherwise is None else otherwise
+
+    def _scale(self, a: agg.Aggregate) -> int:
+        dtype = a.input if isinstance(a, agg.Whole) else self.inputs[a.column]
+        return dtype.scale if isinstance(dtype, pl.Decimal) else 0
+
+    def _special(self, a: agg.Aggregate, values: Floats, sums: Ints) -> Floats:
+        if not any((kind, a.column, 0) in self.columns for kind in SPECIAL):
+            return values
+        zeros = np.zeros(len(sums), dtype=np.int64)
+        nan, plus, minus = (self._count(kind, a.column, sums, zeros) > 0 for kind in SPECIAL)
+        if a.squares:
+            return np.where(nan | plus | minus, np.nan, values)
+        values = np.where(plus, np.inf, np.where(minus, -np.inf, values))
+        return np.where(nan | (plus & minus), np.nan, values)
+
+    def _whole(self, total: ExactSum, dtype: pl.DataType, sums: Ints, missing: Any) -> Words:
+        high, low, large = total.words(sums)
+        if isinstance(dtype, pl.Decimal):
+            largest = 10**38 - 1
+            over, under = split(largest), split(-largest)
+            large = large | (high > over[0]) | (high < under[0])
+            edge = (high == over[0]) & (low.view(np.uint64) > over[1]) | (high == under[0]) & (
+                low.view(np.uint64) < under[1]
+            )
+            large = large | edge
+        elif dtype == pl.UInt64:
+            large = large | (high != 0)
         else:
-            total = whole("sum")
-        if isinstance(a, agg.Avg):
-            total = total / np.maximum(known, 1)
-        return as_words(total, known == 0 if some_missing else None)
+            large = large | (high != low >> 63)
+        if large.any():
+            row = int(np.argmax(large))
+            raise OverflowingSum(row, total.exactly(sums, row), dtype)
+        if isinstance(dtype, pl.Decimal):
+            return wide_words(high, low, missing)
+        return as_words(low, missing)
 
-    def _stddev(self, a: agg.Aggregate, sums: Sums, known: Ints) -> Words:
-        ints, high, low = sums
+    def _rounded(self, total: ExactSum, sums: Ints, known: Ints) -> Ints:
+        """The average of whole numbers as a whole number, to the nearest, halves to the even one."""
+        high, low, large = total.words(sums)
+        count = np.maximum(known, 1)
+        quotient, rest = np.divmod(low, count)
+        twice = 2 * rest
+        result = quotient + ((twice > count) | ((twice == count) & (quotient & 1 == 1)))
+        for row in np.flatnonzero(large | (high != low >> 63)):
+            result[row] = round(total.exactly(sums, row) / int(count[row]))
+        return result
 
-        def exact(kind: str) -> np.ndarray[Any, np.dtype[np.longdouble]]:
-            i = self.floats.index((kind, a.column))
-            return high[:, i].astype(np.longdouble) + low[:, i]
+    # --- state -------------------------------------------------------------------------------------------------------
 
-        total = exact("number")
-        squares = exact("square") + exact("error")
-        variance = (squares - total * total / np.maximum(known, 1)) / np.maximum(known - 1, 1)
-        deviation = np.sqrt(np.maximum(variance, 0)).astype(np.float64)
-        if ("special", a.column) in self.ints:
-            deviation = np.where(ints[:, self.ints.index(("special", a.column))] != 0, np.nan, deviation)
-        return as_words(deviation, known < 2)
+    def save(self) -> tuple[Any, ...]:
+        return list(self.columns), {what: total.align for what, total in self.sums.items()}, self.rows
+
+    def load(self, state: tuple[Any, ...]) -> None:
+        columns, aligns, self.rows = state
+        self.columns = list(columns)
+        for what, total in self.sums.items():
+            total.align = aligns[what]
+            total.places = {place: i for i, (*key, place) in enumerate(self.columns) if tuple(key) == what}
+
+
+def counted(values: pl.Series, numbers: Numbers | None) -> dict[str, Any]:
+    """What is counted of the values of a column apart from their sum, if there is any of it."""
+    if values.dtype == PARTIAL and numbers is not None:
+        known, *special = numbers.counts.T
+        found = {kind: count for kind, count in zip(SPECIAL, special, strict=True) if count.any()}
+        return {"known": known, **found}
+    found = {}
+    if values.null_count():
+        found["known"] = values.is_not_null().to_numpy()
+    if numbers is not None and values.dtype.is_float() and not np.isfinite(numbers.floats).all():
+        floats = numbers.floats
+        kinds = (np.isnan(floats), np.isposinf(floats), np.isneginf(floats))
+        found |= {kind: which for kind, which in zip(SPECIAL, kinds, strict=True) if which.any()}
+    return found
 
 
 def as_words(values: Any, missing: Any) -> Words:
@@ -140,39 +241,19 @@ def as_words(values: Any, missing: Any) -> Words:
         return words[:, None]
     words = np.zeros((len(values), 2), dtype=np.int64)
     words[:, 0] = values
-    if missing is not None and missing.any():
+    if missing is not None:
         words[missing] = (0, 1)
     return words
 
 
-def finite(values: pl.Series) -> Floats:
-    numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-    return np.where(np.isfinite(numbers), numbers, 0.0)
+def wide_words(high: Ints, low: Ints, missing: Any) -> Words:
+    """Decimals as `DecimalCodec` writes them."""
+    words = np.column_stack((high, low, np.zeros(len(high), dtype=np.int64)))
+    if missing is not None:
+        words[missing] = (0, 0, 1)
+    return words
 
 
-def special(values: pl.Series) -> Ints:
-    numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy()
-    if np.isfinite(numbers).all():
-        return np.zeros(len(numbers), dtype=np.int64)
-    infinite = np.isposinf(numbers).astype(np.int64) << FIELD | np.isneginf(numbers).astype(np.int64) << 2 * FIELD
-    return np.isnan(numbers) | infinite
-
-
-def with_special(total: Floats, packed: Ints) -> Floats:
-    if not packed.any():
-        return total
-    mask = (1 << FIELD) - 1
-    nan, plus, minus = packed & mask, packed >> FIELD & mask, packed >> 2 * FIELD
-    total = np.where(plus > 0, np.inf, np.where(minus > 0, -np.inf, total))
-    return np.where((nan > 0) | ((plus > 0) & (minus > 0)), np.nan, total)
-
-
-def square_error(x: Floats) -> Floats:
-    """What rounding takes from x * x, by splitting x into two halves."""
-    split = x * 134217729.0
-    high = split - (split - x)
-    low = x - high
-    return ((high * high - x * x) + 2 * high * low) + low * low
-
-
-FLOAT_WEIGHTS = {"number": lambda x: x, "square": lambda x: x * x, "error": square_error}
+def split(value: int) -> tuple[int, int]:
+    """A whole number as a high and an unsigned low word."""
+    return value >> 64, value & (2**64 - 1)

@@ -1,24 +1,20 @@
 """Global aggregates in two parts, so that not all rows must meet in one place.
 
     agg(n=count())  ->  agg(n=sum(n))(partial(n=count()))
-    agg(a=avg(v))   ->  select(a=s/c)(agg(s=sum(s), c=sum(c))(partial(s=sum(v), c=count(v))))
+    agg(a=avg(v))   ->  agg(a=whole(a))(partial(a=exact sum and count of v))
     top_k(2)        ->  top_k(2)(partial top_k(2))
 
 Each shard answers for its own rows; of these answers the whole is made. A partial answer has one row for each snapshot
 of its shard, whatever the values, so no end point is lost and the snapshots of the whole stay as they are. Aggregates
-that cannot be made of parts (stddev, first, last, quantile, functions of the user) stay whole, and so do all that
-stand beside them: they need all rows in one place anyway.
+that cannot be made of parts (first, last, quantile, functions of the user) stay whole, and so do all that are computed
+with them: they need all rows in one place anyway. Sums travel exactly, so the whole is rounded once, as without parts.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
-
-import polars as pl
 
 from cedr.operators import aggregates as agg
 from cedr.plan.node import Node
 from cedr.plan.nodes import Aggregate, TopK
-from cedr.plan.payloads import Output, Project, keep
 from cedr.plan.rewrite import Shared, rewrite
 
 Named = tuple[str, agg.Aggregate]
@@ -53,34 +49,21 @@ def top_k_in_parts(node: TopK) -> Node:
 
 
 def sums_in_parts(node: Aggregate) -> Node | None:
+    schema = node.input.schema
     parts: list[Named] = []
     wholes: list[Named] = []
-    outputs: list[Output] = []
-    taken = {name for name, _ in node.aggregates}
     for name, aggregate in node.aggregates:
         match aggregate:
-            case agg.Stddev():  # a kind of Avg
-                return None
-            case agg.Count() | agg.Sum():
+            case agg.Count():
                 parts.append((name, aggregate))
                 wholes.append((name, agg.Sum(name)))
-                outputs += keep([name])
             case agg.Min() | agg.Max():
                 parts.append((name, aggregate))
                 wholes.append((name, replace(aggregate, column=name)))
-                outputs += keep([name])
-            case agg.Avg(column):
-                total, count = free_name(f"{name}_sum", taken), free_name(f"{name}_count", taken)
-                taken |= {total, count}
-                parts += [(total, agg.Sum(column)), (count, agg.Count(column))]
-                wholes += [(total, agg.Sum(total)), (count, agg.Sum(count))]
-                outputs.append(Output((name,), (pl.col(total) / pl.col(count)).alias(name)))
+            case agg.Sum(column) | agg.Avg(column):
+                parts.append((name, agg.Partial(column, aggregate)))
+                wholes.append((name, agg.Whole(name, aggregate, aggregate.input_type(schema))))
             case _:
                 return None
     part = PartialAggregate(node.input, (), tuple(parts), latency=node.latency, waits=node.waits)
-    whole = Aggregate(part, (), tuple(wholes), latency=node.latency, waits=node.waits)
-    return whole if all(o.passes for o in outputs) else Project(whole, tuple(outputs))
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    return name if name not in taken else free_name(f"{name}_", taken)
+    return Aggregate(part, (), tuple(wholes), latency=node.latency, waits=node.waits)

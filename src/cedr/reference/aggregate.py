@@ -6,7 +6,11 @@ the event, then by value; not by its end, which may change long after an answer 
 """
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
+from datetime import timedelta
+from decimal import localcontext
+from fractions import Fraction
 from typing import Any
 
 from cedr.reference.snapshot import snapshot
@@ -44,26 +48,63 @@ def count(attribute: str | None = None) -> Aggregate:
     return lambda events: len(events if attribute is None else values(events, attribute))
 
 
+def special(numbers: list[Any]) -> float | None:
+    """The sum if NaN or infinities take part: NaN if there is one or both infinities, else the infinity."""
+    found = {n for n in numbers if isinstance(n, float) and not math.isfinite(n)}
+    if not found:
+        return None
+    return found.pop() if len(found) == 1 else math.nan
+
+
+def nearest(value: Fraction) -> float:
+    """The double nearest to an exact value, an infinity if it is too large."""
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def exact_sum(numbers: list[Any]) -> Any:
-    return math.fsum(numbers) if any(isinstance(n, float) for n in numbers) else sum(numbers)
+    """Doubles are rounded once, to the nearest; all else stays exact."""
+    if isinstance(numbers[0], timedelta):
+        return sum(numbers, timedelta(0))
+    if any(isinstance(n, float) for n in numbers):
+        return special(numbers) if special(numbers) is not None else nearest(sum(map(Fraction, numbers), Fraction()))
+    with localcontext(prec=100):
+        return sum(numbers)
+
+
+def average(numbers: list[Any]) -> Any:
+    """The exact sum divided by the count, rounded once."""
+    if isinstance(numbers[0], timedelta):
+        return sum(numbers, timedelta(0)) / len(numbers)
+    if special(numbers) is not None:
+        return special(numbers)
+    return nearest(sum(map(Fraction, numbers), Fraction()) / len(numbers))
 
 
 def sample_stddev(numbers: list[Any]) -> float | None:
+    """The square root of the exact variance, rounded once; `statistics` computes with fractions."""
     if len(numbers) < 2:
         return None
-    mean = math.fsum(numbers) / len(numbers)
-    return math.sqrt(math.fsum((n - mean) ** 2 for n in numbers) / (len(numbers) - 1))
+    if special(numbers) is not None:
+        return math.nan
+    try:
+        return float(statistics.stdev(map(Fraction, numbers)))
+    except OverflowError:
+        return math.inf
 
 
 def quantile(q: float) -> Callable[[str], Aggregate]:
     """The smallest value that at least the share q of the values does not exceed; no interpolation."""
     if not 0 <= q <= 1:
         raise QueryError(f"quantile {q}: the share must lie between 0 and 1")
-    return of_values(lambda found: sorted(found, key=order_key)[max(math.ceil(q * len(found)) - 1, 0)])
+    share = Fraction(str(q))  # 0.07 means 7/100, not the double next to it
+    return of_values(lambda found: sorted(found, key=order_key)[max(math.ceil(share * len(found)) - 1, 0)])
 
 
 sum_ = of_values(exact_sum)
-avg = of_values(lambda found: math.fsum(found) / len(found))
+avg = of_values(average)
 min_ = of_values(lambda found: min(found, key=order_key))
 max_ = of_values(lambda found: max(found, key=order_key))
 stddev = of_values(sample_stddev)

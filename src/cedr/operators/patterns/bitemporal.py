@@ -105,9 +105,9 @@ class BitemporalMatcher(Operator):
         number, start = self.going_on
         until = np.full(len(number), self.since)
         number, start, end = (np.concatenate(both) for both in zip((number, start, until), pieces, strict=True))
-        once, no_floats = np.ones((len(number), 1), dtype=np.int64), np.empty((len(number), 0))
-        changes = ep.changes_of(number, start, start, end, once[:, 0], once, no_floats, no_floats)
-        g, t, _, counts, *_ = ep.merge(*ep.empty_endpoints(1, 0), *changes)
+        once = np.ones((len(number), 1), dtype=np.int64)
+        changes = ep.changes_of(number, start, start, end, once[:, 0], once)
+        g, t, _, counts = ep.merge(*ep.empty_endpoints(1), *changes)
         nothing = np.empty(0, dtype=np.int64)
         return lv.levels(g, t, ep.live_copies(g, counts)[:, 0], nothing, nothing)
 
