@@ -1,0 +1,1 @@
+"""Random plans over large tables, each answered twice: by cedr, and by plain numpy, polars and DuckDB programs."""

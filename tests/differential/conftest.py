@@ -1,0 +1,6 @@
+"""The random plans are part of a benchmark; they are found where they lie."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

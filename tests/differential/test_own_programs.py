@@ -1,0 +1,78 @@
+"""What the comparison rests on: its tables keep their promises, cases survive a file, and differences are seen."""
+
+import numpy as np
+import polars as pl
+import pytest
+from random_plans.case import draw, expect, failure
+from random_plans.compare import difference
+from random_plans.kept import load, save, settled
+from random_plans.mix import LARGE, PLANS, wanted
+from random_plans.reduce import reduced
+from random_plans.tables import PAYLOAD, Shape, make
+
+from cedr.operators.session import Session
+
+
+@pytest.mark.parametrize("time", ["int", "us", "zoned"])
+@pytest.mark.parametrize("progress", ["delay", "cti", "none"])
+def test_canonical_table_is_what_corrections_leave(time, progress) -> None:
+    shape = Shape(3_000, time=time, columns=tuple(PAYLOAD), endless=True, progress=progress)
+    table = make(shape, np.random.default_rng(5))
+    assert difference(table.canonical, settled(table.delivered, shape), []) is None
+    corrected = table.delivered.filter(pl.col("ve_new").is_not_null())
+    assert corrected.height > 200
+    assert corrected.filter(pl.col("ve_new") == pl.col("vs")).height > 50
+    assert table.delivered.height > 3_000
+
+
+def test_mix_is_what_the_bars_ask_for() -> None:
+    cases = [wanted(n) for n in range(PLANS)]
+    assert sum(c.rows == LARGE for c in cases) == 50
+    assert min(c.rows for c in cases) == 10_000
+    assert {c.slicing for c in cases} == {0, 1, 1_000, 50_000, "mixed"}
+
+
+def test_same_seed_same_case(tmp_path) -> None:
+    one, other = draw(11, 500, 100), draw(11, 500, 100)
+    assert one.plan == other.plan
+    save(one, tmp_path / "case.json", "")
+    again = load(tmp_path / "case.json")
+    assert again.plan == one.plan
+    assert difference(expect(one), expect(again), one.soft) is None
+
+
+ROWS = pl.DataFrame({"_s": [1, 1, 2], "_e": [3, 3, 4], "a": [1, None, 2], "x": [0.1, 0.2, 0.3]})
+
+
+@pytest.mark.parametrize(
+    ("found", "equal"),
+    [
+        (ROWS.reverse(), True),
+        (ROWS.with_columns(x=pl.col("x") * (1 + 1e-13)), True),
+        (ROWS.with_columns(x=pl.col("x") + 1e-3), False),
+        (ROWS.with_columns(_e=pl.Series([3, 3, 5])), False),
+        (ROWS.with_columns(a=pl.col("a").fill_null(0)), False),
+        (pl.concat([ROWS, ROWS[:1]]), False),
+        (ROWS[:2], False),
+        (ROWS.drop("a"), False),
+    ],
+)
+def test_differences_are_seen(found, equal) -> None:
+    assert (difference(ROWS, found, ["x"]) is None) == equal
+
+
+def test_wrong_operator_is_found_and_reduced(monkeypatch) -> None:
+    """Sessions that end a chronon late."""
+    case = next(c for c in (draw(seed, 300, 50) for seed in range(50)) if [n["op"] for n in c.plan][-1] == "session")
+    assert failure(case) is None
+    right = Session.__init__
+
+    def longer(self, schema, timeout, *others, **more):
+        right(self, schema, timeout + 1, *others, **more)
+
+    monkeypatch.setattr(Session, "__init__", longer)
+    assert failure(case) is not None
+    small = reduced(case, 20)
+    assert failure(small) is not None
+    assert small.rows <= 4
+    assert len(small.plan) <= len(case.plan)
