@@ -15,7 +15,7 @@ import pytest
 import cedr
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.lock import Lock
-from cedr.runtime.spark.server import birth
+from cedr.runtime.spark.processes import birth
 from cedr.temporal import CedrError, QueryError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))

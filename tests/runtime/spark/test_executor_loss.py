@@ -3,10 +3,18 @@
 Each query runs as a driver of its own, because a process has one Spark only and this one needs a cluster.
 """
 
+import os
 import signal
+import subprocess
 import sys
+import tempfile
+import threading
 from contextlib import contextmanager
 from pathlib import Path
+
+from cedr.runtime.spark import server
+from cedr.runtime.spark.private import make_private, note_owner, remove_left_over
+from cedr.runtime.spark.session import folder_of_sockets
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -60,6 +68,65 @@ def test_processes_of_shards_are_lost_in_the_middle_of_a_batch(tmp_path):
         victim.wait_until(lambda: any(map(is_asked, shards)) or victim.has_ended)
         assert not victim.has_ended
         send_all(shards, signal.SIGKILL)
+
+
+def test_a_process_whose_executor_is_gone_ends_at_once(tmp_path):
+    """As when the executor ends while the process starts; its folder goes, too."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        place = Path(folder, "s")
+        make_private(place)
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        done = subprocess.run([sys.executable, "-m", SHARD, place / "0", str(gone.pid)], timeout=300, check=False)
+        assert done.returncode == 0
+        assert not place.exists()
+
+
+def test_folders_of_processes_that_were_killed_are_removed(monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        killed = subprocess.Popen(["sleep", "100"])
+        names = {
+            "killed": killed.pid,
+            "lives": os.getpid(),
+            "open": killed.pid,
+            "elsewhere": killed.pid,
+            "unknown": None,
+        }
+        for name, process in names.items():
+            make_private(place := Path(folder, f"cedr-{name}"))
+            if process is not None:
+                note_owner(place, process)
+        Path(folder, "cedr-open").chmod(0o755)  # may be somebody else's
+        note = Path(folder, "cedr-elsewhere", "owner")
+        note.write_text(note.read_text().replace("pid:", "other:"))  # of another container
+        remove_left_over()
+        assert Path(folder, "cedr-killed").exists()
+        killed.kill()
+        killed.wait()
+        folder_of_sockets()
+        left = {place.name.removeprefix("cedr-") for place in Path(folder).iterdir()}
+        assert left >= names.keys() - {"killed"}
+        assert "killed" not in left
+
+
+def test_a_process_ends_when_nobody_asks_it(monkeypatch, tmp_path):
+    """It ends neither while it works, nor before."""
+    ended = []
+    monkeypatch.setattr(server, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server.os, "_exit", ended.append)
+    (tmp_path / "0").touch()
+    idle = server.Server(tmp_path)
+    idle.busy = True
+    watching = threading.Thread(target=server.watch, args=(idle, os.getpid(), tmp_path / "0"))
+    watching.start()
+    watching.join(0.3)
+    assert ended == []
+    idle.busy = False
+    watching.join()
+    assert ended == [0]
+    assert (tmp_path / "0").exists()
 
 
 def shards_of(victim):

@@ -1,12 +1,13 @@
 """Folders whose files are whole, and what a shard is rebuilt from."""
 
+import pickle
 import threading
 
 import polars as pl
 import pytest
 
 from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet
+from cedr.runtime.spark.packet import Packet, from_header
 from cedr.runtime.spark.state import (
     KEPT_SNAPSHOTS,
     MANY_BATCHES,
@@ -154,3 +155,11 @@ def test_rows_are_parked_in_remote_folders(tmp_path):
     Folder("mock://bucket/parked/state/1/0").make()
     sent = Parking("mock://bucket/parked", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
     assert sent.header
+
+
+def test_logs_with_pickled_headers_can_still_be_read(tmp_path):
+    """As earlier versions wrote them; through a socket they do not come."""
+    folder = Folder(str(tmp_path))
+    folder.write("log-000000000003", pickle.dumps([(1, 0, "close", -1, 0, 0, pickle.dumps("readings"), b"", 0)]))
+    (packet,) = StateStore(folder).logged(3)
+    assert from_header(packet.header) == "readings"

@@ -38,7 +38,8 @@ def original(error: BaseException) -> CedrError | None:
     if found is None:
         return None
     kind, text = found.groups()
-    named = getattr(errors, kind, CedrError)
-    result: CedrError = named.__new__(named)
+    named = getattr(errors, kind, None)
+    known = named if isinstance(named, type) and issubclass(named, CedrError) else CedrError
+    result = known.__new__(known)
     Exception.__init__(result, text)
     return result

@@ -1,8 +1,12 @@
 """A job: what the tasks of one run of a query need to know, as plain data that travels with them."""
 
 import hashlib
+import os
+import re
+import secrets
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path as FilePath
 from typing import Literal
 
 import polars as pl
@@ -11,6 +15,7 @@ from pyspark import cloudpickle
 from cedr.plan.explain import line
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
 from cedr.plan.source import Source
+from cedr.runtime.spark.private import read_private, write_private
 from cedr.runtime.spark.sinks.base import TableSink
 
 
@@ -49,7 +54,8 @@ class Job:
         return [path for path in self.plan.paths if path.exchange.stage == stage]
 
     def packed(self) -> "PackedJob":
-        return PackedJob(self.run, self.application, cloudpickle.dumps(self))
+        content = cloudpickle.dumps(self)
+        return PackedJob(self.run, self.application, content, digest_of(content))
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,14 @@ class PackedJob:
     run: str
     application: str
     content: bytes
+    digest: str
 
     def open(self) -> Job:
         return opened(self.run, self.content)
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @lru_cache(maxsize=4)
@@ -69,6 +80,28 @@ def opened(run: str, content: bytes) -> Job:
     job = cloudpickle.loads(content)
     assert isinstance(job, Job)
     return job
+
+
+def job_file(place: FilePath, digest: str) -> FilePath:
+    return place / f"job-{digest}"
+
+
+def leave_job(place: FilePath, job: PackedJob) -> None:
+    """Put the job where processes of shards look for it, whole."""
+    beginning = place / f".job-{secrets.token_hex(8)}"
+    write_private(beginning, job.content)
+    os.replace(beginning, job_file(place, job.digest))
+
+
+def find_job(place: FilePath, run: str, digest: str) -> PackedJob | None:
+    """The job in a folder of ours. Its digest names it, so it is the one that was left there."""
+    if re.fullmatch("[0-9a-f]{64}", digest) is None:
+        return None
+    try:
+        content = read_private(job_file(place, digest))
+    except FileNotFoundError:
+        return None
+    return PackedJob(run, "", content, digest) if digest_of(content) == digest else None
 
 
 def description(plan: StagedPlan, shards: int) -> list[str]:

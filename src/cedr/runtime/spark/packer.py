@@ -21,6 +21,7 @@ from cedr.runtime.progress import Told
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, to_blob, to_header
+from cedr.runtime.spark.plain import allowed
 from cedr.runtime.spark.state import Parking
 from cedr.temporal.time import MIN
 
@@ -128,6 +129,7 @@ def write_feedback(folder: Folder, t: int) -> None:
     folder.write(FEEDBACK, str(t).encode())
 
 
+@allowed
 class Highest(NamedTuple):
     """The highest sync time and start among some rows."""
 

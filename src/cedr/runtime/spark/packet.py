@@ -14,12 +14,13 @@ round before any of the next. The order of packets is no information; they are s
 """
 
 import io
-import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
+
+from cedr.runtime.spark.plain import FORMAT, MalformedError, from_bytes, to_bytes
 
 BATCH_ID = "streaming.sql.batchId"
 """The property in which Spark tells a task its micro-batch."""
@@ -80,8 +81,25 @@ def from_blob(blob: bytes) -> pl.DataFrame:
 
 
 def to_header(value: Any) -> bytes:
-    return pickle.dumps(value, protocol=5)
+    return to_bytes(value)
 
 
 def from_header(header: bytes) -> Any:
-    return pickle.loads(header)
+    return from_bytes(header)
+
+
+def to_parts(packets: Sequence[Packet]) -> tuple[list[list[Any]], list[bytes]]:
+    """Packets for a socket: what is small as columns, then header and blob of each."""
+    small = [list(column) for column in zip(*((*p[:6], p.rows) for p in packets), strict=True)]
+    return small, [part for p in packets for part in (p.header, p.blob)]
+
+
+def from_parts(small: Sequence[Sequence[Any]], parts: Sequence[bytes]) -> list[Packet]:
+    """What came through a socket. Its headers are checked at once: from a log, those of before are unpickled."""
+    headers, blobs = parts[::2], parts[1::2]
+    if not all(header.startswith(FORMAT) for header in headers if header):
+        raise MalformedError(
+            "a packet has a header that is not a plain value; all machines need the same version of cedr"
+        )
+    rows = zip(*small, strict=True) if small else ()
+    return [Packet._make((*p[:6], header, blob, p[6])) for p, header, blob in zip(rows, headers, blobs, strict=True)]

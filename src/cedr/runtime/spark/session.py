@@ -3,9 +3,13 @@
 import atexit
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -13,6 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from cedr.runtime.spark.environment import ENVIRONMENT, temporary
+from cedr.runtime.spark.private import PREFIX, note_owner, remove_left_over
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -42,6 +47,14 @@ Java and Python speak through sockets in a folder: a network's socket holds smal
 micro-batch has several of them (decision 27)."""
 
 
+LOOPBACK = "127.0.0.1"
+LISTENING = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+"""With all of Spark on this machine, nobody elsewhere has to reach it."""
+AUTHENTICATE, AUTH_SECRET = "spark.authenticate", "spark.authenticate.secret"
+HIDDEN = re.compile("secret|password|token|access.?key|credential", re.IGNORECASE)
+"""Settings that are not for everybody who can list processes."""
+
+
 def spark_session(
     master: str = "local[*]", name: str = "cedr", *, log: str | os.PathLike[str] | None = None, **settings: Any
 ) -> SparkSession:
@@ -52,6 +65,10 @@ def spark_session(
     batches, and keeps quiet. On one machine Java also compiles its code only lightly and stops to collect garbage; for
     heavy SQL of your own set `spark__driver__extraJavaOptions=""`. What Java and Spark still have to say goes to the
     terminal, or to the end of the file `log`.
+
+    On one machine Spark listens on the loopback address only, and everywhere its processes authenticate each other
+    (`spark.authenticate`). The one exception is a cluster of Spark's own, `spark://`, which needs a secret that all of
+    it knows: give it as `spark__authenticate__secret`. Settings of yours come first.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local-cluster"):
@@ -59,7 +76,7 @@ def spark_session(
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
     given = {key.replace("__", "."): str(value) for key, value in settings.items()}
-    chosen = {**SETTINGS, **here, **given}
+    chosen = {**SETTINGS, **here, **closed_to_others(master, given), **given}
     if here and OPTIONS not in given:
         chosen[OPTIONS] += room_for_objects(chosen["spark.driver.memory"])
     if chosen["spark.ui.enabled"].lower() == "false":
@@ -67,16 +84,47 @@ def spark_session(
     if here and chosen[SOCKETS].lower() == "true" and SparkContext._active_spark_context is None:
         chosen = {FOLDER_OF_SOCKETS: folder_of_sockets(), **chosen}
     conf.setAll(list(chosen.items()))
-    if log is not None and SparkContext._gateway is None:  # Java starts once per process
-        start_java(conf, log)
+    if SparkContext._gateway is None:  # Java starts once per process
+        start_java(conf, log, LOOPBACK if on_this_machine(master) else None)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
-def start_java(conf: SparkConf, log: str | os.PathLike[str]) -> None:
-    """Java speaks before it reads any setting, so its output is led away from outside."""
-    with open(log, "ab") as output:
-        gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+def on_this_machine(master: str) -> bool:
+    return re.fullmatch(r"local(\[.*\]|-cluster\[.*\])?", master) is not None
+
+
+def closed_to_others(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Settings that keep others out. Spark draws the secret by itself, on one machine, YARN and Kubernetes."""
+    chosen = dict(LISTENING) if on_this_machine(master) else {}
+    if not master.startswith("spark://") or AUTH_SECRET in given:
+        chosen[AUTHENTICATE] = "true"
+    if master.startswith("local-cluster"):
+        chosen[AUTH_SECRET] = secrets.token_hex(32)
+    return chosen
+
+
+def start_java(conf: SparkConf, log: str | os.PathLike[str] | None, address: str | None) -> None:
+    """Java writes before it reads any setting, so its output is redirected from outside. Everybody can read its command
+    line, so settings that are secret come later. Its web pages, and the processes of a cluster on this machine, listen
+    on the address that its environment names."""
+    shown = SparkConf(loadDefaults=False).setAll([(k, v) for k, v in conf.getAll() if not HIDDEN.search(k)])
+    with ExitStack() as opened:
+        opened.enter_context(environment_with({"SPARK_LOCAL_IP": address} if address else {}))
+        output = opened.enter_context(open(log, "ab")) if log is not None else None
+        gateway = launch_gateway(shown, {"stdout": output, "stderr": output} if output else None)
     SparkContext(conf=conf, gateway=gateway)
+
+
+@contextmanager
+def environment_with(names: Mapping[str, str]) -> Iterator[None]:
+    """Names that are not set yet, for the processes that are started meanwhile."""
+    added = {name: value for name, value in names.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
 
 
 def room_for_objects(memory: str) -> str:
@@ -87,9 +135,11 @@ def room_for_objects(memory: str) -> str:
 
 
 def folder_of_sockets() -> str:
-    """Whoever can reach a socket is trusted, so nobody else may enter; Spark leaves some behind. A copy of this process
-    that ends leaves the folder to us."""
-    folder, ours = tempfile.mkdtemp(prefix="cedr-", dir=temporary()), os.getpid()
+    """A socket has no password, so nobody else may enter their folder; Spark leaves some behind. A copy of this process
+    that ends leaves the folder to us. If we are killed, the next driver removes it."""
+    remove_left_over()
+    folder, ours = tempfile.mkdtemp(prefix=PREFIX, dir=temporary()), os.getpid()
+    note_owner(Path(folder), ours)
 
     def remove() -> None:
         if os.getpid() == ours:

@@ -29,12 +29,14 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.plain import allowed
 from cedr.runtime.spark.state import LostStateError, Parking, StateStore, state_folder
 from cedr.runtime.spark.upstream import Upstream
 from cedr.runtime.standing import standing
 from cedr.temporal.time import INF, MIN
 
 
+@allowed
 class Metrics(NamedTuple):
     """What a shard did in one micro-batch, and what it holds after it."""
 

@@ -21,6 +21,7 @@ import polars as pl
 from cedr.columnar.chunk import OLD, VS
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.plain import FORMAT, allowed
 from cedr.temporal.errors import CedrError
 
 KEPT_SNAPSHOTS = 2
@@ -38,6 +39,7 @@ class LostStateError(CedrError, RuntimeError):
         super().__init__(f"{what}; if it was deleted, start anew with an empty table and a new checkpoint")
 
 
+@allowed
 class Parked(NamedTuple):
     """Where the rows of a packet are."""
 
@@ -158,4 +160,11 @@ def batch_of(file: str) -> int:
 
 
 def unpacked(content: bytes) -> list[Packet]:
-    return [Packet(*values) for values in pickle.loads(content)]
+    return [with_plain_header(Packet(*values)) for values in pickle.loads(content)]
+
+
+def with_plain_header(packet: Packet) -> Packet:
+    """Logs of before have pickled headers."""
+    if not packet.header or packet.header.startswith(FORMAT):
+        return packet
+    return packet._replace(header=to_header(pickle.loads(packet.header)))

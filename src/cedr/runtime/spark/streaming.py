@@ -31,7 +31,7 @@ from cedr.plan.partitioning import staged
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
 from cedr.runtime.spark.batch_time import spark_checkpoint
-from cedr.runtime.spark.client import ask, forget
+from cedr.runtime.spark.client import ask, forget, unguessable
 from cedr.runtime.spark.errors import original
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
@@ -104,7 +104,7 @@ def start(
             plan,
             shards,
             uuid.uuid4().hex,
-            str(spark.sparkContext.applicationId),
+            unguessable(str(spark.sparkContext.applicationId)),
             folder.place,
             late or folder.sub("late").place,
             inputs.time_type,
