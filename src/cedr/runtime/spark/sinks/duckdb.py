@@ -66,6 +66,11 @@ class DuckdbSink(SqlSink):
 
     def _type(self, name: str, kind: pl.DataType) -> str:
         """DuckDB knows Arrow's types; it says itself what it makes of one."""
+        if kind.is_nested() and has_lengths(kind):
+            raise QueryError(
+                f"column {name!r} is of type {kind}, but polars cannot read lengths of time inside lists and structs "
+                "back from DuckDB; put whole numbers there: dt.total_microseconds()"
+            )
         with duckdb.connect() as scratch:
             try:
                 scratch.register(ARRIVED, pl.DataFrame(schema={name: kind}))
@@ -85,7 +90,19 @@ class DuckdbSink(SqlSink):
             f"epoch_us({quoted(name)}) AS {quoted(name)}" if isinstance(kind, pl.Duration) else quoted(name)
             for name, kind in columns.items()
         ]
-        return db.connection.sql(f"SELECT {', '.join(wanted)} FROM {self._place}").pl()
+        found = db.connection.sql(f"SELECT {', '.join(wanted)} FROM {self._place}").pl()
+        lengths = {name: kind.time_unit for name, kind in columns.items() if isinstance(kind, pl.Duration)}
+        in_micros = pl.Duration("us")
+        return found.with_columns(
+            pl.col(name).cast(in_micros).dt.cast_time_unit(unit) for name, unit in lengths.items()
+        )
+
+
+def has_lengths(kind: Any) -> bool:
+    """Is a type, or one inside it, a length of time?"""
+    if isinstance(kind, pl.Struct):
+        return any(has_lengths(field.dtype) for field in kind.fields)
+    return has_lengths(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind == pl.Duration
 
 
 class Transaction:

@@ -47,10 +47,22 @@ def type_of(name: str, kind: pl.DataType) -> str:
     if is_flat_list(kind):
         return f"{type_of(name, kind.inner)}[]"  # type: ignore[attr-defined]
     if kind.is_nested():
+        if beyond_json(kind):
+            raise QueryError(
+                f"column {name!r} is of type {kind}, which PostgreSQL keeps as JSON, and JSON has neither bytes nor "
+                "lengths of time; put texts or numbers there: bin.encode('hex'), dt.total_microseconds()"
+            )
         return "json"
     if found := PLAIN.get(type(kind)):
         return found
     raise QueryError(f"column {name!r} is of type {kind}, for which PostgreSQL has no type; cast it in the query")
+
+
+def beyond_json(kind: Any) -> bool:
+    """Does a type, or one inside it, have values that do not come back from JSON?"""
+    if isinstance(kind, pl.Struct):
+        return any(beyond_json(field.dtype) for field in kind.fields)
+    return beyond_json(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind in (pl.Binary, pl.Duration)
 
 
 def is_flat_list(kind: pl.DataType) -> bool:
@@ -177,6 +189,8 @@ def as_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
         return from_json(pl.Series(name, values, dtype=pl.String), kind)
     if kind in WIDE:
         values = [None if value is None else int(value) for value in values]
+    elif is_flat_list(kind) and kind.inner in WIDE:  # type: ignore[attr-defined]
+        values = [None if l is None else [None if v is None else int(v) for v in l] for l in values]  # noqa: E741
     return pl.Series(name, values, dtype=kind)
 
 

@@ -1,0 +1,64 @@
+"""A column in files: written as other programs write it, read as a source of a query."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from matrix.roles import feed
+
+from cedr.job.rows import Rows
+from cedr.plan.source import Source
+from cedr.runtime.spark.files import Files
+from cedr.runtime.spark.files.columns import check_source
+from cedr.temporal import CedrError
+
+FORMATS = ("csv", "json", "parquet")
+
+
+def rejected(format_: str, kind: pl.DataType) -> str | None:
+    """Why a source with such a column cannot read files of the format."""
+    try:
+        check_source(declared(kind), Files("folder", format_))
+    except CedrError as e:
+        return str(e)
+    return None
+
+
+def declared(kind: pl.DataType) -> Source:
+    plan = feed(kind, "s").plan
+    assert isinstance(plan, Source)
+    return plan
+
+
+def written(rows: pl.DataFrame, folder: Path, format_: str) -> None:
+    path = folder / f"rows.{format_}"
+    if format_ == "parquet":
+        rows.write_parquet(path)
+    elif format_ == "csv":
+        rows.write_csv(
+            path, datetime_format="%Y-%m-%dT%H:%M:%S%.f%:z" if zoned(rows) else None, quote_style="non_numeric"
+        )
+    else:
+        path.write_text("".join(as_line(row) + "\n" for row in rows.with_columns(as_texts(rows)).to_dicts()))
+
+
+def zoned(rows: pl.DataFrame) -> bool:
+    return getattr(rows.schema["v"], "time_zone", None) is not None
+
+
+def as_texts(rows: pl.DataFrame) -> list[pl.Expr]:
+    """Times as JSON has them, ISO 8601."""
+    kind, column = rows.schema["v"], pl.col("v")
+    if isinstance(kind, pl.Datetime):
+        return [column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("%:z" if kind.time_zone else ""))]
+    return [column.cast(pl.String)] if kind in (pl.Date, pl.Time, pl.Enum, pl.Categorical) else []
+
+
+def as_line(row: dict[str, Any]) -> str:
+    return json.dumps(row, default=lambda value: str(value) if isinstance(value, Decimal) else value)
+
+
+def read(folder: Path, format_: str, kind: pl.DataType) -> pl.DataFrame:
+    return pl.concat(Rows(declared(kind), Files(str(folder), format_)).batches())

@@ -1,0 +1,28 @@
+"""A column in the answer of a query: which sinks keep it."""
+
+from typing import Any
+
+import polars as pl
+
+import cedr
+from cedr.runtime.spark.sinks.base import Table
+from cedr.temporal import CedrError
+
+SINKS = {
+    "Parquet": lambda: cedr.sinks.parquet("answers"),
+    "PostgreSQL": lambda: cedr.sinks.postgres("dbname=none", "answers"),
+    "DuckDB": lambda: cedr.sinks.duckdb("answers.duckdb", "answers"),
+    "memory": cedr.sinks.memory,
+    "foreach": lambda: cedr.sinks.foreach(print),
+    "changelog": lambda: cedr.sinks.changelog("parquet", "changes"),
+}
+"""None of them is opened; `batch` has the types of the changelog."""
+
+
+def rejected(sink: Any, kind: pl.DataType) -> str | None:
+    """Why the sink cannot keep a column of this type."""
+    try:
+        sink.check(Table("q", {"v": kind}))
+    except CedrError as e:
+        return str(e)
+    return None
