@@ -165,11 +165,14 @@ def finite(values: pl.Series) -> pl.Series:
 
 
 def exact(values: pl.Series) -> list[Fraction]:
-    return [Fraction(value) for value in finite(values)]
+    counted = values.to_physical() if values.dtype == pl.Duration else finite(values)
+    return [Fraction(value) for value in counted.drop_nulls()]
 
 
-def mean(values: pl.Series) -> list[float | None]:
+def mean(values: pl.Series) -> list[Any] | pl.Series:
     found = exact(values)
+    if values.dtype == pl.Duration:  # to the nearest whole unit, from a half to the even one
+        return pl.Series([round(sum(found) / len(found))], dtype=pl.Int64).cast(values.dtype)
     return [float(sum(found) / len(found)) if found else None]
 
 
@@ -178,11 +181,24 @@ def deviation(values: pl.Series) -> list[float | None]:
     return [float(stdev(found)) if len(found) > 1 else None]
 
 
+def fitting(values: pl.Series) -> pl.Series:
+    """Values whose sum fits their type."""
+    if values.dtype in (pl.Int64, pl.UInt64):
+        return values.filter(values.cast(pl.Float64).abs() < 2.0**60)
+    return finite(values)
+
+
 def total(values: pl.Series) -> pl.Series:
-    found = exact(values)
+    found = exact(fitting(values))
     if values.dtype.is_float():
         return pl.Series([math.fsum(finite(values))])
+    if values.dtype == pl.Duration:
+        return pl.Series([int(sum(found))]).cast(values.dtype)
     return pl.Series([sum(found) if found else None], dtype=pl.Object)
+
+
+def fitting_rows(values: pl.Series) -> Rows:
+    return rows(fitting(values))
 
 
 def finite_rows(values: pl.Series) -> Rows:
@@ -191,7 +207,7 @@ def finite_rows(values: pl.Series) -> Rows:
 
 AGGREGATES: dict[str, Role] = {
     "count": aggregate(cedr.count, lambda v: [len(v)]),
-    "sum": aggregate(cedr.sum, total, finite_rows),
+    "sum": aggregate(cedr.sum, total, fitting_rows),
     "avg": aggregate(cedr.avg, mean, finite_rows),
     "stddev": aggregate(cedr.stddev, deviation, finite_rows),
     "min": aggregate(cedr.min, lambda v: nth(v, 0)),

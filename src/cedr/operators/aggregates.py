@@ -41,7 +41,10 @@ class Aggregate:
         if kind in (pl.Int128, pl.UInt128):
             raise QueryError(f"{self}: {self.column!r} is of type {kind}; cast it to Decimal(38, 0) or Int64 before")
         if not (kind.is_numeric() or kind == pl.Boolean):
-            raise QueryError(f"{self} needs numbers, but {self.column!r} is of type {kind}")
+            raise QueryError(
+                f"{self} needs numbers, but {self.column!r} is of type {kind}; "
+                "count, min, max, first, last and quantile take values of any type"
+            )
         return kind
 
     @property
