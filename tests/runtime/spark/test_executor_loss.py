@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cedr.runtime.spark import server
 from cedr.runtime.spark.private import make_private, note_owner, remove_left_over
+from cedr.runtime.spark.processes import is_java, parent_of
 from cedr.runtime.spark.session import folder_of_sockets
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
@@ -68,6 +69,19 @@ def test_processes_of_shards_are_lost_in_the_middle_of_a_batch(tmp_path):
         victim.wait_until(lambda: any(map(is_asked, shards)) or victim.has_ended)
         assert not victim.has_ended
         send_all(shards, signal.SIGKILL)
+
+
+def test_the_daemon_of_pythons_workers_is_lost(tmp_path):
+    """Its shards end with it, though Java goes on, and so do those that workers without a daemon have asked for."""
+    with driver(tmp_path, "local[2]", Size(files=8, rows=200)) as victim:
+        victim.wait_for("done", 1)
+        (daemon,) = [
+            process for process in victim.processes("pyspark.daemon pyspark.worker") if is_java(parent_of(process))
+        ]
+        lost = shards_of(victim)
+        send(daemon, signal.SIGKILL)
+        victim.wait_until(lambda: not set(lost) & set(victim.processes()))
+        assert any(is_java(process) for process in victim.processes())
 
 
 def test_a_process_whose_executor_is_gone_ends_at_once(tmp_path):
