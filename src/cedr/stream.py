@@ -39,6 +39,7 @@ from cedr.plan.versions import tell_versions, valid_during, versions
 from cedr.runtime import local
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import Result
+from cedr.temporal.calendar import calendar, check_no_months
 from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
 from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
@@ -127,13 +128,23 @@ class Stream:
         """Each event counts for `length` from its start on, but no longer than it lives."""
         return Stream(nodes.Moving(self.plan, duration(length, "moving: length")))
 
-    def hopping(self, size: Duration, hop: Duration, offset: Duration = 0) -> "Stream":
-        """Windows of `size`, one every `hop`."""
+    def hopping(self, size: Duration, hop: Duration, offset: Duration = 0, zone: str | None = None) -> "Stream":
+        """Windows of `size`, one every `hop`. With a zone, both are days, weeks, months or years of its calendar."""
+        if zone is not None:
+            grid = calendar(size, hop, offset, zone, "hopping")
+            return Stream(nodes.Hopping(self.plan, grid.cells * grid.usual, grid.usual, grid.offset, grid))
+        check_no_months("hopping", size, hop)
         lengths = duration(size, "hopping: size"), duration(hop, "hopping: hop")
         return Stream(nodes.Hopping(self.plan, *lengths, duration(offset, "hopping: offset", least=0)))
 
-    def tumbling(self, size: Duration, offset: Duration = 0) -> "Stream":
-        """Windows of `size`, one after the other."""
+    def tumbling(self, size: Duration, offset: Duration = 0, zone: str | None = None) -> "Stream":
+        """Windows of `size`, one after the other. With a zone, they are days, weeks, months or years of its calendar:
+        `tumbling("1 day", zone="Europe/Berlin")` from midnight to midnight there. Weeks begin on Monday; the offset
+        lets every window begin later."""
+        if zone is not None:
+            grid = calendar(size, size, offset, zone, "tumbling")
+            return Stream(nodes.Hopping(self.plan, grid.usual, grid.usual, grid.offset, grid))
+        check_no_months("tumbling", size)
         length = duration(size, "tumbling: size")
         return Stream(nodes.Hopping(self.plan, length, length, duration(offset, "tumbling: offset", least=0)))
 
@@ -206,8 +217,12 @@ class Stream:
         functions = start_function(start, text), length_function(duration, text)
         return Stream(nodes.AlterLifetime(self.plan, *functions, progress_function(progress, start, text), text))
 
-    def chop(self, period: Duration, offset: Duration = 0) -> "Stream":
-        """Lifetimes cut at the points of a grid."""
+    def chop(self, period: Duration, offset: Duration = 0, zone: str | None = None) -> "Stream":
+        """Lifetimes cut at the points of a grid; with a zone, at the beginnings of its days, weeks or months."""
+        if zone is not None:
+            grid = calendar(period, period, offset, zone, "chop")
+            return Stream(nodes.Chop(self.plan, grid.usual, grid.offset, grid))
+        check_no_months("chop", period)
         return Stream(
             nodes.Chop(self.plan, duration(period, "chop: period"), duration(offset, "chop: offset", least=0))
         )

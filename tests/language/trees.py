@@ -80,9 +80,13 @@ INTERVALS = st.builds(tree.Interval, st.none() | TIMES, st.none() | TIMES)
 SLICES = st.builds(tree.Slice, st.none() | INTERVALS, st.none() | INTERVALS).filter(lambda s: s.occurrence or s.valid)
 ITEMS = st.builds(tree.Item, SCALARS | st.builds(tree.Star, st.none() | NAMES), st.none() | NAMES)
 
+SPANS = AMOUNTS | st.builds(tree.Months, st.sampled_from(["1", "12"]), st.sampled_from(["month", "year"]))
+ZONES = st.builds(tree.Zone, TEXTS, st.none() | AMOUNTS)
 WINDOWS = st.one_of(
     st.builds(tree.Window, st.sampled_from(["SLIDING", "TUMBLING"]), AMOUNTS),
     st.builds(tree.Window, st.just("HOPPING"), AMOUNTS, AMOUNTS),
+    st.builds(tree.Window, st.just("TUMBLING"), SPANS, st.none(), st.just(()), ZONES),
+    st.builds(tree.Window, st.just("HOPPING"), SPANS, SPANS, st.just(()), st.none() | ZONES),
     st.builds(tree.Window, st.just("SESSION"), AMOUNTS, st.none(), some(NAMES, least=0)),
 )
 TABLES = st.builds(tree.Table, NAMES, st.none() | NAMES, st.none() | WINDOWS)

@@ -196,10 +196,17 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         return tree.Window("SLIDING", children[0], at=place(meta))
 
     def tumbling(self, meta: Meta, children: Children) -> tree.Window:
-        return tree.Window("TUMBLING", children[0], at=place(meta))
+        return tree.Window("TUMBLING", children[0], zone=first(children, tree.Zone), at=place(meta))
 
     def hopping(self, meta: Meta, children: Children) -> tree.Window:
-        return tree.Window("HOPPING", *children, at=place(meta))
+        size, every = children[:2]
+        return tree.Window("HOPPING", size, every, zone=first(children, tree.Zone), at=place(meta))
+
+    def months(self, meta: Meta, children: Children) -> tree.Months:
+        return tree.Months(str(children[0]), "year" if children[1].lower().startswith("y") else "month", at=place(meta))
+
+    def zone(self, meta: Meta, children: Children) -> tree.Zone:
+        return tree.Zone(unquoted(children[0]), children[1] if len(children) > 1 else None, at=place(meta))
 
     def session(self, meta: Meta, children: Children) -> tree.Window:
         return tree.Window("SESSION", children[0], None, clause(children, "by") or (), at=place(meta))

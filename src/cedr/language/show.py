@@ -222,7 +222,19 @@ def _(node: tree.Table) -> str:
 def _(node: tree.Window) -> str:
     every = f" EVERY {show(node.every)}" if node.every else ""
     by = f" BY {names(node.by)}" if node.by else ""
-    return f"{node.word} {show(node.length)}{every}{by}"
+    zone = f" {show(node.zone)}" if node.zone else ""
+    return f"{node.word} {show(node.length)}{every}{by}{zone}"
+
+
+@show.register
+def _(node: tree.Months) -> str:
+    return f"{node.count} {node.unit}s"
+
+
+@show.register
+def _(node: tree.Zone) -> str:
+    offset = f" OFFSET {show(node.offset)}" if node.offset else ""
+    return f"ZONE {show(tree.Text(node.name))}{offset}"
 
 
 @show.register

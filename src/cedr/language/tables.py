@@ -16,6 +16,7 @@ from cedr.language.errors import LanguageError
 from cedr.language.grouping import aggregates_in, grouped
 from cedr.language.names import Names
 from cedr.language.scalars import condition
+from cedr.language.show import show
 from cedr.language.table_scope import TableScope
 from cedr.plan.joins import How
 from cedr.stream import Stream
@@ -145,6 +146,12 @@ def owns(scope: TableScope, node: tree.Column) -> bool:
 
 
 def windowed(stream: Stream, node: tree.Window) -> Stream:
+    if node.zone is not None:
+        return on_calendar(stream, node, node.zone)
+    for part in (node.length, node.every):
+        if isinstance(part, tree.Months):
+            raise LanguageError("months differ in length; add the zone whose calendar counts: ZONE 'UTC'", part.at)
+    assert not isinstance(node.length, tree.Months)
     length = whole_length(node.length)
     with located(node.at):
         match node.word:
@@ -154,7 +161,19 @@ def windowed(stream: Stream, node: tree.Window) -> Stream:
                 return stream.tumbling(length)
             case "SESSION":
                 return stream.session(length, node.by)
-        return stream.hopping(length, whole_length(node.every or node.length))
+        every = node.every or node.length
+        assert not isinstance(every, tree.Months)
+        return stream.hopping(length, whole_length(every))
+
+
+def on_calendar(stream: Stream, node: tree.Window, zone: tree.Zone) -> Stream:
+    """Windows of days, weeks or months as the clocks of a zone have them."""
+    offset = 0 if zone.offset is None else whole_length(zone.offset)
+    size = show(node.length)
+    with located(zone.at):
+        if node.every is None:
+            return stream.tumbling(size, offset, zone.name)
+        return stream.hopping(size, show(node.every), offset, zone.name)
 
 
 def whole_length(node: tree.Number | tree.Length) -> int:

@@ -256,11 +256,28 @@ class Operator(Pattern):
 
 
 @dataclass(frozen=True)
+class Months(Syntax):
+    """Months or years of a calendar, which have no fixed length: `3 months`."""
+
+    count: str
+    unit: Literal["month", "year"]
+
+
+@dataclass(frozen=True)
+class Zone(Syntax):
+    """The zone whose calendar counts, and how long after its midnights windows begin."""
+
+    name: str
+    offset: Number | Length | None = None
+
+
+@dataclass(frozen=True)
 class Window(Syntax):
     word: Literal["SLIDING", "TUMBLING", "HOPPING", "SESSION"]
-    length: Number | Length
-    every: Number | Length | None = None
+    length: Number | Length | Months
+    every: Number | Length | Months | None = None
     by: tuple[str, ...] = ()
+    zone: Zone | None = None
 
 
 @dataclass(frozen=True)

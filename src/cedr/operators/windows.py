@@ -5,10 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from cedr.columnar.calendar import cells_of, instants
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.times import earlier, later, since_grid
 from cedr.operators.base import Operator
 from cedr.operators.stateless import AlterLifetime
+from cedr.temporal.calendar import Calendar
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, as_duration
 
@@ -40,6 +42,18 @@ def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifeti
         return later(vs, size - since_grid(vs, hop, offset))
 
     return AlterLifetime(schema, grid, end)
+
+
+def calendar_windows(schema: Schema, grid: Calendar) -> AlterLifetime:
+    """Windows of whole cells of a calendar: from the cell of the start on."""
+
+    def start(t: Times) -> Times:
+        return instants(grid, cells_of(grid, t))
+
+    def end(vs: Times, ve: Times) -> Times:
+        return instants(grid, cells_of(grid, vs) + grid.cells)
+
+    return AlterLifetime(schema, start, end)
 
 
 def tumbling(schema: Schema, size: int, offset: int = 0) -> AlterLifetime:

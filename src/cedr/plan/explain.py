@@ -210,6 +210,8 @@ def _(node: Moving) -> str:
 @line.register
 def _(node: Hopping) -> str:
     offset = f", offset {show_duration(node.offset)}" if node.offset else ""
+    if node.calendar is not None:
+        return f"{'Tumbling' if node.size == node.hop else 'Hopping'} {node.calendar}{offset}"
     if node.size == node.hop:
         return f"Tumbling {show_duration(node.size)}{offset}"
     return f"Hopping {show_duration(node.size)} every {show_duration(node.hop)}{offset}"
@@ -232,7 +234,7 @@ def _(node: AlterLifetime) -> str:
 
 @line.register
 def _(node: Chop) -> str:
-    return f"Chop every {show_duration(node.period)}"
+    return f"Chop every {node.calendar or show_duration(node.period)}"
 
 
 @line.register

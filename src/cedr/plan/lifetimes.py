@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cedr.plan.node import Unary
+from cedr.temporal.calendar import Calendar
 from cedr.temporal.duration import show_duration
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
@@ -31,11 +32,15 @@ class Moving(Lifetime):
 
 @dataclass(frozen=True, eq=False)
 class Hopping(Lifetime):
-    """`[g, g + size)` from the last grid point g; tumbling when the hop is the size."""
+    """`[g, g + size)` from the last grid point g; tumbling when the hop is the size.
+
+    On a calendar the grid has days, weeks or months of a zone, and size and hop are its usual lengths.
+    """
 
     size: int
     hop: int
     offset: int = 0
+    calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
         if INF in (self.size, self.hop) or self.size % self.hop:
@@ -81,6 +86,7 @@ class Chop(Lifetime):
 
     period: int
     offset: int = 0
+    calendar: Calendar | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -223,6 +223,8 @@ def _(node: Moving, known: list[Properties]) -> Operator:
 def _(node: Hopping, known: list[Properties]) -> Operator:
     from cedr.operators import windows
 
+    if node.calendar is not None:
+        return windows.calendar_windows(node.schema, node.calendar)
     return windows.hopping(node.schema, node.size, node.hop, node.offset)
 
 
@@ -272,7 +274,7 @@ def _(node: Fused, known: list[Properties]) -> Operator:
 def _(node: Chop, known: list[Properties]) -> Operator:
     from cedr.operators.chop import Chop as Op
 
-    return Op(node.schema, node.period, node.offset)
+    return Op(node.schema, node.period, node.offset, node.calendar)
 
 
 @operator_of.register

@@ -22,13 +22,14 @@ from cedr.reference.snapshot import snapshot
 from cedr.reference.sort import sort
 from cedr.reference.top_k import top_k
 from cedr.reference.union import union
-from cedr.reference.windows import deletes, hopping, inserts, moving, sliding, tumbling, window_of
+from cedr.reference.windows import calendar_windows, deletes, hopping, inserts, moving, sliding, tumbling, window_of
 
 __all__ = [
     "aggregate",
     "alter_lifetime",
     "anti_join",
     "avg",
+    "calendar_windows",
     "chop",
     "clip",
     "coalesce",

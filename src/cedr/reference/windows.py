@@ -15,6 +15,7 @@ from typing import Any
 
 from cedr.reference.alter_lifetime import alter_lifetime
 from cedr.temporal import INF, Event, History, Interval, QueryError
+from cedr.temporal.calendar import Calendar
 from cedr.temporal.time import as_duration, within_time
 
 
@@ -41,6 +42,25 @@ def hopping(history: History, size: int, hop: int, offset: int = 0) -> History:
 
 def tumbling(history: History, size: int, offset: int = 0) -> History:
     return hopping(history, size, size, offset)
+
+
+def calendar_windows(history: History, grid: Calendar) -> History:
+    """Hopping windows on a grid of days, weeks or months of a zone: from the last point at or before the start on."""
+
+    def lifetime(e: Event) -> tuple[int, int, Any]:
+        cell = calendar_cell(e.vs, grid)
+        return grid.point(cell), grid.point(cell + grid.cells), e.payload
+
+    return History(map(lifetime, history))
+
+
+def calendar_cell(t: int, grid: Calendar) -> int:
+    """The last cell that begins at or before t: searched by halving, as cells follow each other."""
+    low, high = -(2**40), 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if grid.point(middle) <= t else (low, middle)
+    return low
 
 
 def inserts(history: History) -> History:

@@ -9,6 +9,7 @@ from cedr.columnar.chunk import Chunk, empty
 from cedr.plan.analysis import analyse
 from cedr.plan.optimizer import optimize
 from cedr.plan.physical import Fragment
+from cedr.runtime.calendars import calendar_in, check_calendar
 from cedr.runtime.engine import Engine
 from cedr.runtime.ingest import Clock, Ingest, wall_clock
 from cedr.runtime.result import Result
@@ -34,7 +35,7 @@ class LocalRun:
         if chunk_size < 1:
             raise QueryError(f"chunk_size is {chunk_size}; a chunk has at least one row")
         self.engine = Engine(fragment)
-        self.chunk_size = chunk_size
+        self.chunk_size, self.calendar = chunk_size, calendar_in([fragment])
         self.ingests = {name: Ingest(source, clock) for name, source in fragment.sources.items()}
         self.tally = Tally(fragment.schema, patience)
         self.late: list[pl.DataFrame] = []
@@ -66,6 +67,7 @@ class LocalRun:
         while feeds:
             for name in list(feeds):
                 chunk = next(feeds[name], None)
+                check_calendar(self.calendar, name, self.ingests[name].time_type)
                 if chunk is None:
                     del feeds[name]
                 else:

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType
 from cedr.plan.partitioning import StagedPlan
 from cedr.plan.schema import check_columns
 from cedr.plan.source import Source
+from cedr.runtime.calendars import calendar_in, check_calendar
 from cedr.runtime.ingest import needed_columns, time_columns
 from cedr.runtime.spark.batch_time import clock_of
 from cedr.runtime.spark.files import Files
@@ -47,6 +48,9 @@ class Inputs:
         if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
             said = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
             raise QueryError(f"the sources tell time differently ({said}); convert all to timestamps or whole numbers")
+        calendar = calendar_in([*(p.fragment for p in plan.paths), *(s.fragment for s in plan.stages)])
+        for name, kind in kinds.items():
+            check_calendar(calendar, name, kind)
         self.time_type = next(iter(kinds.values()))
 
     @property
