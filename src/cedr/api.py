@@ -259,5 +259,8 @@ def aggregate(
     *columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64
 ) -> aggregates.Aggregate:
     """`function` of the rows that live together, as a frame of these columns."""
-    (kind,) = as_schema({"result": dtype}, f"aggregate(dtype={dtype!r})").values()
+    what = f"aggregate(dtype={dtype!r})"
+    (kind,) = as_schema({"result": dtype}, what).values()
+    if isinstance(kind, pl.List) and kind.inner == pl.Null():
+        raise QueryError(f"{what}: say what the list contains, such as dtype=pl.List(pl.Float64)")
     return aggregates.UserDefined("", column_names(columns, "aggregate"), function, kind)

@@ -356,7 +356,7 @@ class Stream:
     def top_k(
         self, k: int, by: Columns, *, descending: bool | Sequence[bool] = True, rank: str | None = None
     ) -> "Stream":
-        """Of each snapshot the k rows that come first by these columns; ties by payload."""
+        """Of each snapshot the k rows that come first by these columns; missing values last, ties by payload."""
         return GroupedStream(self, ()).top_k(k, by, descending=descending, rank=rank)
 
     def sort(self, *by: str, descending: bool | Sequence[bool] = False) -> "Stream":
@@ -536,7 +536,10 @@ class GroupedStream:
     def top_k(
         self, k: int, by: Columns, *, descending: bool | Sequence[bool] = True, rank: str | None = None
     ) -> Stream:
-        """Of each snapshot of each group the k rows that come first by these columns; ties by payload."""
+        """Of each snapshot of each group the k rows that come first by these columns.
+
+        Missing values come last, whether descending or not; NaN is greater than any number; ties by payload.
+        """
         order = column_names(by, "top_k: by")
         down = directions("top_k", order, descending)
         return Stream(nodes.TopK(self.stream.plan, k, order, down, self.by, rank))

@@ -1,5 +1,7 @@
 """Chop, clip, session windows and top-k against the oracle."""
 
+import math
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from cedr.operators.chop import Chop
 from cedr.operators.clip import Clip
 from cedr.operators.session import Session
 from cedr.operators.top_k import TopK
-from cedr.temporal import INF, Insert, QueryError, Row
+from cedr.temporal import END, INF, Insert, QueryError, Row, canonical
 from cedr.testing import rows, streams
 
 SCHEMA = {"k": pl.Int64, "v": pl.Int64}
@@ -62,7 +64,7 @@ def test_session(by, run, timeout):
 @pytest.mark.parametrize("latency", ["perfect", "ordered", "eager"])
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("rank", [None, "place"])
-@given(run=runs(payloads), k=st.integers(1, 3))
+@given(run=runs(payloads), k=st.sampled_from([1, 2, 3, 10**12]))
 def test_top_k(latency, descending, rank, run, k):
     check_against_oracle(
         lambda: TopK(SCHEMA, k, ["v"], [descending], ["k"], rank, latency),
@@ -71,3 +73,35 @@ def test_top_k(latency, descending, rank, run, k):
         [SCHEMA],
         run[1],
     )
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@given(
+    run=runs(rows(k=st.none() | st.integers(0, 1), x=st.none() | st.sampled_from([0.0, -0.0, 1.5, math.inf, math.nan])))
+)
+def test_top_k_and_sort_have_one_order(descending, run):
+    """Missing values last, NaN above every number, one zero; ties by payload."""
+    schema = {"k": pl.Int64, "x": pl.Float64}
+    check_against_oracle(
+        lambda: TopK(schema, 2, ["x", "k"], [descending] * 2),
+        lambda h: ref.top_k(h, 2, ["x", "k"], descending=descending),
+        run[0],
+        [schema],
+        run[1],
+    )
+    rows = [e.payload for _, elements in run[0] for e in elements if isinstance(e, Insert)]
+    together = [Insert(0, 9, p) for p in rows]
+    best = ref.top_k(canonical(together), len(rows) or 1, ["x", "k"], descending=descending, rank="place")
+    order = sorted(best, key=lambda e: e.payload.place)
+    sorted_rows = [e.payload for e in ref.sort(canonical(together), ["x", "k"], descending)]
+    assert [e.payload.pick("k", "x") for e in order] == sorted_rows
+
+
+def test_top_k_needs_memory_for_rows_and_results_only():
+    """Many rows, few alive, a k that is larger than both; and many alive of which few are wanted."""
+    few = [Insert(t, t + 10, Row(k=0, v=t % 7)) for t in range(2000)]
+    (out,) = run(lambda: TopK(SCHEMA, 10**15, ["v"], [True]), [(0, [*few, END])], [SCHEMA])
+    assert len(out) - 1 == 10 * 2000 + 10 - 10
+    many = [Insert(t, 10**6 + t, Row(k=0, v=t)) for t in range(2000)]
+    (out,) = run(lambda: TopK(SCHEMA, 1, ["v"], [True]), [(0, [*many, END])], [SCHEMA])
+    assert len(out) - 1 == 2 * 2000 - 1

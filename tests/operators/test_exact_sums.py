@@ -22,7 +22,7 @@ from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
 from cedr.operators import weights
 from cedr.operators.aggregate import Aggregate
-from cedr.temporal import END, Insert, QueryError, Row, canonical, retract
+from cedr.temporal import END, Adjust, Cti, Insert, QueryError, Row, canonical, retract
 from cedr.testing import rows
 
 LARGE = 2**62
@@ -192,6 +192,51 @@ def test_a_quantile_means_what_is_written(q, n, place):
     stream = [Insert(0, 9, Row(v=v)) for v in range(1, n + 1)]
     assert values_of(source(int).agg(q=cedr.quantile("v", q)), [*stream, END]) == [(0, 9, place)]
     assert ref.quantile(q)("v")(list(cedr.canonical(stream))) == place
+
+
+def first_value(frame):
+    return frame["v"][0]
+
+
+def test_functions_of_the_user_get_rows_in_an_order_that_arrival_and_ends_do_not_change():
+    """
+    v=10  |-------------------|      the end moves to 3, after all before 2 was settled
+    v=20  |-----------|
+          1   2   3   .   5   .   9
+    """
+    rows = [Insert(1, 9, Row(v=10)), Insert(1, 5, Row(v=20)), Cti(2), Adjust(1, 9, 3, Row(v=10)), END]
+    query = source(int).agg(f=cedr.aggregate("v", function=first_value, dtype=int)).with_latency("eager")
+    assert values_of(query, rows, chunk_size=1) == [(1, 3, 10), (3, 5, 20)]
+    assert values_of(query, [rows[1], rows[0], *rows[2:]], chunk_size=1) == [(1, 3, 10), (3, 5, 20)]
+
+
+@given(run=runs(rows(v=st.none() | st.integers(0, 3), x=st.none() | st.sampled_from([math.nan, 0.5, -1.0]))))
+def test_functions_of_the_user(run):
+    schema = {"v": pl.Int64, "x": pl.Float64}
+    text = agg.UserDefined(names=("x", "v"), function=lambda f: repr(f.rows()), result=pl.String())
+    check_against_oracle(
+        lambda: Aggregate(schema, [], {"r": text}),
+        lambda h: ref.aggregate(
+            h, [], r=ref.function_of(["x", "v"], lambda found: repr([tuple(row.values()) for row in found]))
+        ),
+        run[0],
+        [schema],
+        run[1],
+    )
+
+
+def test_functions_of_the_user_return_what_they_declare():
+    stream = [Insert(0, 9, Row(v=2)), Insert(0, 9, Row(v=1)), END]
+
+    def result(function, dtype):
+        return values_of(source(int).agg(r=cedr.aggregate("v", function=function, dtype=dtype)), stream)
+
+    assert result(lambda f: f["v"].to_list(), pl.List(pl.Int64)) == [(0, 9, (1, 2))]
+    assert result(lambda f: f["v"].to_numpy(), pl.List(pl.Int64)) == [(0, 9, (1, 2))]
+    with pytest.raises(QueryError, match=r"say what the list contains, such as dtype=pl.List\(pl.Float64\)"):
+        result(lambda f: f["v"].to_list(), list)
+    with pytest.raises(QueryError, match=r"first_value\(v\) returned 1 of type int, which is not String; .*dtype"):
+        result(first_value, str)
 
 
 def test_digits_are_carried_before_they_overflow(monkeypatch):

@@ -156,30 +156,131 @@ def members(g, t, wanted, tg, tvs, tve, tm):
     return offsets, found
 
 
+def by_end(tg, tve):
+    """The tuples by group and end, as the sweeps below need them."""
+    return argsort_by_group_and_time(tg, tve)
+
+
 @njit(cache=True)
-def kth(offsets, found, rank, place):
-    """In each list the tuple at its place, from 0, in the order of ranks; -1 for an empty list."""
-    result = np.full(len(offsets) - 1, -1, dtype=np.int64)
-    for w in range(len(result)):
-        live = found[offsets[w] : offsets[w + 1]]
-        if len(live):
-            order = np.argsort(rank[live])
-            result[w] = live[order[place[w]]]
+def place_of(live, size, rank, item):
+    """Where the item is or belongs among the live tuples, which are sorted by rank, then by number."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        other = live[middle]
+        if rank[other] < rank[item] or (rank[other] == rank[item] and other < item):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
+    """Bring the live tuples to a later end point: `state` is their number, and which start and which end come next."""
+    size, start, end = state
+    if (start < len(tg) and tg[start] < group) or (end < len(tg) and tg[ends[end]] < group):
+        size = 0
+        while start < len(tg) and tg[start] < group:
+            start += 1
+        while end < len(tg) and tg[ends[end]] < group:
+            end += 1
+    while start < len(tg) and tg[start] == group and tvs[start] <= time:
+        if tve[start] > time:
+            at = place_of(live, size, rank, start)
+            live[at + 1 : size + 1] = live[at:size].copy()
+            live[at] = start
+            size += 1
+        start += 1
+    while end < len(tg) and tg[ends[end]] == group and tve[ends[end]] <= time:
+        at = place_of(live, size, rank, ends[end])
+        if at < size and live[at] == ends[end]:
+            live[at : size - 1] = live[at + 1 : size].copy()
+            size -= 1
+        end += 1
+    return size, start, end
+
+
+@njit(cache=True)
+def kth(g, t, wanted, tg, tvs, tve, tm, ends, rank, counts, place):
+    """At each wanted end point the live tuple at its place, from 0, in the order of ranks; -1 if there is none.
+
+    The place is that for the number of live tuples, copies counted: `place[i]` for `counts[i]`, which is sorted.
+    """
+    result = np.full(len(wanted), -1, dtype=np.int64)
+    live = np.empty(len(tg) + 1, dtype=np.int64)
+    state = (0, 0, 0)
+    for w in range(len(wanted)):
+        i = wanted[w]
+        if w > 0 and g[wanted[w - 1]] != g[i]:
+            state = (0, state[1], state[2])
+        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        total = 0
+        for x in range(state[0]):
+            total += tm[live[x]]
+        if total == 0:
+            continue
+        left = place[np.searchsorted(counts, total)]
+        for x in range(state[0]):
+            left -= tm[live[x]]
+            if left < 0:
+                result[w] = live[x]
+                break
     return result
 
 
 @njit(cache=True)
-def best_k(offsets, found, rank, k):
-    """In each list the k tuples of lowest rank, in order: list number, tuple number, place from 1."""
-    n = len(offsets) - 1
-    which = np.empty(n * k, dtype=np.int64)
-    chosen = np.empty(n * k, dtype=np.int64)
-    place = np.empty(n * k, dtype=np.int64)
+def live_counts(g, t, wanted, tg, tvs, tve, tm, ends):
+    """How many tuples, copies counted, are live at each wanted end point."""
+    counts = np.zeros(len(wanted), dtype=np.int64)
+    start = end = live = 0
+    for w in range(len(wanted)):
+        i = wanted[w]
+        if w > 0 and g[wanted[w - 1]] != g[i]:
+            live = 0
+        while start < len(tg) and (tg[start] < g[i] or (tg[start] == g[i] and tvs[start] <= t[i])):
+            live += tm[start] if tg[start] == g[i] else 0
+            start += 1
+        while end < len(tg) and (tg[ends[end]] < g[i] or (tg[ends[end]] == g[i] and tve[ends[end]] <= t[i])):
+            live -= tm[ends[end]] if tg[ends[end]] == g[i] else 0
+            end += 1
+        counts[w] = live
+    return counts
+
+
+@njit(cache=True)
+def best_k(g, t, wanted, tg, tvs, tve, tm, ends, rank, k):
+    """At each wanted end point the k live tuples of lowest rank, in order: its number, the tuple, its place from 1."""
+    capacity = 4 * len(wanted) + 16
+    which = np.empty(capacity, dtype=np.int64)
+    chosen = np.empty(capacity, dtype=np.int64)
+    place = np.empty(capacity, dtype=np.int64)
+    live = np.empty(len(tg) + 1, dtype=np.int64)
+    state = (0, 0, 0)
     size = 0
-    for w in range(n):
-        live = found[offsets[w] : offsets[w + 1]]
-        order = np.argsort(rank[live])
-        for p in range(min(k, len(live))):
-            which[size], chosen[size], place[size] = w, live[order[p]], p + 1
-            size += 1
+    for w in range(len(wanted)):
+        i = wanted[w]
+        if w > 0 and g[wanted[w - 1]] != g[i]:
+            state = (0, state[1], state[2])
+        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        taken = 0
+        for x in range(state[0]):
+            for _ in range(tm[live[x]]):
+                if taken == k:
+                    break
+                if size == capacity:
+                    capacity *= 2
+                    which, chosen, place = grown(which, capacity), grown(chosen, capacity), grown(place, capacity)
+                taken += 1
+                which[size], chosen[size], place[size] = w, live[x], taken
+                size += 1
+            if taken == k:
+                break
     return which[:size], chosen[:size], place[:size]
+
+
+@njit(cache=True)
+def grown(values, capacity):
+    more = np.empty(capacity, dtype=np.int64)
+    more[: len(values)] = values
+    return more

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
@@ -13,6 +15,7 @@ from cedr.operators import aggregates as agg
 from cedr.operators.base import State
 from cedr.operators.front import still_matters
 from cedr.operators.values import fits_one_word, from_sortable, sortable
+from cedr.temporal.errors import QueryError
 
 
 class LiveTuples:
@@ -72,10 +75,10 @@ class LiveColumn(LiveTuples):
             return pl.Series([None] * len(entries), dtype=self.dtype)
         rank = word if self.one_word else self._ranks()[word]
         if isinstance(aggregate, agg.Quantile):
-            offsets, found = tu.members(g, t, entries, tg, vs, ve, copies)
-            sizes, which = np.unique(np.diff(offsets), return_inverse=True)
+            ends = tu.by_end(tg, ve)
+            sizes = np.unique(tu.live_counts(g, t, entries, tg, vs, ve, copies, ends))
             places = np.array([aggregate.place(int(n)) for n in sizes], dtype=np.int64)
-            chosen = tu.kth(offsets, found, rank, places[which])
+            chosen = tu.kth(g, t, entries, tg, vs, ve, copies, ends, rank, sizes, places)
         else:
             chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[entries]
         words = word[np.maximum(chosen, 0)]
@@ -119,11 +122,39 @@ class LiveExtreme(LiveColumn):
 
 
 class LiveRows(LiveTuples):
-    """Whole rows, for functions of the user."""
+    """Whole rows, for functions of the user.
+
+    A function gets rows by start, then by value: never by arrival, nor by end, which may change after an answer is
+    settled.
+    """
 
     def evaluate(self, aggregate: agg.UserDefined, g: Times, t: Times, entries: Times) -> pl.Series:
         tg, vs, ve, number, copies = self.tuples
         offsets, found = tu.members(g, t, entries, tg, vs, ve, copies)
         rows = self.index.rows.select(aggregate.names)
-        values = [aggregate.function(rows[number[found[first:last]]]) for first, last in pairwise(offsets)]
-        return pl.Series(values, dtype=aggregate.result)
+        rank = np.zeros(max(rows.height, 1), dtype=np.int64)
+        rank[rows.with_row_index("_row").sort(list(rows.columns))["_row"].to_numpy()] = np.arange(rows.height)
+        snapshot = np.repeat(np.arange(len(entries)), np.diff(offsets))
+        numbers = number[found][np.lexsort((rank[number[found]], vs[found], snapshot))]
+        values = [aggregate.function(rows[numbers[first:last]]) for first, last in pairwise(offsets)]
+        return results_of(aggregate, values)
+
+
+def results_of(aggregate: agg.UserDefined, values: list[Any]) -> pl.Series:
+    """What the function returned, in the type it was declared to return."""
+    try:
+        return pl.Series(values, dtype=aggregate.result).cast(aggregate.result)
+    except (PolarsError, TypeError, ValueError, OverflowError):
+        wrong = next((v for v in values if not fits(v, aggregate.result)), values)
+        raise QueryError(
+            f"{aggregate} returned {wrong!r} of type {type(wrong).__name__}, which is not {aggregate.result}; "
+            "return such a value, or declare another dtype in cedr.aggregate(..., dtype=...)"
+        ) from None
+
+
+def fits(value: Any, dtype: pl.DataType) -> bool:
+    try:
+        pl.Series([value], dtype=dtype).cast(dtype)
+    except (PolarsError, TypeError, ValueError, OverflowError):
+        return False
+    return True

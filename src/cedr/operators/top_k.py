@@ -34,6 +34,7 @@ class TopK(SnapshotOperator):
         ties = sorted(schema)
         self.sort_by = [*order, *ties]
         self.descending = [*descending, *(False for _ in ties)]
+        self.nulls_last = [*(True for _ in order), *(False for _ in ties)]
         self.schema = {**schema, **({rank: pl.Int64()} if rank else {})}
 
     def take(self, chunk: Chunk, g: Times) -> Rows:
@@ -44,17 +45,17 @@ class TopK(SnapshotOperator):
     def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         g, t = self.endpoints[:2]
         tg, vs, ve, number, copies = self.live.tuples
-        lists = tu.members(g, t, entries, tg, vs, ve, copies)
-        which, chosen, place = tu.best_k(*lists, self._ranks()[number], self.k)
+        ends, ranks = tu.by_end(tg, ve), self._ranks()[number]
+        which, chosen, place = tu.best_k(g, t, entries, tg, vs, ve, copies, ends, ranks, self.k)
         words = number[chosen][:, None]
         return which, np.column_stack((words, place)) if self.rank else words
 
     def _ranks(self) -> Times:
-        """The place of each distinct row in the order; missing values count as smallest."""
+        """The place of each distinct row in the order; missing values come last, either way."""
         rows = self.live.index.rows
-        order = rows.with_row_index("_row").sort(
-            self.sort_by, descending=self.descending, nulls_last=list(self.descending)
-        )["_row"]
+        order = rows.with_row_index("_row").sort(self.sort_by, descending=self.descending, nulls_last=self.nulls_last)[
+            "_row"
+        ]
         ranks = np.empty(rows.height, dtype=np.int64)
         ranks[order.to_numpy()] = np.arange(rows.height)
         return ranks

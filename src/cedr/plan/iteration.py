@@ -129,10 +129,10 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
             )
         ((name, aggregate),) = end.aggregates
         columns = (*keep(end.by), Output((name,), pl.col(aggregate.column).alias(name)))
-        best = Selection(end.by, (name,), (isinstance(aggregate, Max),), (True,))
+        best = Selection(end.by, (name,), (isinstance(aggregate, Max),))
         return Project(end.input, columns), best
     if isinstance(end, TopK) and end.k == 1 and end.rank is None:
-        return end.input, Selection(end.by, end.order, end.descending, end.descending)
+        return end.input, Selection(end.by, end.order, end.descending)
     return end, None
 
 

@@ -3,7 +3,7 @@
 Slow on purpose. Each function reads like its definition; fast code is right when it agrees with these.
 """
 
-from cedr.reference.aggregate import aggregate, avg, count, first, last, max_, min_, quantile, stddev, sum_
+from cedr.reference.aggregate import aggregate, avg, count, first, function_of, last, max_, min_, quantile, stddev, sum_
 from cedr.reference.alter_lifetime import alter_lifetime, of_length, shift
 from cedr.reference.bitemporal import per_occurrence
 from cedr.reference.chop import chop
@@ -39,6 +39,7 @@ __all__ = [
     "distinct",
     "first",
     "fixed_point",
+    "function_of",
     "hopping",
     "inner_join",
     "inserts",

@@ -103,6 +103,16 @@ def quantile(q: float) -> Callable[[str], Aggregate]:
     return of_values(lambda found: sorted(found, key=order_key)[max(math.ceil(share * len(found)) - 1, 0)])
 
 
+def function_of(attributes: Sequence[str], f: Callable[[list[Row]], Any]) -> Aggregate:
+    """A function of the user: of the rows, by start and then by value, never by arrival or end."""
+
+    def result(events: list[Event]) -> Any:
+        rows = [(e.vs, [order_key(e.payload[a]) for a in attributes], e.payload.pick(*attributes)) for e in events]
+        return f([row for *_, row in sorted(rows, key=lambda r: r[:2])])
+
+    return result
+
+
 sum_ = of_values(exact_sum)
 avg = of_values(average)
 min_ = of_values(lambda found: min(found, key=order_key))

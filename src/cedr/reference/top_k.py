@@ -1,9 +1,12 @@
 """Top-k: of each snapshot of each group the k events that come first in an order.
 
-Ties are broken by payload, so the answer never depends on arrival. With `rank`, the row says which place it took.
+Missing values come last, either way; NaN is greater than any number. Ties are broken by payload, so the answer never
+depends on arrival. With `rank`, the row has the place it took. Like any result per snapshot, a row is cut where another
+begins or ends, also where its own place stays the same; `coalesce` joins what meets.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from cedr.reference.snapshot import snapshot
@@ -14,7 +17,7 @@ from cedr.temporal.row import order_key
 def top_k(
     history: History,
     k: int,
-    order: Callable[[Any], Any],
+    order: Callable[[Any], Any] | Sequence[str],
     by: Callable[[Any], Any] = lambda p: None,
     descending: bool = True,
     rank: str | None = None,
@@ -22,9 +25,14 @@ def top_k(
     if k < 1:
         raise QueryError(f"top_k with k={k}: k must be at least 1")
 
+    keys = [order] if callable(order) else [itemgetter(name) for name in order]
+
     def best(events: list[Event]) -> Iterator[Any]:
         payloads = sorted((e.payload for e in events), key=order_key)
-        payloads.sort(key=lambda p: order_key(order(p)), reverse=descending)
+        for key in reversed(keys):
+            known = [p for p in payloads if key(p) is not None]
+            known.sort(key=lambda p: order_key(key(p)), reverse=descending)
+            payloads = [*known, *(p for p in payloads if key(p) is None)]
         for place, p in enumerate(payloads[:k], start=1):
             yield p.replace(**{rank: place}) if rank else p
 

@@ -18,7 +18,6 @@ class Selection:
     """The columns of a group."""
     order: tuple[str, ...]
     descending: tuple[bool, ...]
-    nulls_last: tuple[bool, ...]
 
     def called(self, names: Mapping[str, str]) -> "Selection":
         """The same of rows whose columns have other names."""
@@ -26,13 +25,13 @@ class Selection:
         return replace(self, by=by, order=order)
 
     def preferred(self, rows: pl.DataFrame, groups: Times) -> Times:
-        """The places of rows by group, the best of each group first; ties by payload, as in `top_k`."""
+        """The places of rows by group, the best of each group first, in the order of `top_k`."""
         ties = sorted(rows.columns)
         ranked = rows.with_columns(pl.Series("_group", groups)).with_row_index("_row")
         order = ranked.sort(
             ["_group", *self.order, *ties],
             descending=[False, *self.descending, *(False for _ in ties)],
-            nulls_last=[False, *self.nulls_last, *(False for _ in ties)],
+            nulls_last=[False, *(True for _ in self.order), *(False for _ in ties)],
         )["_row"]
         return order.to_numpy().astype(np.int64)
 
