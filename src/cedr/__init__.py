@@ -23,6 +23,7 @@ from cedr.temporal import (
     History,
     Insert,
     Interval,
+    LateWarning,
     Row,
     canonical,
     retract,
@@ -84,6 +85,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'cedr' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "END",
     "INF",
@@ -100,6 +105,7 @@ __all__ = [
     "History",
     "Insert",
     "Interval",
+    "LateWarning",
     "OneOf",
     "Policy",
     "Punctuation",

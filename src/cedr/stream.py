@@ -23,7 +23,7 @@ from cedr.operators.iterate.settings import MOST, TURNS, Settings
 from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.plan import nodes
-from cedr.plan.analysis import Finding, analyse
+from cedr.plan.analysis import Findings, analyse
 from cedr.plan.consistency import Flavour
 from cedr.plan.explain import explain
 from cedr.plan.iteration import iterate, loop_of
@@ -434,12 +434,15 @@ class Stream:
     def why(self, data: Any, match: Mapping[str, Any] | None = None, /, vs: Any = None, **columns: Any) -> "Why":
         """Which events made a match of this pattern: `alerts.why(rows, machine="web1")`.
 
-        The match is named by values of its columns, its start, or both. `match` is for columns whose names cannot be
-        keywords. Prints as a text; `.contributors` is a frame of the events.
+        The match is named by values of its columns, its start, or both. `match` is a row of the answer, such as
+        `table.row(0, named=True)`, or a part of one. Prints as a text; `.contributors` is a frame of the events.
         """
         from cedr.lineage.why import why
 
-        return why(self.plan, data, {**(match or {}), **columns}, chronon(vs, "why: vs"))
+        times, values = parted(match or {}, self.schema)
+        start = chronon(times["vs"] if vs is None and "vs" in times else vs, "why: vs")
+        end = INF if times.get("ve", 0) is None else chronon(times.get("ve"), "why: ve")
+        return why(self.plan, data, {**values, **columns}, start, end)
 
     def why_not(self, data: Any, /, **events: Mapping[str, Any]) -> "WhyNot":
         """Why some events are no match of this pattern: `alerts.why_not(rows, x={"machine": "web1", "vs": 5})`.
@@ -514,9 +517,12 @@ class Stream:
         """The plan as written, the rules that changed it, the plan that runs, its operators and what they wait for."""
         return Text(explain(nodes.Level(self.plan)))
 
-    def findings(self) -> tuple[Finding, ...]:
-        """Of each operator with state what lets it speak and what bounds its state, on a stream that never ends."""
-        return analyse(optimize(nodes.Level(self.plan)).plan)
+    def findings(self) -> Findings:
+        """Of each operator with state when it emits and what bounds its state, on a stream that never ends.
+
+        A tuple that prints as a text, with a line for each operator.
+        """
+        return Findings(analyse(optimize(nodes.Level(self.plan)).plan))
 
 
 class GroupedStream:
@@ -605,6 +611,12 @@ def interval(times: Times | None, what: str) -> tuple[int, int]:
         raise QueryError(f"{what} is {times!r}; it must be a pair of times, such as (10, 20) or (None, 20)")
     start, end = (chronon(time, what) for time in times)
     return MIN if start is None else start, INF if end is None else end
+
+
+def parted(row: Mapping[str, Any], schema: Schema) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The times of a row of an answer, by `vs` and `ve`, and the rest. A payload with such a name has its own."""
+    own = {f"_{name}" if name in schema else name: name for name in ("vs", "ve")}
+    return {own[n]: v for n, v in row.items() if n in own}, {n: v for n, v in row.items() if n not in own}
 
 
 def chronon(time: int | datetime | None, what: str) -> int | None:

@@ -318,7 +318,8 @@ MISTAKES = {
     "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of "
     "changes instead",
     "history told.csv --to soon": "--to soon: the times of this changelog are whole numbers; write one",
-    "diff told.csv data/a.csv": "data/a.csv is no changelog: it has no column 'change' (columns: start, end, "
+    "diff told.csv data/a.csv": "data/a.csv is neither a changelog nor a table with vs and ve: "
+    "it has no column 'change' (columns: start, end, "
     "machine, load)",
     "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
@@ -380,3 +381,14 @@ def test_the_shell_completes(words, wanted):
 
     done = subprocess.run([sys.executable, "-m", "cedr"], env={**environ, **env}, capture_output=True, text=True)
     assert set(wanted) <= set(done.stdout.split())
+
+
+def test_the_table_of_a_sink_can_be_compared_with_its_changelog(cedr, tmp_path):
+    put(tmp_path, JOB.replace("[spark]", '[sinks.told]\nchangelog = "out/changes"\n\n[spark]'))
+    assert cedr("run", "job.toml", "--local", "-q").code == 0
+    assert cedr("diff", "out/hot", "out/changes") == (0, "logically equivalent\n", "")
+    assert cedr("history", "out/hot").out == cedr("history", "out/changes").out
+    assert cedr("history", "out/changes", "--as", "parquet", "-o", "kept.parquet").code == 0
+    assert cedr("diff", "out/hot", "kept.parquet").code == 0
+    (tmp_path / "less.csv").write_text("vs,ve,machine,load\n0,10,web1,0.9\n")
+    assert cedr("diff", "out/hot", "less.csv").code == 1

@@ -179,7 +179,7 @@ BROKEN = {
     "an empty folder": (lambda p: p.mkdir(), "there is no .parquet or .csv file in this folder"),
     "no changelog": (
         lambda p: p.write_text("a,b\n1,2\n"),
-        "is no changelog: it has no column 'change' (columns: a, b)",
+        "is neither a changelog nor a table with vs and ve: it has no column 'change' (columns: a, b)",
     ),
     "another change": (
         lambda p: p.write_text("change,vs,ve,ve_new\nupsert,1,2,\n"),

@@ -1,4 +1,4 @@
-"""`cedr diff ONE TWO`: are two changelogs logically equivalent; if not, the first difference."""
+"""`cedr diff ONE TWO`: are two changelogs or tables logically equivalent; if not, the first difference."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ def diff(
     to: To = "",
     json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
 ) -> None:
-    """Compare what two changelogs say in the end, however they told it.
+    """Compare what two changelogs or tables say in the end, however they told it.
 
     Exit code 0 if it is the same, 1 if not, 2 if they cannot be compared.
     """

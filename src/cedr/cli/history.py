@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 import typer
 
 Recording = Annotated[
-    Path, typer.Argument(help="A changelog: a Parquet or CSV file, or a folder of such.", show_default=False)
+    Path,
+    typer.Argument(
+        help="A changelog, or a table with vs and ve: a Parquet or CSV file, or a folder of such.", show_default=False
+    ),
 ]
 To = Annotated[str, typer.Option(help="Only what it says of the instants before this time.", show_default=False)]
 

@@ -18,6 +18,7 @@ from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
 from cedr.runtime.tally import VE
 from cedr.runtime.user_times import as_user_times
+from cedr.runtime.why_waiting import Words
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 3
@@ -98,10 +99,10 @@ def is_output(name: str) -> bool:
     return name not in (VS, VE) and not name.startswith(OWN)
 
 
-def why(plan: Node, data: Any, columns: Mapping[str, Any], vs: int | None) -> Why:
-    """Why there are matches with these values in the answer to the data."""
+def why(plan: Node, data: Any, columns: Mapping[str, Any], vs: int | None, ve: int | None = None) -> Why:
+    """Why there are matches with these values and times in the answer to the data."""
     observed = observe(plan, data)
-    return explained(observed, fitting(observed, columns, vs))
+    return explained(observed, fitting(observed, columns, vs, ve))
 
 
 def explained(observed: Observed, rows: pl.DataFrame) -> Why:
@@ -109,15 +110,18 @@ def explained(observed: Observed, rows: pl.DataFrame) -> Why:
     return Why(lineages, rows.height, observed)
 
 
-def fitting(observed: Observed, columns: Mapping[str, Any], vs: int | None) -> pl.DataFrame:
+def fitting(observed: Observed, columns: Mapping[str, Any], vs: int | None, ve: int | None) -> pl.DataFrame:
     """The rows of the answer with these values; it is an error if there are none."""
     schema = {name: kind for name, kind in observed.node.schema.items() if is_output(name)}
     check_columns(columns, schema, "why")
-    rows = observed.answer if vs is None else observed.answer.filter(pl.col(VS) == vs)
+    times = {VS: vs, VE: ve}
+    rows = observed.answer.filter(*(pl.col(name) == time for name, time in times.items() if time is not None))
     for name, value in columns.items():
         rows = rows_with(rows, name, value, "why")
     if rows.is_empty():
-        asked = pairs([*([("vs", str(vs))] if vs is not None else []), *((n, text(v)) for n, v in columns.items())])
+        words = Words(observed.time_type)
+        named = [(name, words.time(time)) for name, time in (("vs", vs), ("ve", ve)) if time is not None]
+        asked = pairs([*named, *((n, text(v)) for n, v in columns.items())])
         raise QueryError(
             f"why: none of the {observed.answer.height} matches has {asked}; why_not(data, x={{...}}) tells what "
             "prevented one, when you name the events you have in mind by their variables"
@@ -127,9 +131,15 @@ def fitting(observed: Observed, columns: Mapping[str, Any], vs: int | None) -> p
 
 def rows_with(rows: pl.DataFrame, name: str, value: Any, what: str) -> pl.DataFrame:
     try:
-        return rows.filter(pl.col(name).eq_missing(pl.lit(value)))
+        return rows.filter(pl.col(name).eq_missing(pl.lit(as_stored(value, rows.schema[name]))))
     except (PolarsError, TypeError, ValueError) as e:
         raise QueryError(f"{what}: {name}={value!r}, but {name} is {rows.schema[name]}: {first_line(e)}") from None
+
+
+def as_stored(value: Any, kind: pl.DataType) -> Any:
+    """A value as a row of the answer has it, in the type of its column: a time with its zone, a list, a struct."""
+    loose = isinstance(value, str) and kind.is_temporal()  # polars would read texts as times
+    return value if loose or isinstance(value, int | float) else pl.Series([value], dtype=kind)
 
 
 def lineage_of(observed: Observed, row: dict[str, Any]) -> Lineage:

@@ -20,6 +20,8 @@ from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.times import Times
 from cedr.plan.schema import Schema, first_line
 from cedr.runtime.result import changes, renamed
+from cedr.runtime.spark.sinks.manifest import FOLDER
+from cedr.runtime.spark.sinks.parquet import read_parquet
 from cedr.runtime.user_times import TimeType, time_type
 from cedr.runtime.user_times import chronons as as_chronons
 from cedr.temporal.errors import QueryError
@@ -57,7 +59,10 @@ class Recorded:
 
 
 def read_changelog(path: str | os.PathLike[str]) -> Recorded:
+    """A changelog, or a table with `vs` and `ve`, such as a Parquet sink keeps: its rows are inserts."""
     place = os.fspath(path)
+    if (Path(path) / FOLDER).is_dir():
+        return recorded(as_inserts(read_parquet(path)), place, maybe=())
     files = changelog_files(Path(path))
     frames = [frame for file in files if (frame := read_file(file)).height or len(files) == 1]
     if not frames:
@@ -124,12 +129,24 @@ def check_times(one: Recorded, two: Recorded) -> None:
 # --- columns -------------------------------------------------------------------------------------------------------
 
 
-def recorded(frame: pl.DataFrame, place: str) -> Recorded:
-    """A table with the columns of a changelog."""
-    names = {name: f"_{name}" if f"_{name}" in frame.columns else name for name in (*OWN, *MAYBE)}
+def as_inserts(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a table as a changelog that says nothing else."""
+    own = {name: f"_{name}" if name in table.columns else name for name in ("change", "ve_new")}
+    start = table["_vs" if "_vs" in table.columns else "vs"]
+    return table.with_columns(pl.lit("insert").alias(own["change"]), pl.lit(None, start.dtype).alias(own["ve_new"]))
+
+
+def recorded(frame: pl.DataFrame, place: str, maybe: tuple[str, ...] = MAYBE) -> Recorded:
+    """A table with the columns of a changelog, or with `vs` and `ve` alone."""
+    if not {"change", "_change", "ve_new", "_ve_new"} & set(frame.columns) and {"vs", "ve"} <= set(frame.columns):
+        frame, maybe = as_inserts(frame), ()
+    names = {name: f"_{name}" if f"_{name}" in frame.columns else name for name in (*OWN, *maybe)}
     if missing := [name for name in OWN if names[name] not in frame.columns]:
         have = ", ".join(frame.columns)
-        raise QueryError(f"{place} is no changelog: it has no column {missing[0]!r} (columns: {have})")
+        raise QueryError(
+            f"{place} is neither a changelog nor a table with vs and ve: it has no column {missing[0]!r} "
+            f"(columns: {have})"
+        )
     change = frame[names["change"]]
     if (wrong := change.filter(~change.is_in(KINDS) | change.is_null())).len():
         raise QueryError(f"{place}: the change {wrong[0]!r} is none of {', '.join(KINDS)}")
@@ -142,12 +159,12 @@ def recorded(frame: pl.DataFrame, place: str) -> Recorded:
     new = ve.zip_with(is_insert, vs.zip_with(removes, times["ve_new"].fill_null(INF)))
     rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payload.get_columns())
     is_cti = (change == "cti").to_numpy()
-    shards = frame[names["shard"]] if names["shard"] in frame.columns else pl.zeros(frame.height, eager=True)
+    shards = frame[names["shard"]] if names.get("shard") in frame.columns else pl.zeros(frame.height, eager=True)
     said = times["vs"].fill_null(INF).to_numpy()
     told = None
     data = rows.filter(pl.Series(~is_cti))
     check_lifetimes(data, place)
-    if names["told"] in frame.columns:
+    if names.get("told") in frame.columns:
         known = chronons(frame[names["told"]], place).filter(pl.Series(~is_cti))
         if known.null_count():
             number = known.is_null().arg_true()[0] + 1

@@ -126,11 +126,16 @@ def run(fragment: Fragment, data: Any, *, chunk_size: int = CHUNK_SIZE, close: b
     """The answer to all the data."""
     local = LocalRun(fragment, chunk_size, patience=INF)  # the chunks are kept anyway
     chunks = list(local.steps(data, close))
-    return local.result(chunks)
+    result = local.result(chunks)
+    result.warn_of_late(stacklevel=3)
+    return result
 
 
 def updates(fragment: Fragment, data: Any, *, chunk_size: int = CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
     """A result after each chunk: what this chunk changed, and the answer so far."""
     local = LocalRun(fragment, chunk_size)
+    result = None
     for chunk in local.steps(data, close):
-        yield local.result([chunk])
+        yield (result := local.result([chunk]))
+    if result is not None:
+        result.warn_of_late(stacklevel=2)

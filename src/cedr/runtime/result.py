@@ -4,6 +4,7 @@ elements, changelog   what was said, in order: for the last step of `updates` on
 history, table        what holds after all that was said so far
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.operators.late import Late, LateStream
+from cedr.runtime.late_rows import counted, warn_of_late, with_user_times
 from cedr.runtime.tally import VE, Tally
 from cedr.runtime.user_times import TimeType, as_user_times
 from cedr.runtime.why_waiting import WhyWaiting
@@ -82,8 +84,18 @@ class Result:
 
     def late(self) -> pl.DataFrame:
         """Rows that were put aside, with the reason: too late, unknown, or without a lifetime."""
-        found = [frame for frame in (self._late, unknown_tuples(self._tally)) if frame.height]
+        found = self._late_frames()
         return self._readable(pl.concat(found, how="diagonal_relaxed") if found else LateStream(self.schema).take())
+
+    def warn_of_late(self, stacklevel: int = 1) -> None:
+        """A `LateWarning`, if rows were put aside."""
+        counts: Counter[str] = Counter()
+        for frame in self._late_frames():
+            counts.update(counted(frame))
+        warn_of_late(counts, stacklevel + 1)
+
+    def _late_frames(self) -> list[pl.DataFrame]:
+        return [frame for frame in (self._late, unknown_tuples(self._tally)) if frame.height]
 
     def _readable(self, rows: pl.DataFrame) -> pl.DataFrame:
         return readable(rows, self._time_type, self.schema)
@@ -140,6 +152,10 @@ def readable(rows: pl.DataFrame, time_type: TimeType, payload: dict[str, Any]) -
         pl.when(~is_insert).then(pl.col(NEW)).alias(NEW),
     )
     shown = as_user_times(ends, TIMES, time_type)
+    if (
+        message := "_message" if "_message" in shown.columns else "message"
+    ) in shown.columns and message not in payload:
+        shown = shown.with_columns(with_user_times(shown[message], time_type).alias(message))
     return renamed(shown, {CHANGE: "change", VS: "vs", OLD: "ve", NEW: "ve_new"}, payload)
 
 

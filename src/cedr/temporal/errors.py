@@ -15,6 +15,10 @@ class CedrWarning(UserWarning):
     """What will probably disappoint, though nothing is wrong yet: a query that never speaks, or only grows."""
 
 
+class LateWarning(CedrWarning):
+    """Rows were set aside, because they broke a promise of their source or could not be used."""
+
+
 class TimeError(CedrError, ValueError):
     """A value that is not a time: missing, fractional, NaN, or outside 64 bits."""
 

@@ -33,7 +33,7 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
                 for sink in job.sinks.values():
                     answers.append(SparkAnswer(job, sink, spark, once, once and close))
                     view.say("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
-            good = watched(answers, view, stop)
+                good = watched(answers, view, stop)
             if stop.is_set():
                 view.say("stopped", "stopping after the micro-batch at hand")
         except (PySparkException, *JAVA_IS_GONE) as e:

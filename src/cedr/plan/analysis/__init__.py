@@ -4,6 +4,6 @@
 help, `warning` tells the user.
 """
 
-from cedr.plan.analysis.findings import Finding, analyse
+from cedr.plan.analysis.findings import Finding, Findings, analyse
 
-__all__ = ["Finding", "analyse"]
+__all__ = ["Finding", "Findings", "analyse"]

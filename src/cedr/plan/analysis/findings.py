@@ -30,12 +30,38 @@ class Finding:
     missing: tuple[str, ...] = ()
     whose: str = ""
 
+    def __repr__(self) -> str:
+        return as_text([self])
+
     def __str__(self) -> str:
         told = " or ".join(text if text == AT_ONCE else f"by {text}" for text in self.unblocked_by)
         kept = " or ".join(self.bounded_by)
         speaks = f"speaks {told}" if self.unblocked else "silent until the end"
         of = f" about {self.whose}" if self.whose and not self.unblocked else ""
         return f"{speaks}{of}; state {f'bounded by {kept}' if self.bounded else 'without bound'}"
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """As `explain` has it."""
+    from cedr.plan.explain import finding_lines
+
+    return "\n".join(text.strip() for text in finding_lines(findings))
+
+
+class Findings(tuple[Finding, ...]):
+    """Findings that prompts and notebooks show as a text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from cedr.notebook import pre
+
+        return pre(str(self))
 
 
 def analyse(plan: Node) -> tuple[Finding, ...]:

@@ -28,6 +28,7 @@ from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.consistency import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.partitioning import staged
+from cedr.runtime.late_rows import counted, warn_of_late
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
 from cedr.runtime.spark.batch_time import spark_checkpoint
@@ -289,6 +290,7 @@ class RunningQuery:
                 raise ours from None
             raise
         self._end()
+        self._warn_of_late(stacklevel=2)
         return True
 
     @property
@@ -335,6 +337,11 @@ class RunningQuery:
         """Who or what holds the query back after the last micro-batch: a source, partition or key, or a promise."""
         missing = [text for finding in analyse(optimize(self.query).plan) for text in finding.missing]
         return waiting(self.job, missing)
+
+    def _warn_of_late(self, stacklevel: int) -> None:
+        observed = (progress.observedMetrics.get("cedr") for progress in self.progress)
+        if any(metrics and metrics["late"] for metrics in observed):
+            warn_of_late(counted(self.late()), stacklevel + 1)
 
     def late(self) -> pl.DataFrame:
         """All rows that could not be used so far, with the reason."""
