@@ -62,7 +62,7 @@ def columns(events: Sequence[Event]) -> list[str]:
 
 def cells(event: Event, names: list[str]) -> list[str]:
     values = [event.payload.get(name, "") for name in names] if isinstance(event.payload, Row) else [event.payload]
-    return [show(event.vs), show(event.ve), *map(str, values)]
+    return [show(event.vs), show(event.ve), *(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)]
 
 
 def more(history: History) -> str:

@@ -74,5 +74,17 @@ def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
     for name, table in tables.items():
         told[name] = [chunk.rows for chunk in Ingest(rows[name].source).chunks(table, table.height)]
     answer = [chunk.rows for chunk in run.steps(tables, close=True)]
-    lanes = [Lane(f"input: {name}", bars(pl.concat(found))) for name, found in told.items()]
+    lanes = []
+    for name, found in told.items():
+        came = pl.concat(found)
+        lanes.append(Lane(f"input: {name}", bars(came, set_aside(came, run.late))))
     return [*lanes, Lane(f"output: {job.answer}", bars(pl.concat(answer)))], run.time_type()
+
+
+def set_aside(came: "pl.DataFrame", late: "list[pl.DataFrame]") -> "pl.DataFrame":
+    """Those of the rows that came which are among the late ones."""
+    import polars as pl
+
+    schema = dict(came.schema)
+    fitting = [frame.select(*schema) for frame in late if all(frame.schema.get(n) == k for n, k in schema.items())]
+    return pl.concat([came[:0], *fitting]).join(came, on=list(schema), how="semi", nulls_equal=True)

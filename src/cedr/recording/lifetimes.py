@@ -2,19 +2,20 @@
 
 A bar is filled where the event holds in the end. Where it was told to hold and later was not, it is an outline with
 hatching, and a mark shows the end that cut it. An event that was removed is an outline alone. One that is too short to
-be seen as a bar, such as an instant, is a point.
+be seen as a bar, such as an instant, is a point. A row that came too late to be used is grey and dotted.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.plots import COLOURS, INK, check_installed, quiet
-from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.recording.ticks import Ticks, ticks
+from cedr.runtime.user_times import TimeType
 from cedr.temporal.element import Insert
 from cedr.temporal.errors import QueryError
 from cedr.temporal.stream import chains
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 MANY = 200
 FORMATS = (".png", ".svg", ".pdf")
 LONGEST = 40
+WIDTH = 9
+"""Inches."""
+NARROW = 4.8
+"""The width of a letter beside the bars, in points."""
+LATE = "#8c8c8c"
 POINTS = 250
 """A bar is at least such a part of the picture."""
 
@@ -40,10 +46,16 @@ class Bar:
     end: int
     told: int
     repairs: int = 0
+    late: bool = False
 
     @property
     def removed(self) -> bool:
         return self.end == self.start
+
+    def moved(self, by: int) -> "Bar":
+        """The same event, so much later. What has no end has none then."""
+        end, told = (time if time == INF else time + by for time in (self.end, self.told))
+        return replace(self, start=self.start + by, end=end, told=told)
 
 
 @dataclass(frozen=True)
@@ -58,15 +70,38 @@ class Lane:
         return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.told > first])
 
 
-def bars(rows: pl.DataFrame) -> list[Bar]:
-    """The events that rows of chunks tell, in the order of their starts."""
+def bars(rows: pl.DataFrame, late: pl.DataFrame | None = None) -> list[Bar]:
+    """The events that rows of chunks tell, in the order of their starts; `late` are those of them that were set aside.
+
+    An adjust that was set aside has changed nothing, so only inserts are drawn as late.
+    """
+    late = rows[:0] if late is None else late
     found = []
-    for chain in chains(Chunk(rows).elements()):
+    for chain in chains(Chunk(without(rows, late)).elements()):
         ends = [e.ve if isinstance(e, Insert) else e.ve_new for e in chain]
-        label = ", ".join(str(value) for value in dict(chain[0].payload).values())
-        short = label if len(label) <= LONGEST else f"{label[:LONGEST]}…"
-        found.append(Bar(short, chain[0].vs, ends[-1], max(ends), len(chain) - 1))
+        found.append(Bar(label_of(chain[0].payload), chain[0].vs, ends[-1], max(ends), len(chain) - 1))
+    inserts = [e for e in Chunk(late).elements() if isinstance(e, Insert)]
+    found += [Bar(f"{label_of(e.payload)} (late)", e.vs, e.ve, e.ve, late=True) for e in inserts]
     return sorted(found, key=lambda bar: (bar.start, bar.end, bar.label))
+
+
+def without(rows: pl.DataFrame, late: pl.DataFrame) -> pl.DataFrame:
+    """Each late row once less."""
+    if late.is_empty():
+        return rows
+    columns = rows.columns
+    nth = pl.int_range(pl.len()).over(columns).alias("_nth")
+    from_last = (pl.len().over(columns) - 1).cast(pl.Int64) - pl.int_range(pl.len()).over(columns)  # those came later
+    numbered = rows.with_columns(from_last.alias("_nth"))
+    gone = late.select(columns).with_columns(nth)
+    return numbered.join(gone, on=[*columns, "_nth"], how="anti", nulls_equal=True, maintain_order="left").select(
+        columns
+    )
+
+
+def label_of(payload: Any) -> str:
+    label = ", ".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in dict(payload).values())
+    return label if len(label) <= LONGEST else f"{label[:LONGEST]}…"
 
 
 def draw(lanes: Sequence[Lane], kind: TimeType, path: Path, title: str) -> None:
@@ -92,24 +127,28 @@ def picture(lanes: Sequence[Lane], kind: TimeType, title: str) -> "Figure":
     from matplotlib.figure import Figure
 
     rows = sum(len(lane.bars) + 1 for lane in lanes)
-    figure = Figure(figsize=(9, 1.2 + 0.28 * rows), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(WIDTH, 1.2 + 0.28 * rows), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    last = last_time(lanes)
-    least = (last - min(bar.start for lane in lanes for bar in lane.bars)) / POINTS
-    y, ticks, labels = 0, [], []
+    first, last = min(bar.start for lane in lanes for bar in lane.bars), last_time(lanes)
+    least = (last - first) / POINTS
+    y, places, labels = 0, [], []
     for number, lane in enumerate(lanes):
         axes.text(0.0, y, lane.title, transform=axes.get_yaxis_transform(), va="center", color=INK, fontweight="bold")
         for bar in lane.bars:
             y += 1
-            draw_bar(axes, bar, y, COLOURS[number % len(COLOURS)], last, least)
-            ticks.append(y)
+            colour = LATE if bar.late else COLOURS[number % len(COLOURS)]
+            draw_bar(axes, bar.moved(-first), y, colour, last - first, least)
+            places.append(y)
             labels.append(bar.label)
         y += 1
-    axes.set_yticks(ticks, labels, fontsize=8)
+    axes.set_yticks(places, labels, fontsize=8)
     axes.set_ylim(y - 0.3, -0.7)
+    for text, bar in zip(axes.get_yticklabels(), (bar for lane in lanes for bar in lane.bars), strict=True):
+        text.set_color(LATE if bar.late else INK)
     axes.set_title(title, loc="left", fontsize=12, color=INK, pad=12)
-    dress(axes, kind)
+    room = WIDTH * 72 - NARROW * max(map(len, labels)) - 40
+    dress(axes, ticks(first, last, kind, room), first)
     return figure
 
 
@@ -123,7 +162,10 @@ def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: floa
     """Lifetimes shorter than `least` are points."""
     end, told = min(bar.end, last), min(bar.told, last)
     if 0 < end - bar.start < least:
-        axes.plot([bar.start], [y], marker="o", color=colour, markersize=6)
+        fill = "white" if bar.late else colour
+        axes.plot([bar.start], [y], marker="o", color=colour, markerfacecolor=fill, markersize=6)
+    elif bar.late:
+        axes.barh(y, end - bar.start, left=bar.start, height=0.6, fill=False, edgecolor=colour, linestyle=":")
     elif not bar.removed:
         axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85, edgecolor=colour)
     if told > end:
@@ -137,15 +179,9 @@ def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: floa
         axes.plot([last], [y], marker=">", color=colour, markersize=7, clip_on=False)
 
 
-def dress(axes: "Axes", kind: TimeType) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    def text(time: float, _: object) -> str:
-        if not isinstance(kind, pl.Datetime):
-            return f"{time:,.6g}"
-        shown = as_user_times(pl.DataFrame({"t": [round(time)]}), ["t"], kind)["t"][0]
-        return str(shown).replace(" ", "\n", 1)
-
-    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(text))
+def dress(axes: "Axes", found: Ticks, first: int) -> None:
+    """Positions on the axis are distances from `first`, so that large times lose no digits."""
+    axes.set_xticks([tick.time - first for tick in found.ticks], [tick.label for tick in found.ticks])
+    if found.about:
+        axes.set_xlabel(found.about, loc="right", color=INK, fontsize=9)
     quiet(axes, "x")
