@@ -142,6 +142,7 @@ def test_lengths_and_ends_in_messages():
         "1970-01-01 00:00:00 lies before 1970-01-01 00:00:00.000005; what is more than 5s before the highest",
         "file a.csv, line 7: bad",
     ]
+    assert with_user_times(messages[3:], pl.Datetime("us")).to_list() == ["file a.csv, line 7: bad"]
 
 
 def test_a_run_warns_once_of_rows_that_were_set_aside():

@@ -174,3 +174,12 @@ def test_a_source_may_say_that_its_lifetimes_end(tmp_path):
     )
     assert len(read(put(tmp_path, job)).warnings()) == 1
     assert read(put(tmp_path, job.replace("delay = 5", "delay = 5\nends = true"))).warnings() == []
+
+
+def test_late_rows_without_a_lifetime_name_their_file(tmp_path):
+    made = read(put(tmp_path, JOB))
+    (tmp_path / "data" / "c.csv").write_text("start,end,machine,load\n30,25,web1,0.9\n")
+    local = LocalAnswer(made, next(iter(made.sinks.values())))
+    list(local.steps())
+    messages = local.result.late().filter(reason="no_lifetime")["message"].to_list()
+    assert [message.partition(" (in file ")[2] for message in messages] == [f"{tmp_path}/data/c.csv)"]

@@ -32,6 +32,8 @@ def with_user_times(messages: pl.Series, kind: TimeType) -> pl.Series:
     for pattern, replacement in TIMES:
         marked = marked.str.replace_all(pattern, replacement)
     found = marked.str.extract_all(f"{BEGIN}-?\\d+{END}").explode().drop_nulls().unique(maintain_order=True)
+    if found.is_empty():
+        return messages
     numbers = found.str.strip_chars(BEGIN + END).cast(pl.Int64, strict=False)
     inside = numbers.is_between(-FARTHEST, FARTHEST).fill_null(False)
     times = numbers.set(~inside, None).cast(kind).cast(pl.String).str.replace(".000000", "", literal=True)

@@ -13,6 +13,8 @@ from cedr.plan.source import Source
 from cedr.runtime.user_times import chronons_within
 from cedr.temporal.time import INF, MIN
 
+FILE = "_cedr_file"
+"""The column of a table that names the file of each row."""
 NO_END = "it has no end, but its source is declared with ends=True"
 NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
@@ -27,10 +29,19 @@ class RowTimes:
     ve_new: pl.Series | None
     ctis: pl.Series
     wrong: pl.Series | None = None
+    files: pl.Series | None = None
+    """Where the rows are from, if they are from files."""
 
     def messages(self, rows: pl.Series) -> str | pl.Series:
         """What is wrong with these rows."""
-        return NO_LIFETIME if self.wrong is None else self.wrong.filter(rows).fill_null(NO_LIFETIME)
+        if self.wrong is None and self.files is None:
+            return NO_LIFETIME
+        wrong = self.wrong if self.wrong is not None else pl.repeat(None, len(rows), dtype=pl.String, eager=True)
+        texts = wrong.filter(rows).fill_null(NO_LIFETIME)
+        if self.files is None:
+            return texts
+        places = pl.DataFrame({"text": texts, "file": self.files.filter(rows)})
+        return places.select(pl.format("{} (in file {})", "text", "file").alias("text"))["text"]
 
 
 def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
@@ -42,7 +53,7 @@ def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
     if source.ends:
         found.check_ends(vs, end, ve_new)
     ctis = found.times(source.cti, "cti").fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
-    return RowTimes(vs, end, ve_new, ctis, found.wrong())
+    return RowTimes(vs, end, ve_new, ctis, found.wrong(), frame.get_column(FILE, default=None))
 
 
 @dataclass

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from cedr.runtime.spark.environment import ENVIRONMENT, temporary
 from cedr.runtime.spark.private import PREFIX, note_owner, remove_left_over
+from cedr.secret import Secret, is_secret_name
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -51,8 +52,6 @@ LOOPBACK = "127.0.0.1"
 LISTENING = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 """With all of Spark on this machine, nobody elsewhere has to reach it."""
 AUTHENTICATE, AUTH_SECRET = "spark.authenticate", "spark.authenticate.secret"
-HIDDEN = re.compile("secret|password|token|access.?key|credential", re.IGNORECASE)
-"""Settings that are not for everybody who can list processes."""
 
 
 def spark_session(
@@ -75,7 +74,10 @@ def spark_session(
         os.environ.setdefault("SPARK_HOME", spark_home())
     conf = SparkConf().setMaster(master).setAppName(name)
     here = ON_ONE_MACHINE if master.startswith("local[") or master == "local" else {}
-    given = {key.replace("__", "."): str(value) for key, value in settings.items()}
+    given = {
+        key.replace("__", "."): value.reveal() if isinstance(value, Secret) else str(value)
+        for key, value in settings.items()
+    }
     chosen = {**SETTINGS, **here, **closed_to_others(master, given), **given}
     if here and OPTIONS not in given:
         chosen[OPTIONS] += room_for_objects(chosen["spark.driver.memory"])
@@ -107,7 +109,7 @@ def start_java(conf: SparkConf, log: str | os.PathLike[str] | None, address: str
     """Java writes before it reads any setting, so its output is redirected from outside. Everybody can read its command
     line, so settings that are secret come later. Its web pages, and the processes of a cluster on this machine, listen
     on the address that its environment names."""
-    shown = SparkConf(loadDefaults=False).setAll([(k, v) for k, v in conf.getAll() if not HIDDEN.search(k)])
+    shown = SparkConf(loadDefaults=False).setAll([(k, v) for k, v in conf.getAll() if not is_secret_name(k)])
     with ExitStack() as opened:
         opened.enter_context(environment_with({"SPARK_LOCAL_IP": address} if address else {}))
         output = opened.enter_context(open(log, "ab")) if log is not None else None

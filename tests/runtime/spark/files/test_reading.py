@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import cedr
 from cedr.plan.source import Source
+from cedr.runtime.row_times import FILE
 from cedr.runtime.spark.files import files, reading, text
 from cedr.runtime.spark.files import parquet as parquet_file
 from cedr.runtime.spark.files.columns import check_source, expected_types
@@ -42,7 +43,7 @@ def read(
     check_source(feed, chosen)
     entry = Planner(chosen, feed, parallelism).plan([(str(path), stamp(str(path))) for path in paths], None)
     found = [piece for split in splits([(1, entry)]) for piece in pieces(split, chosen, feed)]
-    frames = [piece for piece in found if isinstance(piece, pl.DataFrame)]
+    frames = [piece.drop(FILE) for piece in found if isinstance(piece, pl.DataFrame)]
     return frames, [piece for piece in found if isinstance(piece, Unreadable)]
 
 

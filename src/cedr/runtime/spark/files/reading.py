@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.plan.source import Source
+from cedr.runtime.row_times import FILE
 from cedr.runtime.spark.files import clock, parquet, text
 from cedr.runtime.spark.files.columns import Expected, expected_types
 from cedr.runtime.spark.files.entry import Entry, File, Part, cut
@@ -91,6 +92,7 @@ def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
             if isinstance(piece, Unreadable):
                 yield piece
                 continue
+            piece = piece.with_columns(pl.lit(file.path).alias(FILE))
             if waiting and (piece.schema != waiting[0].schema or rows_of([*waiting, piece]) > ROWS_AT_ONCE):
                 yield pl.concat(waiting)
                 waiting = []
