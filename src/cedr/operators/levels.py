@@ -22,6 +22,7 @@ from cedr.kernels import levels as lv
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import Teller
+from cedr.operators.snapshot import restored
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.temporal.time import INF, MIN
 
@@ -129,7 +130,7 @@ class LevelOperator(Operator):
 
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
-        self.endpoints, self.open = state["endpoints"], state["open"]
+        self.endpoints, self.open = restored(state["endpoints"]), state["open"]
         self.teller.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)

@@ -20,6 +20,8 @@ from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import Teller
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
+from cedr.operators.weights import OLD_SUMS
+from cedr.temporal.errors import QueryError
 
 Rows = tuple[Times, Times, Times, Times, np.ndarray]
 """Group, start, end before and after, and weights (the first: how many tuples)."""
@@ -129,8 +131,15 @@ class SnapshotOperator(Operator):
 
     def load(self, state: State) -> None:
         self.groups.restore(state["groups"])
-        self.endpoints = state["endpoints"]
+        self.endpoints = restored(state["endpoints"])
         self.teller.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
         self.front.load(state)
+
+
+def restored(endpoints: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """End points as they were saved. Earlier versions saved sums of doubles with them, which were not exact."""
+    if any(floats.shape[1] for floats in endpoints[4:]):
+        raise QueryError(OLD_SUMS)
+    return endpoints[:4]

@@ -14,10 +14,15 @@ import polars as pl
 from cedr.operators import aggregates as agg
 from cedr.operators.exact_sums import PARTIAL, ExactSum, Ints, Numbers, Parts, partial
 from cedr.operators.values import MISSING, Words, float_words
+from cedr.temporal.errors import QueryError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Key = tuple[str, str, int]
 """What a column counts, of which column of the rows, and at which place if it is a digit."""
+
+OLD_SUMS = (
+    "the checkpoint has sums of an earlier version of cedr, which were not exact; start the query with a new checkpoint"
+)
 
 LIVE: Key = ("live", "", 0)
 SPECIAL = ("nan", "plus", "minus")
@@ -208,7 +213,11 @@ class Weights:
     def save(self) -> tuple[Any, ...]:
         return list(self.columns), {what: total.align for what, total in self.sums.items()}, self.rows
 
-    def load(self, state: tuple[Any, ...]) -> None:
+    def load(self, state: Any) -> None:
+        if isinstance(state, list):  # as earlier versions saved it; only counts mean the same
+            if any(kind not in ("live", "known") for kind, _ in state):
+                raise QueryError(OLD_SUMS)
+            state = ([(kind, name or "", 0) for kind, name in state], dict.fromkeys(self.sums), 0)
         columns, aligns, self.rows = state
         self.columns = list(columns)
         for what, total in self.sums.items():
