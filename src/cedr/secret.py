@@ -7,6 +7,7 @@ All errors of cedr and all messages of the command line go through `hidden`.
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import quote, unquote
@@ -76,6 +77,14 @@ class Secret:
         raise TypeError("a cedr.Secret cannot be pickled: it would be sent to other processes or to a disk")
 
 
+class Discreet:
+    """Base of dataclasses that hold texts of users: their `repr` has no credentials. Use `@dataclass(repr=False)`."""
+
+    def __repr__(self) -> str:
+        values = ((f.name, getattr(self, f.name)) for f in fields(self) if f.repr)  # type: ignore[arg-type]
+        return without_credentials(f"{type(self).__name__}({', '.join(f'{name}={v!r}' for name, v in values)})")
+
+
 def text_of(value: "str | Secret") -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
@@ -106,7 +115,10 @@ KNOWN: set[str] = set()
 
 
 def remember(text: str) -> None:
-    """`hidden` takes this text out of others from now on, also as it is written in a URI."""
+    """`hidden` takes this text out of others from now on, also as it is written in a URI. Words that many settings
+    have, such as true or 1000, are left alone."""
+    if text in ("true", "false") or (text.isdecimal() and len(text) < SHORT):
+        return
     for form in {text, text.strip(), " ".join(text.split()), quote(text, safe=""), unquote(text)}:
         if len(form) >= SHORTEST and form not in KNOWN:
             KNOWN.add(form)

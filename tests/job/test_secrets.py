@@ -167,8 +167,11 @@ def test_nor_does_what_spark_refuses_of_a_source(spark, cedr):
 
 def test_nor_do_the_parts_of_a_job(tmp_path):
     job = to_postgres(f"postgresql://me:{MARKER}@h/db") + KAFKA
-    made = read(put(tmp_path, job))
+    job += f'[sinks.other]\nparquet = "s3://key:{MARKER}@bucket/a"\n'
+    made = read(put(tmp_path, job.replace("[spark]", f'[spark]\ncheckpoint = "s3://key:{MARKER}@bucket/c"')))
     assert "hunter2" not in repr(made) + str(made.sinks) + str(made.sources) + repr(made.spark)
+    assert "checkpoint='s3://***@bucket/c'" in repr(made.spark)
+    assert str(made.sinks["other"]) == "parquet s3://***@bucket/a"
     assert str(made.sinks["hot"]) == "postgres host=h dbname=db user=me"
 
 
@@ -268,6 +271,7 @@ def test_errors_of_cedr_hide_secrets_that_others_put_in():
     Secret(MARKER)
     assert str(CedrError(f"the driver: cannot open x:{MARKER}@h")) == "the driver: cannot open x:***@h"
     assert "hunter2" not in repr(JobError("job.toml", 1, "k", f"about {MARKER}"))
+    assert hidden(f"{Secret('true').reveal()} {Secret('1000').reveal()}") == "true 1000"
     Secret("abcd")
     assert hidden("abcd, abcde, xabcd") == "***, abcde, xabcd"
 

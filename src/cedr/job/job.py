@@ -19,14 +19,15 @@ from cedr.job.variables import filled
 from cedr.plan.analysis.warning import warnings_of
 from cedr.plan.node import topological
 from cedr.plan.nodes import Level, Source
+from cedr.secret import Discreet
 from cedr.stream import Stream
 
 KEYS = {"query": TABLE, "sources": TABLE, "consistency": TABLE, "sinks": TABLE, "spark": TABLE}
 AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, repr=False)
+class Job(Discreet):
     """`streams` are the statements of the query by name, at the level asked for; the last is the answer."""
 
     file: Path

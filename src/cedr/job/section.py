@@ -15,7 +15,7 @@ from cedr.job.mistake import JobError
 from cedr.job.places import Path as Keys
 from cedr.job.places import Place
 from cedr.language.errors import did_you_mean, listed
-from cedr.secret import Secret
+from cedr.secret import Discreet, Secret
 from cedr.temporal.errors import CedrError
 
 
@@ -52,8 +52,8 @@ TABLE = Kind("a table", "{ key = value }", lambda v: isinstance(v, dict))
 SHOWN = 60
 
 
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, repr=False)
+class Section(Discreet):
     """`path` is where it stands: `("sources", "readings")`; `folder` is that of the job file."""
 
     file: str

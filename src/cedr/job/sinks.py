@@ -17,7 +17,7 @@ from typing import Any, Literal
 from cedr.job.section import TABLE, TEXT, Section
 from cedr.job.sources import JobSource, flat
 from cedr.language.errors import did_you_mean, listed
-from cedr.secret import Secret, without_credentials
+from cedr.secret import Discreet, Secret, without_credentials
 
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]
 
@@ -25,8 +25,8 @@ PLACES = {"parquet": TEXT, "duckdb": TEXT, "postgres": TEXT, "changelog": TEXT, 
 KEYS = {**PLACES, "password": TEXT, "table": TEXT, "statement": TEXT, "late": TEXT}
 
 
-@dataclass(frozen=True)
-class JobSink:
+@dataclass(frozen=True, repr=False)
+class JobSink(Discreet):
     """`target` is a path, or for PostgreSQL how to connect. `memory` is for jobs without sinks."""
 
     name: str

@@ -35,7 +35,7 @@ from cedr.plan.source import Source
 from cedr.runtime.ingest import needed_columns
 from cedr.runtime.spark.files.listing import check_place
 from cedr.runtime.spark.files.settings import Files, Format, OnBad, Order, files
-from cedr.secret import Secret, without_credentials
+from cedr.secret import Discreet, Secret, without_credentials
 from cedr.stream import Stream
 
 Origin = Literal["files", "kafka", "rate", "socket"]
@@ -81,8 +81,8 @@ KAFKA_COLUMNS = ("kafka_key", "kafka_topic", "kafka_partition", "kafka_offset", 
 TIMES = ("timestamp", "number")
 
 
-@dataclass(frozen=True)
-class JobSource:
+@dataclass(frozen=True, repr=False)
+class JobSource(Discreet):
     """`options` are those of Spark's own source. `times` says how the times in lines of JSON are written."""
 
     stream: Stream

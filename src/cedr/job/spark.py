@@ -7,15 +7,15 @@ from pathlib import Path
 
 from cedr.job.section import LENGTH, TABLE, TEXT, WHOLE, Section, show
 from cedr.job.sources import flat
-from cedr.secret import Secret
+from cedr.secret import Discreet, Secret
 from cedr.temporal.duration import duration
 
 KEYS = {"master": TEXT, "shards": WHOLE, "checkpoint": TEXT, "trigger": LENGTH, "conf": TABLE}
 MASTER = re.compile(r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 
 
-@dataclass(frozen=True)
-class SparkSettings:
+@dataclass(frozen=True, repr=False)
+class SparkSettings(Discreet):
     """`trigger` is in milliseconds; without one, a micro-batch begins when the last is done."""
 
     checkpoint: str
