@@ -70,6 +70,16 @@ def join(node: Node, left: Stream, right: Stream) -> Stream:
     return left.join(right, on=node["on"], how=node["how"], where=condition)
 
 
+def countdown(node: Node, stream: Stream) -> Stream:
+    column = pl.col(node["column"])
+    return stream.iterate(lambda rows: rows.where(column > 0).with_columns(column - 1))
+
+
+def regex(node: Node, stream: Stream) -> Stream:
+    low, high = map(predicate, node["steps"])
+    return cedr.regex("low+ high", stream, low=low, high=high, by=node["by"], window=node["window"])
+
+
 def match(node: Node, *streams: Stream) -> Stream:
     return cedr.query(node["text"], **dict(zip(node["types"], streams, strict=True)))
 
@@ -100,12 +110,16 @@ OPERATORS: dict[str, Callable[..., Stream]] = {
     "top_k": top_k,
     "sort": lambda n, s: s.sort(*n["by"]),
     "merge": lambda n, s, *others: s.merge(*others),
+    "countdown": countdown,
+    "regex": regex,
     "match": match,
 }
 
 
 def settled(stream: Stream, settings: Mapping[str, Any]) -> Stream:
     """The query at the case's level of consistency and latency."""
+    if settings.get("block"):
+        stream = stream.with_consistency(block=settings["block"])
     if settings.get("level"):
         stream = stream.with_consistency(settings["level"])
     if settings.get("latency"):

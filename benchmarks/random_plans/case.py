@@ -1,5 +1,6 @@
 """A case: tables, a plan and how the rows are cut into chunks; run it, and say what differs."""
 
+import pickle
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,10 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+import cedr
+from cedr.runtime.local import LocalRun
+from cedr.runtime.result import Result
 from random_plans import asked, expected
 from random_plans.compare import answered, difference
 from random_plans.draw import Drawing, draw_shape
-from random_plans.tables import Shape, Table, make
+from random_plans.tables import INF, Shape, Table, make
 
 SINGLE = 150
 """So many rows of each source come one by one when a case is sliced "mixed"."""
@@ -51,10 +55,12 @@ def draw(seed: int, rows: int, slicing: int | str) -> Case:
     shape = draw_shape(rng, rows)
     tables = {name: make(shape, rng) for name in ("AB" if rng.random() < 0.6 else "A")}
     drawing = Drawing(rng, shape, tables)
-    made = drawing.grow(int(rng.integers(1, 6)))
+    made = drawing.grow(drawing.one_of([1, 2, 3, 3, 4, 4, 5, 5]))
     plan = pruned(drawing.plan, made.place)
     settings = {"level": drawing.one_of([None, None, "strong", "middle"])}
     settings["latency"] = drawing.one_of([None, None, "ordered", "eager"])
+    settings["block"] = drawing.length(1, 100) if settings["level"] is None and drawing.chance(0.2) else None
+    settings["restart"] = drawing.chance(0.2) or None
     used = {node["name"] for node in plan if node["op"] == "source"}
     return Case(seed, shape, {n: t for n, t in tables.items() if n in used}, plan, slicing, settings, made.frame)
 
@@ -92,10 +98,26 @@ def chunk_size(case: Case) -> int:
 
 def run_cedr(case: Case) -> pl.DataFrame:
     stream = asked.settled(asked.query(case.plan, case.shape), case.settings)
-    result = stream.run(pieces(case), chunk_size=chunk_size(case))
+    if case.settings.get("restart"):
+        result = restarted(stream, case)
+    else:
+        result = stream.run(pieces(case), chunk_size=chunk_size(case))
     if (late := result.late()).height:
         raise AssertionError(f"{late.height} rows were late, such as {late.head(1).to_dicts()}")
     return answered(result.table(), asked.time_type(case.shape))
+
+
+def restarted(stream: cedr.Stream, case: Case) -> Result:
+    """The same, but after the second chunk, and after the tenth, a new engine goes on from a snapshot."""
+    run = LocalRun(stream.fragment(), chunk_size(case), patience=INF)
+    chunks = []
+    for number, chunk in enumerate(run.steps(pieces(case), close=True), start=1):
+        chunks.append(chunk)
+        if number in (2, 10):
+            state = pickle.loads(pickle.dumps(run.engine.snapshot()))
+            run.engine = stream.engine()
+            run.engine.restore(state)
+    return run.result(chunks)
 
 
 def expect(case: Case) -> pl.DataFrame:

@@ -340,10 +340,23 @@ def join(d: Drawing, depth: int) -> Made:
     return d.add(node, left, right, **known)
 
 
-NUMBERS = ("count", "sum", "avg", "stddev", "min", "max", "first", "last", "quantile")
+NUMBERS = (
+    "count",
+    "sum",
+    "sum",
+    "avg",
+    "avg",
+    "stddev",
+    "stddev",
+    "min",
+    "max",
+    "first",
+    "last",
+    "quantile",
+    "quantile",
+)
 ANY_VALUES = ("count", "min", "max", "first", "last")
 EXACT_MEANS = ("v", "w", "h", "f")
-SMALL = (*EXACT_MEANS, "r", "d")
 
 
 def aggregate(d: Drawing, depth: int) -> Made:
@@ -358,8 +371,6 @@ def aggregate(d: Drawing, depth: int) -> Made:
         kind, name = made.frame.schema[column], d.fresh()
         numeric = kind.is_numeric()
         what = [d.one_of(NUMBERS if numeric else ANY_VALUES), column]
-        if what[0] == "stddev" and column not in SMALL:
-            what[0] = "last"
         if what[0] == "quantile":
             what.append(d.one_of(["1/2", "1/4", "9/10", "7/100", "1/1"]))
         if (
@@ -388,11 +399,35 @@ def top_k(d: Drawing, depth: int) -> Made:
 
 
 def same(d: Drawing, depth: int) -> Made:
+    """The same table, merged with a copy or sorted."""
     made = d.grow(depth - 1)
     if made.soft:
         raise RefusedError
+    if d.chance(0.5):
+        return d.add({"op": "sort", "by": d.some_of(made.firm, 1, 2)}, made)
     copy = d.add({"op": "project", "columns": [[c, ["col", c]] for c in payload(made.frame)]}, made)
     return d.add({"op": "merge"}, made, copy)
+
+
+def countdown(d: Drawing, depth: int) -> Made:
+    """A loop: each row, and the rows with one less, down to 0."""
+    made = d.firm_only(d.grow(depth - 1))
+    if "v" not in made.frame.columns or made.frame.height > 100_000:
+        raise RefusedError
+    kept = [c for c in made.firm if c == "v" or d.chance(0.3)]
+    made = d.add({"op": "project", "columns": [[c, ["col", c]] for c in kept]}, made)
+    return d.add({"op": "countdown", "column": "v"}, made)
+
+
+def regex(d: Drawing, depth: int) -> Made:
+    """Stretches of events of a key, which must not start together."""
+    made = d.grow(min(depth - 1, 1))
+    if not made.starts or "k" not in made.frame.columns or not made.frame.height:
+        raise RefusedError
+    gap = d.shape.span * made.frame["k"].n_unique() / made.frame.height
+    window = max(1, int(gap * d.rng.uniform(0.5, 8)))
+    steps = [d.predicate(made), d.predicate(made)]
+    return d.add({"op": "regex", "by": "k", "steps": steps, "window": window}, made, soft=frozenset(), finite=True)
 
 
 OPERATORS: dict[str, tuple[int, Callable[[Drawing, int], Made]]] = {
@@ -400,7 +435,7 @@ OPERATORS: dict[str, tuple[int, Callable[[Drawing, int], Made]]] = {
     "project": (2, project),
     "sliding": (3, sliding),
     "hopping": (3, hopping),
-    "endless": (1, endless),
+    "endless": (2, endless),
     "shift": (1, shift),
     "slice": (1, slice_),
     "alter": (1, alter),
@@ -414,7 +449,9 @@ OPERATORS: dict[str, tuple[int, Callable[[Drawing, int], Made]]] = {
     "aggregate": (8, aggregate),
     "top_k": (3, top_k),
     "same": (1, same),
-    "match": (8, match),
+    "countdown": (1, countdown),
+    "regex": (3, regex),
+    "match": (12, match),
 }
 
 
@@ -436,7 +473,7 @@ def draw_shape(rng: np.random.Generator, rows: int) -> Shape:
         corrections=bool(rng.random() < 0.8) and progress != "ordered",
         endless=bool(rng.random() < 0.25),
         instants=bool(rng.random() < 0.15),
-        unique=bool(rng.random() < 0.3),
+        unique=bool(rng.random() < 0.5),
         progress=progress,
         nulls=bool(rng.random() < 0.8),
     )

@@ -119,7 +119,8 @@ def match(d: "Drawing", depth: int) -> "Made":
     from random_plans.draw import RefusedError
 
     count = d.between(1, 3)
-    inputs = [d.source() if d.chance(0.5) else d.small(min(depth, 3)) for _ in range(count)]
+    plain = d.chance(0.4) if d.shape.unique else False
+    inputs = [d.source() if plain or d.chance(0.5) else d.small(min(depth, 3)) for _ in range(count)]
     inputs = [filtered(d, made) for made in inputs]
     first = inputs[0]
     shared = [c for c in first.firm if all(c in m.firm and m.frame.schema[c] == first.frame.schema[c] for m in inputs)]
@@ -131,14 +132,18 @@ def match(d: "Drawing", depth: int) -> "Made":
     rows = total / len(inputs)
     groups = first.frame["k"].n_unique() if keyed else 1
     gap = d.shape.span * max(groups, 1) / max(rows, 1)
-    drawing = PatternDrawing(d, inputs, attributes, gap, all(m.starts for m in inputs) and d.chance(0.5))
+    drawing = PatternDrawing(d, inputs, attributes, gap, all(m.starts for m in inputs) and d.chance(0.6))
     pattern = drawing.top()
     where: list[list[Any]] = [["key", "k"]] if keyed else []
     if not keyed and negations(pattern) == 0 and pattern["p"] != "atmost" and d.chance(0.3):
         where.append(["unique", d.one_of(attributes)])
     if d.chance(0.1) and "v" in attributes:
         where.append(["fixed", "v", 3])
-    more = [drawing.comparison(d.one_of(scopes(pattern))) for _ in range(d.one_of([0, 0, 1, 1, 2]))]
+    known = scopes(pattern)
+    together = [scope for scope in known if len(scope) > 1] or known
+    more = [
+        drawing.comparison(d.one_of(together if d.chance(0.6) else known)) for _ in range(d.one_of([0, 0, 1, 1, 2]))
+    ]
     where += [condition for condition in more if condition]
     outputs = drawn_outputs(d, pattern, attributes)
     types = [f"T{i}" for i in range(len(inputs))]

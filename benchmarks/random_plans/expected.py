@@ -13,6 +13,7 @@ import polars as pl
 from random_plans.expressions import predicate, value
 from random_plans.intervals import (
     Clock,
+    TooLargeError,
     gaps,
     levels,
     lifetimes,
@@ -324,6 +325,34 @@ def same(node: Node, frame: Frame, *others: Frame, limit: int) -> Frame:
     return frame
 
 
+def countdown(node: Node, frame: Frame, limit: int) -> Frame:
+    """Each row, and for each with more than 0 a row with 1 less, and so on; at each instant every row once."""
+    column, steps = node["column"], [frame]
+    while (more := steps[-1].filter(pl.col(column) > 0)).height:
+        steps.append(more.with_columns(pl.col(column) - 1))
+        if sum(s.height for s in steps) > limit:
+            raise TooLargeError
+    return distinct(node, pl.concat(steps), limit)
+
+
+def regex(node: Node, frame: Frame, limit: int) -> Frame:
+    """`low+ high`: one or more events of the first kind, one after the other, then one of the second."""
+    by, window = node["by"], node["window"]
+    ordered = frame.drop_nulls(by).sort(by, S)
+    low, high = (ordered.select(predicate(p).fill_null(False)).to_series().to_numpy() for p in node["steps"])
+    key, vs = ordered[by].to_numpy(), ordered[S].to_numpy()
+    place = np.arange(len(vs))
+    fresh = np.append(True, key[1:] != key[:-1]) if len(vs) else np.zeros(0, bool)
+    begins = np.maximum.accumulate(np.where(low & ~fresh & np.append(False, low[:-1]), 0, place)) if len(vs) else place
+    last = np.flatnonzero(high[1:] & low[:-1] & ~fresh[1:]) + 1
+    rows, first = ranges(begins[last - 1], last, limit)
+    last = last[rows]
+    inside = vs[last] - vs[first] < window
+    first, last = first[inside], last[inside]
+    found = ordered[last].select(by).with_columns(pl.Series("begin", vs[first]), pl.Series("end", vs[last]))
+    return found.with_columns(pl.Series(S, vs[last]), pl.Series(E, vs[first] + window))
+
+
 OPERATORS: dict[str, Callable[..., Frame]] = {
     "where": where,
     "project": project,
@@ -348,5 +377,7 @@ OPERATORS: dict[str, Callable[..., Frame]] = {
     "top_k": top_k,
     "sort": same,
     "merge": same,
+    "countdown": countdown,
+    "regex": regex,
     "match": matches,
 }
