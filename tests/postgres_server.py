@@ -24,9 +24,20 @@ import pytest
 INSTALL = "these tests need PostgreSQL's server; install it, on Debian or Ubuntu with: apt-get install postgresql"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Server:
     dsn: str
+    data: Path
+    run: dict[str, Any]
+    process: "subprocess.Popen[bytes]"
+
+    def stop(self) -> None:
+        """As when its machine is away for a while. `start` brings it back, with all that was committed."""
+        stop(self.process)
+
+    def start(self) -> None:
+        if self.process.poll() is not None:
+            self.process, self.dsn = started(self.data, self.data.parent / "log", self.run)
 
     def fresh_schema(self) -> str:
         """The name of a new schema, so that no test sees another's tables."""
@@ -43,7 +54,7 @@ class Server:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="cedr-postgres-"))
-    process = None
+    server = None
     try:
         as_user = server_user(folder)
         data = folder / "data"
@@ -57,10 +68,11 @@ def postgres() -> Iterator[Server]:
         )
         assert made.returncode == 0, f"initdb failed: {made.stdout}{made.stderr}"
         process, dsn = started(data, folder / "log", run)
-        yield Server(dsn)
+        server = Server(dsn, data, run, process)
+        yield server
     finally:
-        if process is not None:
-            stop(process)
+        if server is not None:
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cedr.runtime.spark.sinks.memory import MemorySink
     from cedr.runtime.spark.sinks.parquet import ParquetSink
     from cedr.runtime.spark.sinks.postgres import PostgresSink
+    from cedr.temporal.duration import Duration
 
 
 def parquet(path: str | os.PathLike[str]) -> "ParquetSink":
@@ -37,26 +38,32 @@ def read_parquet(path: str | os.PathLike[str]) -> "pl.DataFrame":
     return read_parquet(path)
 
 
-def postgres(dsn: str | Secret, table: str, password: str | Secret | None = None) -> "PostgresSink":
+def postgres(
+    dsn: str | Secret, table: str, password: str | Secret | None = None, *, retry: "Duration" = "60s"
+) -> "PostgresSink":
     """A table in PostgreSQL: `postgres("host=localhost dbname=reports", "answers")`, or `"schema.answers"`.
 
     `dsn` is a URI or a list of settings, as libpq reads them. A password in it, or given by itself, is never shown.
     Its rows are `vs, ve, payload..., copies, cedr_id`. `cedr_batches` beside it says which batch it has reached.
+    When the server cannot be reached while the query runs, the query waits and tries again for as long as `retry`.
     """
     try:
         from cedr.runtime.spark.sinks.postgres import PostgresSink
     except ModuleNotFoundError as e:
         raise missing(e, "psycopg", "postgres") from e
-    return PostgresSink(dsn, table, password)
+    return PostgresSink(dsn, table, password, retry)
 
 
-def duckdb(path: str | os.PathLike[str], table: str) -> "DuckdbSink":
-    """A table in a DuckDB file, with the columns `vs, ve, payload..., copies, cedr_id`."""
+def duckdb(path: str | os.PathLike[str], table: str, *, retry: "Duration" = "60s") -> "DuckdbSink":
+    """A table in a DuckDB file, with the columns `vs, ve, payload..., copies, cedr_id`.
+
+    When another program has the file open, the query waits and tries again for as long as `retry`.
+    """
     try:
         from cedr.runtime.spark.sinks.duckdb import DuckdbSink
     except ModuleNotFoundError as e:
         raise missing(e, "duckdb", "duckdb") from e
-    return DuckdbSink(path, table)
+    return DuckdbSink(path, table, retry)
 
 
 def memory() -> "MemorySink":

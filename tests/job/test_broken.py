@@ -244,6 +244,17 @@ MISTAKES = {
         'parquet = "out/hot"\ntable = "hot"',
         "22: sinks.hot.table: table is for databases, and this sink has parquet; leave it out",
     ),
+    "a retry without a database": (
+        'parquet = "out/hot"',
+        'parquet = "out/hot"\nretry = "60s"',
+        "22: sinks.hot.retry: retry is for databases, and this sink has parquet; leave it out",
+    ),
+    "a retry that is no duration": (
+        'parquet = "out/hot"',
+        'duckdb = "hot.duckdb"\nretry = "often"',
+        "22: sinks.hot.retry: retry is 'often', which is not a length of time; write a number and a unit, such as "
+        '"250ms", "60s", "5 minutes", "1h 30m", "2 days", or a whole number of chronons',
+    ),
     "two sinks in one place": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\n[sinks.again]\nparquet = "out/hot"',

@@ -5,6 +5,7 @@ parquet = "out/alerts"                 or duckdb = "out.duckdb", postgres = "hos
                                        changelog = "out/changes", kafka = { ... }
 password = "${file:password}"          for postgres, when it is not in the environment or in ~/.pgpass
 table = "alerts"                       in a database; by default the name of the sink
+retry = "60s"                          for databases: how long to try again when it cannot be reached
 statement = "Alert"                    which statement of the query; by default the last
 late = "out/late"                      a folder for rows that could not be used
 """
@@ -18,11 +19,12 @@ from cedr.job.section import TABLE, TEXT, Section
 from cedr.job.sources import JobSource, flat
 from cedr.language.errors import did_you_mean, listed
 from cedr.secret import Discreet, Secret, without_credentials
+from cedr.temporal.duration import duration
 
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]
 
 PLACES = {"parquet": TEXT, "duckdb": TEXT, "postgres": TEXT, "changelog": TEXT, "kafka": TABLE}
-KEYS = {**PLACES, "password": TEXT, "table": TEXT, "statement": TEXT, "late": TEXT}
+KEYS = {**PLACES, "password": TEXT, "table": TEXT, "retry": TEXT, "statement": TEXT, "late": TEXT}
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +37,7 @@ class JobSink(Discreet):
     target: str | Secret = ""
     table: str = ""
     password: Secret | None = None
+    retry: str = "60s"
     late: str | None = None
     options: Mapping[str, str | Secret] | None = None
     section: Section | None = field(default=None, compare=False)
@@ -70,6 +73,8 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
         raise section.mistake(f"password is for postgres, and this sink has {place}; leave it out", "password")
     if "table" in section and place not in ("duckdb", "postgres"):
         raise section.mistake(f"table is for databases, and this sink has {place}; leave it out", "table")
+    if "retry" in section and place not in ("duckdb", "postgres"):
+        raise section.mistake(f"retry is for databases, and this sink has {place}; leave it out", "retry")
     target = "" if place == "kafka" else section.get(place) if place == "postgres" else section.place(place)
     made = JobSink(
         name,
@@ -78,12 +83,20 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
         target,
         section.get("table", name),
         section.get("password"),
+        checked_retry(section),
         section.place("late") if "late" in section else None,
         kafka_options(section) if place == "kafka" else None,
         section,
     )
     check_target(made, section)
     return made
+
+
+def checked_retry(section: Section) -> str:
+    with section.about(key="retry"):
+        text: str = section.get("retry", "60s")
+        duration(text, "retry", least=0)
+    return text
 
 
 def check_target(made: JobSink, section: Section) -> None:

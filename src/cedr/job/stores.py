@@ -17,9 +17,9 @@ def table_sink(sink: JobSink) -> "TableSink":
         case "parquet":
             return sinks.parquet(sink.path)
         case "duckdb":
-            return sinks.duckdb(sink.path, sink.table)
+            return sinks.duckdb(sink.path, sink.table, retry=sink.retry)
         case "postgres":
-            return sinks.postgres(sink.target, sink.table, sink.password)
+            return sinks.postgres(sink.target, sink.table, sink.password, retry=sink.retry)
     return sinks.memory()
 
 

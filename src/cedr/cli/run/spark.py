@@ -1,5 +1,6 @@
 """A job on Spark: all its answers side by side, until they end, one fails, or somebody stops them."""
 
+import logging
 import warnings
 from contextlib import suppress
 from threading import Event
@@ -24,6 +25,7 @@ JAVA_IS_GONE = (Py4JError, ConnectionError)
 def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
     answers: list[SparkAnswer] = []
     gone = False
+    logging.getLogger("cedr").addHandler(logging.NullHandler())  # the view shows what waits
     with stopping() as stop:
         try:
             check_stores(job)
@@ -60,10 +62,12 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
 def watched(answers: list[SparkAnswer], view: View, stop: Event) -> bool:
     """Until all have ended or somebody wants to stop, True; or one has failed."""
     going = list(answers)
+    troubles: dict[str, str | None] = {}
     while going and not stop.is_set():
         for answer in list(going):
             for report in answer.reports():
                 view.step(report)
+            troubles[answer.sink.name] = tell_trouble(answer, troubles.get(answer.sink.name), view)
             if not answer.running.is_active:
                 going.remove(answer)
                 try:
@@ -73,6 +77,16 @@ def watched(answers: list[SparkAnswer], view: View, stop: Event) -> bool:
                     return False
         stop.wait(EVERY)
     return True
+
+
+def tell_trouble(answer: SparkAnswer, before: str | None, view: View) -> str | None:
+    """What a sink waits for, when that is new; and that it no longer does, if its query still runs."""
+    trouble, name = answer.running.trouble, answer.sink.name
+    if trouble is not None and trouble != before:
+        view.say("waiting", f"{name}: {trouble}", sink=name)
+    elif trouble is None and before is not None and answer.running.is_active:
+        view.say("reached", f"{name}: its store can be reached again", sink=name)
+    return trouble
 
 
 def tell(answer: SparkAnswer, view: View) -> None:

@@ -43,12 +43,13 @@ class Quiet(Lines):
         pass
 
     def say(self, event: str, text: str, **data: Any) -> None:
-        if event in ("failed", "late"):
+        if event in ("failed", "late", "waiting"):
             super().say(event, text, **data)
 
 
 class Json:
-    """Every object says in `event` what it is: step, started, ended, stopped, failed, late or answer."""
+    """Every object says in `event` what it is: step, started, waiting, reached, ended, stopped, failed, late, or
+    answer."""
 
     def step(self, report: Report) -> None:
         self._line({"event": "step", **report.to_json()})

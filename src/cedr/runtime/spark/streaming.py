@@ -33,7 +33,7 @@ from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
 from cedr.runtime.spark.batch_time import spark_checkpoint
 from cedr.runtime.spark.client import ask, forget, unguessable
-from cedr.runtime.spark.errors import original
+from cedr.runtime.spark.errors import carried, kind_of, original
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
@@ -46,7 +46,7 @@ from cedr.runtime.spark.starting import started
 from cedr.runtime.spark.waiting import waiting
 from cedr.runtime.spark.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import CedrError, QueryError
 
 Trigger = Mapping[str, Any]
 SETTING = threading.RLock()
@@ -313,9 +313,11 @@ class RunningQuery:
         """End after the micro-batch that is being worked in; after so many seconds, in the middle of it."""
         deadline = time.monotonic() + timeout
         while self.spark_query.isActive and self.spark_query.status["isTriggerActive"] and time.monotonic() < deadline:
-            if not self.spark_query.status["isDataAvailable"]:
+            if not self.spark_query.status["isDataAvailable"] or self.trouble is not None:
                 break
             time.sleep(0.02)
+        if self.trouble is not None:
+            self.sink.close()  # Spark waits for the commit, which waits for the store
         self.spark_query.stop()
         self._end()
 
@@ -323,6 +325,11 @@ class RunningQuery:
         self.sink.close()
         forget(self.job.application, self.job.run)
         self.lock.release()
+
+    @property
+    def trouble(self) -> str | None:
+        """What the sink waits for, if its store is away; the query goes on when it is back."""
+        return self.sink.trouble if isinstance(self.sink, TableSink) else None
 
     @property
     def progress(self) -> list[Any]:
@@ -387,6 +394,9 @@ def closing_task(job: PackedJob) -> Task:
 def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
     def commit(frame: DataFrame, batch: int) -> None:
         prepared = frame.toArrow().column("blob").to_pylist()
-        sink.commit(batch, [blob for blob in prepared if blob is not None])
+        try:
+            sink.commit(batch, [blob for blob in prepared if blob is not None])
+        except CedrError as e:
+            raise carried(kind_of(e), str(e)) from None
 
     return commit

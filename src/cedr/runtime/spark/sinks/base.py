@@ -123,6 +123,11 @@ class TableSink(ABC):
     keeps = True
     """Whether the sink holds the answer itself, so that it must be as far as the checkpoint."""
 
+    @property
+    def trouble(self) -> str | None:
+        """What the sink waits for, if its store is away; the query goes on when it is back."""
+        return None
+
     def check(self, table: Table) -> None:  # noqa: B027  some stores keep every type
         """Reject columns of types that the store does not have. Makes nothing."""
 

@@ -5,7 +5,6 @@ others can read the table between two batches.
 """
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,18 +14,21 @@ import polars as pl
 import pyarrow as pa
 
 from cedr.runtime.spark.sinks.base import SinkError, Table
-from cedr.runtime.spark.sinks.sql import CHANGE, SqlSink, quoted
+from cedr.runtime.spark.sinks.retry import UnreachableError
+from cedr.runtime.spark.sinks.sql import CHANGE, RETRY, SqlSink, quoted
+from cedr.temporal.duration import Duration
 from cedr.temporal.errors import QueryError
 
 ARRIVED = "cedr_arrived"
 
 
 class DuckdbSink(SqlSink):
-    def __init__(self, path: str | os.PathLike[str], table: str, patience: float = 10.0) -> None:
-        """`patience`: for so many seconds we wait for another program that has the file open."""
-        super().__init__(table)
+    opening = 10.0
+    """Another program has the file open for a moment; the name is right."""
+
+    def __init__(self, path: str | os.PathLike[str], table: str, retry: Duration = RETRY) -> None:
+        super().__init__(table, retry)
         self.path = os.path.abspath(path)
-        self.patience = patience
 
     def __str__(self) -> str:
         return f"DuckDB table {self._place} in {self.path}"
@@ -55,14 +57,12 @@ class DuckdbSink(SqlSink):
             raise SinkError(f"{self}: {' '.join(str(e).split())}") from None
 
     def _connected(self) -> duckdb.DuckDBPyConnection:
-        until = time.monotonic() + self.patience
-        while True:
-            try:
-                return duckdb.connect(self.path)
-            except duckdb.IOException as e:
-                if "lock" not in str(e) or time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
+        try:
+            return duckdb.connect(self.path)
+        except duckdb.IOException as e:
+            if "lock" not in str(e):
+                raise
+            raise UnreachableError(f"{self} is open in another program: {' '.join(str(e).split())}") from None
 
     def _type(self, name: str, kind: pl.DataType) -> str:
         """DuckDB knows Arrow's types; it says itself what it makes of one."""

@@ -11,17 +11,34 @@ import polars as pl
 import psycopg
 
 from cedr.runtime.spark.sinks.base import SinkError
-from cedr.runtime.spark.sinks.conninfo import connection, one_line, server
+from cedr.runtime.spark.sinks.conninfo import connection, one_line, parsed, server
 from cedr.runtime.spark.sinks.postgres_types import as_csv, as_series, selected, type_of
-from cedr.runtime.spark.sinks.sql import CHANGE, SqlSink, quoted
+from cedr.runtime.spark.sinks.retry import UnreachableError
+from cedr.runtime.spark.sinks.sql import CHANGE, RETRY, SqlSink, quoted
 from cedr.secret import Secret
+from cedr.temporal.duration import Duration
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+AWAY = ("08", "57P", "53300", "40001", "40P01")
+"""Codes of errors after which it is worth while to try again: the connection, a server that starts or stops or has too
+many connections, transactions that got in each other's way. Where there is no server, there is no code."""
+
+
+LIMITS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""A machine that is gone does not answer; without these it takes hours to find out. The user's settings come first."""
 
 
 class PostgresSink(SqlSink):
-    def __init__(self, dsn: str | Secret, table: str, password: str | Secret | None = None) -> None:
-        super().__init__(table)
+    def __init__(
+        self, dsn: str | Secret, table: str, password: str | Secret | None = None, retry: Duration = RETRY
+    ) -> None:
+        super().__init__(table, retry)
         self.dsn: Secret | None = connection(dsn, password)
         self.server = server(self.dsn)
 
@@ -32,16 +49,22 @@ class PostgresSink(SqlSink):
     def _transaction(self) -> Iterator["Transaction"]:
         try:
             assert self.dsn is not None, "a sink connects in the driver"
-            with psycopg.connect(self.dsn.reveal(), cursor_factory=psycopg.RawCursor) as connection:
+            with psycopg.connect(self.dsn.reveal(), cursor_factory=psycopg.RawCursor, **self._limits()) as connection:
                 yield Transaction(connection)
-        except psycopg.OperationalError as e:
-            raise SinkError(f"{self}: the server is not reachable: {one_line(e)}") from None
+        except (psycopg.OperationalError, psycopg.InterfaceError) as e:
+            if e.sqlstate is not None and not e.sqlstate.startswith(AWAY):
+                raise SinkError(f"{self}: {one_line(e)}") from None
+            raise UnreachableError(f"{self}: the server is not reachable: {one_line(e)}") from None
         except psycopg.Error as e:
             raise SinkError(f"{self}: {one_line(e)}") from None
 
     def __getstate__(self) -> dict[str, Any]:
         """Shards only prepare batches: how to connect stays in the driver, out of tasks and files."""
         return {**self.__dict__, "dsn": None}
+
+    def _limits(self) -> dict[str, Any]:
+        assert self.dsn is not None
+        return {name: value for name, value in LIMITS.items() if name not in parsed(self.dsn)}
 
     def _type(self, name: str, kind: pl.DataType) -> str:
         return type_of(name, kind)

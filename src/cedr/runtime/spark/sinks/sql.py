@@ -26,10 +26,13 @@ from cedr.runtime.spark.sinks.base import (
     never_there,
 )
 from cedr.runtime.spark.sinks.identity import tuple_ids
+from cedr.runtime.spark.sinks.retry import Retry
 from cedr.runtime.tally import COUNT, net_changes, repeated
+from cedr.temporal.duration import Duration
 from cedr.temporal.errors import QueryError
 
 BATCHES, CHANGE = "cedr_batches", "cedr_change"
+RETRY = "60s"
 
 
 class Database(Protocol):
@@ -43,8 +46,12 @@ class Database(Protocol):
 
 
 class SqlSink(TableSink):
-    def __init__(self, table: str) -> None:
-        """`table` is a name, or `schema.name`."""
+    opening = 0.0
+    """Seconds to wait for the store at the start, when a name may simply be wrong; while a query runs it is `retry`."""
+
+    def __init__(self, table: str, retry: Duration = RETRY) -> None:
+        """`table` is a name, or `schema.name`; `retry` is how long to try again when the store cannot be reached."""
+        self.retry = Retry(retry)
         self.schema, _, self.name = table.rpartition(".")
         if not self.name:
             raise SinkError(f"{table!r} is not a table's name; give a name such as 'answers' or 'reports.answers'")
@@ -53,7 +60,8 @@ class SqlSink(TableSink):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
-        """A context that gives a `Database`; leaving it commits, an error in it takes everything back."""
+        """A context that gives a `Database`; leaving it commits, an error in it takes everything back. It raises
+        `UnreachableError` when the store is away, also if it may have committed."""
 
     @abstractmethod
     def _type(self, name: str, kind: pl.DataType) -> str:
@@ -76,7 +84,18 @@ class SqlSink(TableSink):
     def check(self, table: Table) -> None:
         self._column_types(table)
 
+    @property
+    def trouble(self) -> str | None:
+        return self.retry.trouble
+
+    def close(self) -> None:
+        """Stop waiting for the store."""
+        self.retry.stopped = True
+
     def check_place(self, table: Table | None = None) -> None:
+        self.retry(lambda: self._check_place(table), self.opening)
+
+    def _check_place(self, table: Table | None) -> None:
         if self._is_there():
             with self._transaction() as db:
                 if table is None:
@@ -85,7 +104,12 @@ class SqlSink(TableSink):
                     self._check_same(db, table, self._column_types(table))
 
     def open(self, table: Table) -> None:
+        self.retry.stopped = False
         columns = self._column_types(table)
+        self.retry(lambda: self._open(table, columns), self.opening)
+        self.table, self._types = table, columns
+
+    def _open(self, table: Table, columns: dict[str, str]) -> None:
         with self._transaction() as db:
             db.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._qualified(BATCHES)} (table_name text PRIMARY KEY, batch bigint, "
@@ -99,7 +123,6 @@ class SqlSink(TableSink):
                     f"INSERT INTO {self._qualified(BATCHES)} (table_name, definition) VALUES ($1, $2)",
                     [self.name, str(table)],
                 )
-        self.table, self._types = table, columns
 
     def _check_same(self, db: Database, table: Table, columns: dict[str, str]) -> bool:
         """Is the table there already? An error if it belongs to something else."""
@@ -112,6 +135,9 @@ class SqlSink(TableSink):
         return stored is not None
 
     def last_batch(self) -> int | None:
+        return self.retry(self._last_batch)
+
+    def _last_batch(self) -> int | None:
         with self._transaction() as db:
             return self._last(db)
 
@@ -120,6 +146,9 @@ class SqlSink(TableSink):
         return Prepared(shard, changes.cti, net.with_columns(tuple_ids(net.drop(COUNT)).alias(ID))).to_bytes()
 
     def commit(self, batch: int, prepared: list[bytes]) -> None:
+        self.retry(lambda: self._commit(batch, prepared))
+
+    def _commit(self, batch: int, prepared: list[bytes]) -> None:
         with self._transaction() as db:
             if self._is_new(batch, self._last_locked(db)):
                 changes, cti = joined(prepared)
@@ -132,6 +161,9 @@ class SqlSink(TableSink):
                 )
 
     def read(self) -> pl.DataFrame:
+        return self.retry(self._read, self.opening)
+
+    def _read(self) -> pl.DataFrame:
         with self._transaction() as db:
             if (stored := self._stored(db)) is None:
                 raise SinkError(f"{self} is not there yet; a query makes it when it starts")
