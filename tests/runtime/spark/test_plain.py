@@ -195,3 +195,9 @@ def test_damaged_values_are_a_value_or_an_error():
         for damaged in (whole[:place], whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]):
             with suppress(MalformedError):
                 from_bytes(damaged)
+
+
+@pytest.mark.parametrize("content", [b"[1, 2]", b'["a", 1]', b'{"a": 1}'])
+def test_a_list_of_texts_has_nothing_else(content):
+    with pytest.raises(MalformedError, match="a list of texts has other values"):
+        from_bytes(FORMAT + b"[s" + len(content).to_bytes(4, "little") + content)

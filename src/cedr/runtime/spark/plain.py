@@ -233,7 +233,7 @@ class _Reader:
         match self.take(1):
             case b"s":
                 texts = json.loads(self.sized())
-                if not isinstance(texts, list) or set(map(type, texts)) > {str}:
+                if not isinstance(texts, list) or any(type(text) is not str for text in texts):
                     raise ValueError("a list of texts has other values")
                 return texts
             case b"i":
