@@ -130,12 +130,12 @@ def shown_times(control: "Control") -> Callable[[int], str]:
     """Times as the input has them."""
     import polars as pl
 
-    from cedr.runtime.spark.folder import Folder as Place
+    from cedr.runtime.spark.replicas.copies import copy_folder
     from cedr.runtime.spark.replicas.replicas import table_of
     from cedr.temporal.time import INF, MIN, show
 
     copies = control.folder.path.removesuffix("control") + "copies"
-    found = (table_of(Place(str(copy))) for copy in Path(copies).glob("*"))
+    found = (table_of(copy_folder(copies, copy.name)) for copy in Path(copies).glob("*"))
     kind = next((table.time_type for table in found if table is not None), pl.Int64())
 
     def text(t: int) -> str:

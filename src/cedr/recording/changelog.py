@@ -4,6 +4,7 @@ Files of a folder that Spark wrote are those its own log names, in the order of 
 are taken in the order of their names. Rows of one shard are in order, and shards do not speak about the same tuples.
 """
 
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,16 +16,20 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
+from pyarrow import ArrowException
+from pyarrow.parquet import ParquetFile
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.times import Times
 from cedr.plan.schema import Schema, first_line
 from cedr.runtime.result import changes, renamed
+from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.seal import DamageError, check_if_sealed
 from cedr.runtime.spark.sinks.manifest import FOLDER
 from cedr.runtime.spark.sinks.parquet import read_parquet
 from cedr.runtime.user_times import TimeType, time_type
 from cedr.runtime.user_times import chronons as as_chronons
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import DamagedFileError, QueryError
 from cedr.temporal.time import INF, MIN
 
 OWN = ("change", "vs", "ve", "ve_new")
@@ -32,6 +37,7 @@ MAYBE = ("shard", "told")
 KINDS = ("insert", "adjust", "remove", "cti")
 SPARKS_LOG = "_spark_metadata"
 FILE = "changes-{:05}.parquet"
+REMEDY = "Restore it from a backup, or record the changelog again"
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,23 @@ def read_csv(path: Path) -> pl.DataFrame:
     return pl.read_csv(path, try_parse_dates=True, infer_schema_length=None)
 
 
+def read_checked(path: Path) -> pl.DataFrame:
+    """Of a file with a seal of ours, that is checked; of others the checksums of their pages, if they have some."""
+    content = path.read_bytes()
+    try:
+        if not check_if_sealed(content):
+            with ParquetFile(io.BytesIO(content), page_checksum_verification=True) as file:
+                for _ in file.iter_batches():
+                    pass
+    except DamageError as e:
+        raise DamagedFileError(str(path), str(e), REMEDY) from None
+    except (ArrowException, OSError) as e:
+        raise DamagedFileError(str(path), f"it cannot be read as Parquet ({first_line(e)})", REMEDY) from None
+    return pl.read_parquet(io.BytesIO(content))
+
+
 Reader = Callable[[Path], pl.DataFrame]
-READERS: dict[str, Reader] = {".parquet": pl.read_parquet, ".pq": pl.read_parquet, ".csv": read_csv}
+READERS: dict[str, Reader] = {".parquet": read_checked, ".pq": read_checked, ".csv": read_csv}
 
 
 def read_file(path: Path) -> pl.DataFrame:
@@ -233,6 +254,8 @@ def write_changelog(folder: str | os.PathLike[str], frames: Iterable[pl.DataFram
         for old in place.glob(FILE.replace("{:05}", "*")):
             old.unlink()
         for number, frame in enumerate(f for f in frames if f.height):
-            frame.write_parquet(place / FILE.format(number))
+            buffer = io.BytesIO()
+            frame.write_parquet(buffer)
+            Folder(str(place)).write_parquet(FILE.format(number), buffer.getvalue())
     except OSError as e:
         raise QueryError(f"{place} cannot be written: {e.strerror}") from None

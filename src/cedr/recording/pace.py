@@ -3,7 +3,7 @@
 Rows come in moments: all that was told at one time of day, or where only lifetimes are known, with one sync time.
 """
 
-import os
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +16,7 @@ import polars as pl
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.recording.changelog import Recorded
 from cedr.runtime.result import renamed
+from cedr.runtime.spark.folder import Folder
 from cedr.runtime.user_times import as_user_times
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
@@ -103,10 +104,9 @@ def paced(
 
 def write_moment(moment: Moment, folder: Path, number: int, suffix: str) -> None:
     """A file that comes into sight when it is whole, as file sources want it."""
-    path = folder / f"{number:08}.{suffix}"
-    hidden = folder / f".{path.name}"
+    content = io.BytesIO()
     if suffix == "csv":
-        moment.rows.write_csv(hidden)
+        moment.rows.write_csv(content)
     else:
-        moment.rows.write_parquet(hidden)
-    os.replace(hidden, path)
+        moment.rows.write_parquet(content)
+    Folder(str(folder)).write_plain(f"{number:08}.{suffix}", content.getvalue(), sync="none")

@@ -50,3 +50,26 @@ class QueryError(CedrError, ValueError):
 
 class DivergenceError(QueryError):
     """A loop that derives new rows for ever, found while it runs."""
+
+
+class DamagedFileError(CedrError, RuntimeError):
+    """A file that cedr wrote and that is not the same any more: changed, cut off, empty, exchanged or missing.
+
+    `file` is the file, `what` a sentence about it, `remedy` what to do.
+    """
+
+    def __init__(self, file: str, what: str, remedy: str) -> None:
+        self.file, self.what, self.remedy = file, what, remedy
+        super().__init__(f"damaged file {file}: {what}. {remedy}")
+
+
+class StorageError(CedrError, RuntimeError):
+    """A file that cannot be written: the disk is full, read-only or broken."""
+
+    def __init__(self, file: str, error: Exception) -> None:
+        self.file = file
+        why = getattr(error, "strerror", None) or error
+        super().__init__(
+            f"{file} cannot be written: {why}. What was finished before is safe: remove the cause and start the query "
+            "again"
+        )

@@ -17,6 +17,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.processes import birth
 from cedr.temporal import CedrError, QueryError
+from cedr.temporal.errors import DamagedFileError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -43,10 +44,12 @@ def test_killed_drivers_lose_nothing_and_repeat_nothing(tmp_path):
         trial.end()
 
 
-def start(spark, folder):
+def start(spark, folder, **how):
     query = cedr.source("readings", {"v": int}, vs="ts", delay=5).tumbling(10).agg(v=cedr.sum("v"))
     files = cedr.files(folder / "in", max_files=1)
-    return query.start(spark, files, sink=cedr.sinks.parquet(folder / "out"), checkpoint=str(folder / "checkpoint"))
+    return query.start(
+        spark, files, sink=cedr.sinks.parquet(folder / "out"), checkpoint=str(folder / "checkpoint"), **how
+    )
 
 
 def write(folder, number, *rows):
@@ -82,6 +85,43 @@ def test_a_process_is_known_by_its_birth():
     assert birth(child.pid) is None
     child.wait()
     assert birth(child.pid) is None
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def test_damage_reaches_the_user_as_one_error(spark, tmp_path):
+    """Found by a shard, by the source, on the driver, and by Spark in notes of its own."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for number in range(2):
+        write(kept, number, (10 * number + 1, 1), (10 * number + 20, 2))
+    query = start(spark, kept, trigger={"availableNow": True})
+    query.await_termination()
+    assert spark.read.parquet(str(kept / "out")).count() == query.table().height > 0
+    write(kept, 2, (50, 1))
+    damages = [
+        ("checkpoint/cedr/state/1/0/log-000000000001", flip),
+        ("checkpoint/cedr/files/readings/2.json", empty),
+        ("checkpoint/cedr/query.json", empty),
+        ("out/open-*", flip),
+        ("checkpoint/spark/offsets/1", flip),
+        ("checkpoint/spark/metadata", flip),
+        ("checkpoint/spark/metadata", empty),
+    ]
+    for number, (name, damage) in enumerate(damages):
+        shutil.copytree(kept, place := tmp_path / str(number))
+        (path,) = place.glob(name)
+        damage(path)
+        with pytest.raises(DamagedFileError, match=rf"^damaged file {path}: it.* new checkpoint$"):
+            start(spark, place, trigger={"availableNow": True}).await_termination()
 
 
 def test_a_table_does_not_go_on_with_another_checkpoint(spark, tmp_path):

@@ -16,8 +16,8 @@ from runtime.spark.test_same_answer import in_few, on_spark
 from runtime.spark.test_shard import Cluster, history, very_few
 
 import cedr
-from cedr.runtime.spark import answers
 from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.late_files import read_late
 from cedr.stream import Stream
 from cedr.temporal import Event, History, QueryError, Row, Statement, canonical
 from cedr.testing import assert_same, slicings, streams
@@ -96,7 +96,7 @@ def through_crashes(question, shards, data, schema, prefix="") -> None:
             packets = cluster.packets(number, {kind: [table_of(e, schema, prefix)] for kind, e in arriving.items()})
             changes.append(cluster.run(number, packets, data.draw(places)))
         changes.append(cluster.run(number + 1, cluster.closing(), data.draw(places)))
-        assert answers.read_late(Folder(cluster.job.late)).height == 0
+        assert read_late(Folder(cluster.job.late)).height == 0
     assert_same(history(changes, stream.schema), expected)
 
 

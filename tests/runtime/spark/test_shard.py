@@ -11,8 +11,9 @@ from runtime.spark.cluster import Cluster, history
 from runtime.spark.tables import COLUMNS, parts, table_of
 
 import cedr
-from cedr.runtime.spark import answers, state
+from cedr.runtime.spark import state
 from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.late_files import read_late
 from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
 
@@ -56,7 +57,7 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
         cluster = Cluster(stream, folder, shards)
         batches_ = [cluster.packets(i, {"a": [t]}) for i, t in enumerate(t for t in tables if t.height)]
         changes = [cluster.run(number, packets) for number, packets in enumerate([*batches_, cluster.closing()])]
-        late = answers.read_late(Folder(cluster.job.late)).height
+        late = read_late(Folder(cluster.job.late)).height
     assert_same(history(changes, stream.schema), local[-1].history())
     assert late == local[-1].late().height
 
@@ -85,7 +86,7 @@ def test_micro_batches_have_one_answer_through_crashes(name, data):
                     assert change.sort(pl.all()).equals(changes[-1].sort(pl.all()))
                 else:
                     changes.append(change)
-        assert answers.read_late(Folder(cluster.job.late)).height == 0
+        assert read_late(Folder(cluster.job.late)).height == 0
     assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in told.values())))
 
 
@@ -98,6 +99,6 @@ def test_the_end_comes_after_all_rounds_of_its_micro_batch():
     with TemporaryDirectory() as folder:
         cluster = Cluster(query, folder, 2)
         changes = [cluster.run(0, [*cluster.closing(), *cluster.packets(0, {"a": [table]})])]
-        late = answers.read_late(Folder(cluster.job.late))["v"].to_list()
+        late = read_late(Folder(cluster.job.late))["v"].to_list()
     assert late == [9]
     assert_same(history(changes, query.schema), query.run(table).history())

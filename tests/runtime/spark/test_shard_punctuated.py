@@ -15,8 +15,8 @@ from runtime.spark.tables import TIMES, parts
 import cedr
 from cedr import reference as ref
 from cedr.columnar.promises import Known, point_promises
-from cedr.runtime.spark import answers
 from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.late_files import read_late
 from cedr.runtime.spark.upstream import Upstream
 from cedr.temporal import Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.punctuation import Punctuation
@@ -113,7 +113,7 @@ def test_the_answer_in_shards_is_the_oracles(name, data, shards):
             else:
                 packets = cluster.packets(number, {s: data.draw(parts(table_of(p))) for s, p in pieces.items()})
             changes.append(cluster.run(number, packets, data.draw(places)))
-        late = answers.read_late(Folder(cluster.job.late))
+        late = read_late(Folder(cluster.job.late))
         assert late.height == 0, late["message"].to_list()
     assert_same(history(changes, stream.schema), oracle(*(canonical(t) for t in told.values())))
 
@@ -176,7 +176,7 @@ def in_batches(query, tables):
                 change = cluster.run(number, packets, crashes).drop("_ve").sort(pl.all())
                 assert not crashes or change.rows() == changes[-1]
                 changes += [] if crashes else [change.rows()]
-        assert answers.read_late(Folder(cluster.job.late)).height == 0
+        assert read_late(Folder(cluster.job.late)).height == 0
     return [[(vs, *values) for vs, n, *values in rows_ for _ in range(n)] for rows_ in changes]
 
 

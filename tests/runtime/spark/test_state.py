@@ -13,10 +13,10 @@ from cedr.runtime.spark.state import (
     MANY_BATCHES,
     MANY_BYTES,
     SMALL_LOG,
-    LostStateError,
     Parking,
     StateStore,
 )
+from cedr.temporal.errors import DamagedFileError
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_many_writers_at_once_agree(folder):
 
 
 def test_what_is_being_written_is_not_there(folder):
-    folder._temporary("x", b"half")
+    folder._temporary("x", [b"half"], sync=True)
     assert folder.names() == []
     assert folder.find("x") is None
 
@@ -75,7 +75,8 @@ def test_a_logged_batch_keeps_its_first_packets(folder):
     assert store.log(0, packets(1, 2)) == packets(1, 2)
     assert StateStore(folder).log(0, packets(3)) == packets(1, 2)
     assert StateStore(folder).logged(0) == packets(1, 2)
-    assert StateStore(folder).logged(1) is None
+    with pytest.raises(DamagedFileError, match=r"/log-000000000001: it is missing, and the state after micro-batch 1"):
+        StateStore(folder).logged(1)
 
 
 def test_snapshots_replace_the_log_before_them(folder):
@@ -92,7 +93,7 @@ def test_snapshots_replace_the_log_before_them(folder):
     assert StateStore(folder).newest_snapshot(8) == (5, {"after": 5}), (
         "a batch that runs again needs what was before it"
     )
-    assert StateStore(folder).logged(5) is None
+    assert not StateStore(folder).has(5)
     assert all(StateStore(folder).logged(batch) == packets(batch) for batch in range(6, 10))
     assert KEPT_SNAPSHOTS == 2
 
@@ -147,7 +148,7 @@ def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
     left = [name for name in folder.names() if name.startswith("parked")]
     assert [int(name.split("-")[1]) for name in left] == [3, 3]
     folder.remove(left)
-    with pytest.raises(LostStateError, match=r"8192 rows that the log names are missing: .* new checkpoint"):
+    with pytest.raises(DamagedFileError, match=r"/parked-.*: it is missing, and the log needs its 8192 rows"):
         store.rows(store.logged(3)[0])
 
 

@@ -5,7 +5,6 @@ through the same stages with the progress that order allows. A shard needs memor
 what a perfectly ordered stream needs.
 """
 
-import io
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -25,9 +24,9 @@ from cedr.runtime.engine import Engine
 from cedr.runtime.ingest import wall_clock
 from cedr.runtime.result import readable, table_of, unknown_tuples
 from cedr.runtime.spark.answers import as_batches
-from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob
+from cedr.runtime.spark.late_files import late_folder, write_late
 from cedr.runtime.spark.packer import row_packets
 from cedr.runtime.spark.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
 from cedr.runtime.spark.types import spark_schema
@@ -56,7 +55,7 @@ def batch(
         at=wall_clock(),
     )
     if late:
-        Folder(late).make()
+        late_folder(late).make()
     packed = job.packed()
     packets = inputs.packets(job, packed)
     for stage in plan.stages:
@@ -146,9 +145,7 @@ class BatchShard:
                 f"{rows.height} rows cannot be used; the first: {message}. "
                 'Give late="folder" to have such rows written there and go on without them'
             )
-        buffer = io.BytesIO()
-        rows.write_parquet(buffer)
-        Folder(self.job.late).write(f"late-{self.number}-{self.shard}.parquet", buffer.getvalue())
+        write_late(late_folder(self.job.late), f"{self.number}-{self.shard}", rows)
 
 
 def as_inserts(tuples: pl.DataFrame) -> pl.DataFrame:

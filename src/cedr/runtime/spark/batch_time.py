@@ -14,7 +14,7 @@ from cedr.runtime.ingest import Clock, wall_clock
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import BATCH_ID
-from cedr.runtime.spark.state import LostStateError
+from cedr.runtime.spark.seal import EMPTY
 
 NOTED = "batchTimestampMs"
 
@@ -37,7 +37,36 @@ def clock_of(job: Job, source: Source) -> Clock:
 def time_of(job: Job, batch: int) -> int:
     """When a micro-batch was begun for the first time, in microseconds since 1970."""
     offsets = Folder(f"{spark_checkpoint(Folder(job.folder))}/offsets")
-    for line in (offsets.find(str(batch)) or b"").splitlines():
+    for line in (offsets.find_plain(str(batch)) or b"").splitlines():
         if line.startswith(b"{") and NOTED in (noted := json.loads(line)):
             return int(noted[NOTED]) * 1000
-    raise LostStateError(f"Spark has not noted the time of micro-batch {batch} in {offsets.place}")
+    raise offsets.damaged(str(batch), f"Spark has not noted the time of micro-batch {batch} in it")
+
+
+def check_notes(folder: Folder) -> None:
+    """Spark's own notes in a checkpoint of ours, as far as Spark itself would stumble over them without naming the
+    file: those that are empty, as after a power cut, and a batch that is done and of which the offsets are missing."""
+    checkpoint = Folder(spark_checkpoint(folder))
+    if checkpoint.find_plain("metadata") == b"":
+        raise checkpoint.damaged("metadata", EMPTY)
+    last = {place: numbers(checkpoint.sub(place)) for place in ("offsets", "commits")}
+    for place, found in last.items():
+        if found and checkpoint.sub(place).find_plain(str(found[-1])) == b"":
+            raise checkpoint.damaged(f"{place}/{found[-1]}", EMPTY)
+    if last["commits"] and (done := last["commits"][-1]) not in last["offsets"]:
+        raise checkpoint.damaged(f"offsets/{done}", f"it is missing, and micro-batch {done} is done")
+
+
+def numbers(folder: Folder) -> list[int]:
+    return sorted(int(name) for name in folder.names() if name.isdecimal())
+
+
+def sync_notes(job: Job, batch: int) -> None:
+    """Make Spark's own notes safe that a shard's log relies on: what this micro-batch reads, and that the one before is
+    done. Spark does not sync them; with other offsets the same number would mean other rows."""
+    checkpoint = spark_checkpoint(Folder(job.folder))
+    for place, number in (("offsets", batch), ("commits", batch - 1)):
+        folder = Folder(f"{checkpoint}/{place}")
+        if folder.local and folder.has(str(number)):
+            folder.sync_files([str(number)])
+            folder.sync()

@@ -4,10 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import TypeVar
 
+from cedr.runtime.spark.folder import NEW_CHECKPOINT
+from cedr.runtime.spark.seal import OTHER_CONTENT
 from cedr.temporal import errors
-from cedr.temporal.errors import CedrError
+from cedr.temporal.errors import CedrError, DamagedFileError
 
 BEGIN, END = "<<cedr:", ":cedr>>"
+SPARKS_NOTES = re.compile(r"(?:Checksum error: |Failed to read log file )(?:file:)?(\S+?)(?: at |\. )")
+"""What Spark says of a file of its own that is damaged, in a checkpoint of ours."""
 T = TypeVar("T")
 
 
@@ -32,11 +36,16 @@ def kind_of(error: CedrError) -> str:
     return next(c.__name__ for c in type(error).__mro__ if hasattr(errors, c.__name__))
 
 
+def damage_to_sparks_notes(text: str) -> DamagedFileError | None:
+    found = SPARKS_NOTES.search(text)
+    return None if found is None else DamagedFileError(found[1], OTHER_CONTENT, NEW_CHECKPOINT)
+
+
 def original(error: BaseException) -> CedrError | None:
     """The error of ours inside one of Spark's, if there is one."""
     found = re.search(f"{BEGIN}(.*?):(.*?){END}", str(error), re.DOTALL)
     if found is None:
-        return None
+        return damage_to_sparks_notes(str(error))
     kind, text = found.groups()
     named = getattr(errors, kind, None)
     known = named if isinstance(named, type) and issubclass(named, CedrError) else CedrError

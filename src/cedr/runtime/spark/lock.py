@@ -39,7 +39,7 @@ class Lock:
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(self.file, 1000, 0).decode()
+            holder = os.pread(self.file, 1000, 0).decode(errors="replace")
             os.close(self.file)
             raise InUseError(
                 f"the checkpoint {folder.place} is in use by a query that runs in {holder}; stop that one first, or "

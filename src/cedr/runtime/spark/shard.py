@@ -5,7 +5,6 @@ batch that was just worked in gets the same answer again; for any other the shar
 So a task that runs twice, on two machines or after a crash, changes nothing.
 """
 
-import io
 import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -25,12 +24,14 @@ from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
 from cedr.runtime.progress import Progress
 from cedr.runtime.result import readable
+from cedr.runtime.spark.batch_time import sync_notes
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.late_files import late_folder, write_late
 from cedr.runtime.spark.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.plain import allowed
-from cedr.runtime.spark.state import LostStateError, Parking, StateStore, state_folder
+from cedr.runtime.spark.state import Parking, StateStore, state_folder
 from cedr.runtime.spark.upstream import Upstream
 from cedr.runtime.standing import standing
 from cedr.temporal.time import INF, MIN
@@ -65,7 +66,7 @@ class Shard:
         self.stage, self.is_last = job.stage(stage), stage == job.last
         folder = Folder(job.folder)
         self.store = StateStore(state_folder(job.folder, stage, shard))
-        self.late_folder, self.metrics_folder = Folder(job.late), folder.sub("metrics")
+        self.late_folder, self.metrics_folder = late_folder(job.late), folder.sub("metrics")
         self.standing_folder = folder.sub("standing")
         for written in (self.late_folder, self.metrics_folder, self.standing_folder):
             written.make()
@@ -79,6 +80,8 @@ class Shard:
             return self.answer
         try:
             core = self._at(batch - 1)
+            if self.number == 1:  # a later stage comes after all shards of the first
+                sync_notes(self.job, batch)
             counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
             self.version = None
             self.answer = self._answer(core, batch, counted)
@@ -100,10 +103,7 @@ class Shard:
         assert self.core is not None
         assert self.version is not None
         for batch in range(self.version + 1, version + 1):
-            packets = self.store.logged(batch)
-            if packets is None:
-                raise LostStateError(f"the log of micro-batch {batch} is missing in {self.store.folder.place}")
-            self.core.work(packets)
+            self.core.work(self.store.logged(batch))
         self.version = version
         return self.core
 
@@ -150,25 +150,23 @@ class Shard:
         return self.job.sink.prepare(self.shard, batch, Chunk(out.rows, cti))
 
     def _write_late(self, batch: int, frames: list[pl.DataFrame]) -> int:
-        """Late rows go to a file whose name says where they come from, so that a second try replaces the first."""
+        """Into a file whose name says where they come from, so that a second attempt replaces the first."""
         if not frames:
             return 0
         rows = readable(pl.concat(frames, how="diagonal_relaxed"), self.job.time_type, self.job.plan.schema)
-        buffer = io.BytesIO()
-        rows.write_parquet(buffer)
-        self.late_folder.write(f"late-{batch:012d}-{self.number}-{self.shard}.parquet", buffer.getvalue())
+        write_late(self.late_folder, f"{batch:012d}-{self.number}-{self.shard}", rows)
         return rows.height
 
     def _write_metrics(self, batch: int, operators: pl.DataFrame) -> None:
         where = {"batch": batch, "stage": self.number, "shard": self.shard}
         frame = operators.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
-        self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame))
+        self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame), sync="none")
 
     def _write_standing(self, core: "Core") -> None:
         """Every shard hears how far sources have come, so one may tell it."""
         if self.shard == 0 and core.progress:
             found = [standing(progress) for progress in core.progress.values()]
-            self.standing_folder.write(str(self.number), to_header(found))
+            self.standing_folder.write(str(self.number), to_header(found), sync="none")
 
 
 class Worked(NamedTuple):

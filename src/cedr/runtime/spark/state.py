@@ -5,6 +5,9 @@
     parked-00000042-<token>  rows that a packet of micro-batch 42 names
     log-00000043             ...
 
+Each of them is synced before something relies on it: the log and the rows it names before the batch is answered, a
+snapshot before the log that it replaces is removed.
+
 A batch is logged before it is worked in. Whoever works it in again, after a crash or in another process, takes the
 logged packets and not the ones at hand, so it comes to the same answer whatever way the input was split this time.
 
@@ -22,7 +25,6 @@ from cedr.columnar.chunk import OLD, VS
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.plain import FORMAT, allowed
-from cedr.temporal.errors import CedrError
 
 KEPT_SNAPSHOTS = 2
 SMALL_LOG = 64 << 20
@@ -30,13 +32,6 @@ SMALL_LOG = 64 << 20
 MANY_BATCHES = 64
 MANY_BYTES = 64 << 10
 """So many bytes of rows are parked; fewer travel in their packet."""
-
-
-class LostStateError(CedrError, RuntimeError):
-    """A checkpoint that somebody has damaged."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}; if it was deleted, start anew with an empty table and a new checkpoint")
 
 
 @allowed
@@ -66,8 +61,7 @@ class Parking:
         folder = state_folder(self.job_folder, packet.stage, packet.shard)
         folder.make()
         file = f"{name('parked', self.batch)}-{uuid4().hex}"
-        with folder.writing(file) as sink:
-            rows.write_ipc_stream(sink)
+        folder.write_body(file, rows.write_ipc_stream)  # `log` syncs it
         return packet._replace(header=to_header(Parked(file, int(rows.estimated_size()))))
 
 
@@ -83,14 +77,16 @@ class StateStore:
 
     def log(self, batch: int, packets: list[Packet]) -> list[Packet]:
         """The packets that count for this batch: those logged first."""
+        self.folder.sync_files([parked.name for p in packets if (parked := parked_at(p))])
         content = pickle.dumps([tuple(p) for p in packets], protocol=5)
         there = self.folder.write_once(name("log", batch), content)
         return self._counted(packets if there is content else unpacked(there), len(there))
 
-    def logged(self, batch: int) -> list[Packet] | None:
-        content = self.folder.find(name("log", batch))
+    def logged(self, batch: int) -> list[Packet]:
+        """The packets of a batch that was worked in."""
+        content = self.folder.find(file := name("log", batch))
         if content is None:
-            return None
+            raise self.folder.damaged(file, f"it is missing, and the state after micro-batch {batch} needs it")
         return self._counted(unpacked(content), len(content))
 
     def _counted(self, packets: list[Packet], size: int) -> list[Packet]:
@@ -103,11 +99,10 @@ class StateStore:
         if (parked := parked_at(packet)) is None:
             return from_blob(packet.blob)
         try:
-            with self.folder.reading(parked.name) as file:
-                rows = pl.read_ipc_stream(file)
+            rows = self.folder.read_body(parked.name, pl.read_ipc_stream)
         except FileNotFoundError:
-            what = f"{packet.rows} rows that the log names are missing: {parked.name} in {self.folder.place}"
-            raise LostStateError(what) from None
+            what = f"it is missing, and the log needs its {packet.rows} rows"
+            raise self.folder.damaged(parked.name, what) from None
         if OLD in rows.columns:
             return rows
         return rows.select(VS, pl.col(VS).alias(OLD), pl.exclude(VS))

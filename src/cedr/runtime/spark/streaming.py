@@ -31,12 +31,13 @@ from cedr.plan.partitioning import staged
 from cedr.runtime.late_rows import counted, warn_of_late
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
-from cedr.runtime.spark.batch_time import spark_checkpoint
+from cedr.runtime.spark.batch_time import check_notes, numbers, spark_checkpoint
 from cedr.runtime.spark.client import ask, forget, unguessable
 from cedr.runtime.spark.errors import carried, kind_of, original
-from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.folder import Folder, checkpoint_folder
 from cedr.runtime.spark.inputs import Inputs
 from cedr.runtime.spark.job import Job, PackedJob, description, fingerprint
+from cedr.runtime.spark.late_files import late_folder, read_late
 from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.packer import closing
 from cedr.runtime.spark.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
@@ -82,9 +83,11 @@ def start(
     plan = staged(query)
     if close and not (trigger or {}).get("availableNow"):
         raise QueryError('close=True says that nothing more comes; it goes with trigger={"availableNow": True}')
-    folder = Folder(str(checkpoint)).sub("cedr")
+    folder = checkpoint_folder(str(checkpoint))
     with Lock(folder) as lock:
+        folder.sweep()
         before = Agreed.read(folder)
+        check_notes(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
         shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
         lines = [*description(plan, shards), f"close: {close}"]
@@ -113,6 +116,7 @@ def start(
             sink if isinstance(sink, TableSink) else None,
             feedback=feedback,
         )
+        late_folder(job.late).sweep()
         running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
         running.begin()
         return running
@@ -135,6 +139,8 @@ class Agreed:
     @staticmethod
     def read(folder: Folder) -> "Agreed | None":
         content = folder.find("query.json")
+        if content is None and folder.sub("state").path_is_there:
+            raise folder.damaged("query.json", "it is missing, and nothing else says which query the state belongs to")
         if content is None:
             return None
         known = json.loads(content)
@@ -166,8 +172,7 @@ def first_difference(old: list[str], new: list[str]) -> tuple[str, str]:
 
 def last_committed(folder: Folder) -> int | None:
     """The newest micro-batch that Spark has noted as done."""
-    names = Folder(f"{spark_checkpoint(folder)}/commits").names()
-    return max((int(name) for name in names if name.isdecimal()), default=None)
+    return max(numbers(Folder(f"{spark_checkpoint(folder)}/commits")), default=None)
 
 
 # --- the tasks ----------------------------------------------------------------------------------------------------
@@ -250,7 +255,12 @@ class RunningQuery:
         self._earlier: list[Any] = []
 
     def begin(self) -> None:
-        self.spark_query = started(self._begin)
+        try:
+            self.spark_query = started(self._begin)
+        except Exception as e:  # Java found notes of its own damaged
+            if (ours := original(e)) is not None:
+                raise ours from None
+            raise
         self.lock.in_use = lambda: self.spark_query.isActive
 
     def _begin(self) -> StreamingQuery:
@@ -300,7 +310,7 @@ class RunningQuery:
 
     def _close(self) -> None:
         """All there was has been read: say that nothing more comes, in a micro-batch of its own."""
-        self.control.write("close", b"close\n")
+        self.control.write_plain("close", b"close\n")
         self._earlier += self.spark_query.recentProgress
         self.begin()
         self.spark_query.awaitTermination()
@@ -352,7 +362,7 @@ class RunningQuery:
 
     def late(self) -> pl.DataFrame:
         """All rows that could not be used so far, with the reason."""
-        return answers.read_late(Folder(self.job.late))
+        return read_late(late_folder(self.job.late))
 
     def table(self) -> pl.DataFrame:
         """The answer as the sink has it."""

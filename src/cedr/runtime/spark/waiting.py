@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from cedr.runtime.spark.answers import read_late, read_metrics
+from cedr.runtime.spark.answers import read_metrics
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
+from cedr.runtime.spark.late_files import late_folder, read_late
 from cedr.runtime.spark.packet import from_header
 from cedr.runtime.standing import Standing
 from cedr.runtime.why_waiting import Held, WhyWaiting, held_rows, why_waiting
@@ -16,13 +17,14 @@ def waiting(job: Job, missing: Iterable[str]) -> WhyWaiting:
     """Who holds the query back after the last micro-batch; `missing` is what its plan misses."""
     folder = Folder(job.folder)
     held = held_by_stage(job, read_metrics(folder.sub("metrics")))
-    future = from_the_future(read_late(Folder(job.late)))
+    future = from_the_future(read_late(late_folder(job.late)))
     return why_waiting(job.plan.sources, standings(folder.sub("standing")), held, future, missing, job.time_type)
 
 
 def standings(folder: Folder) -> list[Standing]:
     """Of the sources each stage reads; stages that read the same one heard the same."""
-    return [s for name in folder.names() for s in from_header(folder.read(name))]
+    found = [folder.find_intact(name) for name in folder.names()]
+    return [s for content in found if content is not None for s in from_header(content)]
 
 
 def held_by_stage(job: Job, metrics: pl.DataFrame) -> list[Held]:

@@ -19,7 +19,7 @@ from cedr.runtime.spark.files.reading import splits
 from cedr.runtime.spark.files.source import FileJob, Supply
 from cedr.runtime.spark.files.unreadable import BadFileError
 from cedr.runtime.spark.folder import Folder
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import DamagedFileError, QueryError
 
 FEED = cedr.source("feed", {"ts": int, "k": int}, vs="ts").plan
 
@@ -70,7 +70,7 @@ def test_two_queries_cannot_share_a_log(tmp_path: Path) -> None:
 
 
 def test_a_missing_entry_is_named(tmp_path: Path) -> None:
-    with pytest.raises(QueryError, match="entry 3 of the file log is missing"):
+    with pytest.raises(DamagedFileError, match=r"/3.json: it is missing, and only it says"):
         FileLog(Folder(str(tmp_path / "log"))).entry(3)
 
 

@@ -17,6 +17,7 @@ from cedr.runtime.spark.sinks import parquet
 from cedr.runtime.spark.sinks.base import SinkError, Table
 from cedr.runtime.spark.sinks.manifest import Manifest
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, canonical
+from cedr.temporal.errors import DamagedFileError
 
 A = Row(m=1, v=1)
 TABLE = Table("q", SCHEMA)
@@ -192,8 +193,8 @@ def test_damage_is_named(tmp_path):
     send(sink, 0, chunk(Insert(1, 9, A)))
     (lost,) = tmp_path.glob("open-*.parquet")
     lost.unlink()
-    with pytest.raises(SinkError, match=r"has lost a file.*open-0000"):
+    with pytest.raises(DamagedFileError, match=r"/open-0000.*parquet: it is missing.*new checkpoint"):
         sink.read()
     (tmp_path / "_cedr/0.json").write_text("{")
-    with pytest.raises(SinkError, match=r"0.json is damaged"):
+    with pytest.raises(DamagedFileError, match=r"_cedr/0.json: it has no checksum: an earlier version"):
         sink.last_batch()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from cedr.runtime.spark.files.entry import Entry
 from cedr.runtime.spark.files.listing import Stamp, stamp
 from cedr.runtime.spark.folder import Folder
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import DamagedFileError, QueryError
 
 SEGMENT = 256
 """So many entries become one file. The length of a segment bounds what a start reads one by one."""
@@ -55,11 +55,16 @@ class FileLog:
         start = (number - 1) // SEGMENT * SEGMENT
         content = self.folder.find(f"{start + 1}-{start + SEGMENT}.json")
         if content is None:
-            raise QueryError(
-                f"checkpoint {self.folder.place!r}: entry {number} of the file log is missing, so the batch cannot be "
-                "read again; start the query with a new checkpoint"
-            )
+            raise self._missing(number)
         return segment_entries(content)[number - start - 1]
+
+    def _missing(self, number: int) -> DamagedFileError:
+        return self.folder.damaged(f"{number}.json", "it is missing, and only it says which files a micro-batch read")
+
+    def check_reached(self, number: int) -> None:
+        """Spark has come to this entry, so it must be there."""
+        if number > self.length:
+            raise self._missing(self.length + 1)
 
     def compact(self, done: int) -> None:
         """Write entries that Spark has done with in segments."""
@@ -95,6 +100,7 @@ class FileLog:
         for first, last in spans:
             if first == last == self.length + 1:
                 self._add(Entry.from_json(self.folder.read(f"{first}.json")))
+        self.check_reached(max((last for _, last in spans), default=0))
 
     def _add(self, entry: Entry, keep: bool = True) -> None:
         self.length += 1

@@ -1,5 +1,6 @@
 """The pieces of a split: frames with the columns the source needs, and what could not be read."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from cedr.runtime.spark.files.entry import Entry, File, Part, cut
 from cedr.runtime.spark.files.listing import Stamp, stamp
 from cedr.runtime.spark.files.settings import Files
 from cedr.runtime.spark.files.unreadable import BadFileError, BadLine, ProblemError, Unreadable
+from cedr.runtime.spark.folder import Folder
 
 Piece = pl.DataFrame | Unreadable
 
@@ -143,6 +145,9 @@ def check_not_empty(file: File, settings: Files) -> None:
 
 
 def parquet_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[pl.DataFrame]:
+    if settings.sealed is not None:
+        folder, name = os.path.split(file.path)
+        Folder(folder, os.path.basename(folder), settings.sealed).read_parquet_bytes(name)
     if settings.on_bad == "late":  # all of the file or nothing, so it is read to its end before any row is used
         for _ in parquet.frames(file.path, part.first, part.end, expected):
             pass

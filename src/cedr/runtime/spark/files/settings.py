@@ -26,7 +26,10 @@ WRITE_FORMAT = f"say which it is: format={', '.join(map(repr, get_args(Format)))
 
 @dataclass(frozen=True)
 class Files:
-    """The files of one source. Made by `files`, which checks the arguments."""
+    """The files of one source. Made by `files`, which checks the arguments.
+
+    Files that cedr itself wrote are `sealed`: their checksums are verified. The text is what to do when one is wrong.
+    """
 
     path: str
     format: Format | None = None
@@ -36,6 +39,7 @@ class Files:
     null_values: tuple[str, ...] = ("",)
     on_bad: OnBad = "raise"
     order: Order = "name"
+    sealed: str | None = None
 
     @property
     def is_glob(self) -> bool:

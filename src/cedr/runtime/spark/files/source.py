@@ -193,7 +193,7 @@ class Supply:
 
     def __init__(self, job: FileJob) -> None:
         assert job.log is not None
-        self.job, self.log = job, FileLog(Folder(job.log))
+        self.job, self.log = job, FileLog(Folder(job.log, label=f"files/{job.source.name}"))
         self.waiting: deque[str] = deque()
         self.changed: list[File] = []
         self._looking = True
@@ -208,6 +208,7 @@ class Supply:
 
     def advance(self, start: int, most: int | None) -> int:
         """The next offset: entries that were planned before a restart come first, as they are."""
+        self.log.check_reached(start)
         if start < self.log.length:
             return start + 1 if most is not None else self.log.length
         self._check_some()
@@ -272,7 +273,7 @@ def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piec
             error = piece.error()
             if error.trouble == "content" and job.log is not None:
                 number = next(part.file for part, file in split.parts if file.path == error.file)
-                with suppress(OSError):  # without the mark the file can still be moved away
+                with suppress(OSError, CedrError):  # without the mark the file can still be moved away
                     report_bad(Folder(job.log), split.entry, number)
             raise error
         yield piece

@@ -28,6 +28,8 @@ USERS_MISTAKE, TRY_AGAIN = 2, 3
 """What a member's process ends with when its error is the user's to mend; and when another process has its checkpoint,
 which may be gone soon, as after a supervisor was killed."""
 
+REMEDY = "Remove the file, and give the command again that concerns it: run, cutover or retire"
+
 State = Literal["starting", "running", "stopped", "done", "over", "failed"]
 
 
@@ -57,7 +59,7 @@ class Standing:
 
 class Control:
     def __init__(self, place: str) -> None:
-        self.folder = Folder(place)
+        self.folder = Folder(place, remedy=REMEDY)
         self.wishes, self.standings = self.folder.sub("wishes"), self.folder.sub("standing")
 
     def make(self) -> None:
@@ -102,10 +104,10 @@ class Control:
 
     def stand(self, standing: Standing) -> None:
         said = {**asdict(standing), "at": time.time()}
-        self.standings.write(standing.name, json.dumps(said).encode())
+        self.standings.write(standing.name, json.dumps(said).encode(), sync="none")
 
     def standing(self) -> dict[str, Standing]:
-        found = {name: self.standings.find(name) for name in self.standings.names()}
+        found = {name: self.standings.find_intact(name) for name in self.standings.names()}
         return {name: Standing(**json.loads(said)) for name, said in found.items() if said is not None}
 
     # --- feedback ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 
 import polars as pl
 
@@ -35,6 +36,7 @@ COPY, JOIN, DONE = "_copy", "_join", "_done"
 START, END, NEW_END = "_start", "_end", "_new_end"
 IDENTITY, REACHED = "_copy.json", "_reached.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+REMEDY = "Retire the replica {} and start another one under a new name"
 ROWS = ROWS_AT_ONCE // 2
 """At most so many rows in one file."""
 
@@ -46,13 +48,14 @@ class CopySink(TableSink):
         if not NAME.fullmatch(name):
             raise QueryError(f"replica {name!r}: a name consists of letters, digits, '.', '_' and '-'")
         self.name, self.join = name, join
-        self.folder = Folder(os.fspath(place)).sub(name)
+        self.folder = copy_folder(os.fspath(place), name)
 
     def __str__(self) -> str:
         return f"copy {self.name!r} in {self.folder.place}"
 
     def open(self, table: Table) -> None:
         self.folder.make()
+        self.folder.sweep()
         stored = self.folder.find(IDENTITY)
         if stored is None:
             known = {"join": self.join, "table": table.to_json()}
@@ -85,7 +88,7 @@ class CopySink(TableSink):
         for part, first in enumerate(range(0, max(rows.height, 1), ROWS)):
             buffer = io.BytesIO()
             rows[first : first + ROWS].write_parquet(buffer, compression="zstd", compression_level=1)
-            self.folder.write_once(f"{number}-{part:03d}.parquet", buffer.getvalue())
+            self.folder.write_parquet(f"{number}-{part:03d}.parquet", buffer.getvalue(), once=True)
 
     def note(self, batch: int | None, cti: int) -> None:
         self.folder.write(REACHED, json.dumps({"batch": batch, "cti": cti}).encode())
@@ -98,8 +101,12 @@ class CopySink(TableSink):
         tally = Tally(self.table.columns)
         for name in self.folder.names():
             if name.endswith(".parquet"):
-                tally.add(as_chunk(pl.read_parquet(io.BytesIO(self.folder.read(name))), self.table))
+                tally.add(as_chunk(self.folder.read_parquet(name), self.table))
         return tally
+
+
+def copy_folder(place: str, name: str) -> Folder:
+    return Folder(os.path.join(place, name), label=name, remedy=REMEDY.format(repr(name)))
 
 
 def reached(folder: Folder) -> tuple[int | None, int]:
@@ -161,7 +168,7 @@ def copies_of(schema: Schema, source: str = "replicas") -> Stream:
 
 
 def copies_in(place: str | os.PathLike[str]) -> Files:
-    return files(place, "parquet")
+    return replace(files(place, "parquet"), sealed=REMEDY.format("that wrote it"))
 
 
 def write_over(place: str | os.PathLike[str], name: str, table: Table) -> None:

@@ -23,7 +23,7 @@ from cedr.columnar.chunk import VS, assemble
 from cedr.operators.merge.policy import Policy
 from cedr.plan import nodes
 from cedr.plan.schema import check_columns
-from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.folder import Folder, checkpoint_folder
 from cedr.runtime.spark.lock import Lock
 from cedr.runtime.spark.replicas.control import MERGE, Control, Wish
 from cedr.runtime.spark.replicas.copies import (
@@ -34,6 +34,7 @@ from cedr.runtime.spark.replicas.copies import (
     check_unused,
     copies_in,
     copies_of,
+    copy_folder,
     reached,
     write_over,
 )
@@ -75,7 +76,7 @@ class Replicas:
         return os.path.join(self.place, "checkpoints", name)
 
     def _folder(self, name: str) -> Folder:
-        return Folder(os.path.join(self.copies, name))
+        return copy_folder(self.copies, name)
 
     # --- running -----------------------------------------------------------------------------------------------------
 
@@ -189,12 +190,14 @@ class Replicas:
         donor.table = self._table(checkpoint_of)
         new = CopySink(self.copies, name)
         check_unused(new)
-        folder = Folder(self.checkpoint(checkpoint_of)).sub("cedr")
+        folder = checkpoint_folder(self.checkpoint(checkpoint_of))
         lock = Lock(folder)
         try:
             shutil.copytree(self.checkpoint(checkpoint_of), self.checkpoint(name), ignore=not_copied)
             # Spark knows a query by this number, and lets each run once.
-            Folder(self.checkpoint(name)).sub("spark").write("metadata", json.dumps({"id": str(uuid4())}).encode())
+            Folder(self.checkpoint(name)).sub("spark").write_plain(
+                "metadata", json.dumps({"id": str(uuid4())}).encode()
+            )
             batch, cti = donor.reached()
         finally:
             lock.release()
@@ -236,7 +239,7 @@ def table_of(folder: Folder) -> Table | None:
 def retire(place: str, name: str) -> None:
     """See `Replicas.retire`. A replica that has told nothing yet has nothing to take back."""
     control = Control(os.path.join(place, "control"))
-    wish, table = control.wish_of(name), table_of(Folder(os.path.join(place, "copies", name)))
+    wish, table = control.wish_of(name), table_of(copy_folder(os.path.join(place, "copies"), name))
     if wish is None and table is None:
         there = ", ".join(sorted(name for name in control.wished() if name != MERGE)) or "none"
         raise QueryError(f"there is no replica {name!r} in {place}; there are: {there}")

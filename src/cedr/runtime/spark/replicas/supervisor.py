@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.replicas.control import MERGE, USERS_MISTAKE, Control, Wish
-from cedr.runtime.spark.replicas.copies import reached
+from cedr.runtime.spark.replicas.copies import copy_folder, reached
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
 
@@ -209,7 +208,7 @@ def wait_for_all(folder: str, control: Control, names: list[str], timeout: float
     to be behind another. The merge then no longer needs the others."""
     deadline, before = time.monotonic() + timeout, INF
     while True:
-        told = {name: reached(Folder(os.path.join(folder, "copies", name)))[1] for name in names}
+        told = {name: reached(copy_folder(os.path.join(folder, "copies"), name))[1] for name in names}
         standing = control.standing()
         idle = {name for name in names if name in standing and standing[name].idle}
         if all(cti > MIN and (cti >= before or name in idle) for name, cti in told.items()):

@@ -11,7 +11,9 @@ by the manifest and is right at any time.
     folder/_cedr/<batch>.json                    the manifest
     folder/_cedr/staged/<name>.staged
 
-No name is used twice, so two attempts at one batch never touch each other's files.
+No name is used twice, so two attempts at one batch never touch each other's files. Each file has a checksum that cedr
+verifies when it reads it back. A commit is done when it survives a power cut: new files are synced before the manifest
+names them, and the manifest before what it replaces is removed.
 """
 
 import io
@@ -31,6 +33,7 @@ from cedr.runtime.spark.sinks.base import SinkError, Table, TableSink, all_there
 from cedr.runtime.spark.sinks.manifest import FOLDER, File, Manifest, Part
 from cedr.runtime.tally import COUNT, VE, changed, repeated
 from cedr.secret import without_credentials
+from cedr.temporal.errors import DamagedFileError
 from cedr.temporal.time import INF
 
 SCHEMA = "schema.parquet"
@@ -81,13 +84,13 @@ class ParquetSink(TableSink):
             self._check_empty()
             for folder in (self.folder, self.folder.sub(FOLDER), self._staged):
                 folder.make()
-            with self.folder.writing(SCHEMA) as file:
-                write_table(file, table, pl.DataFrame(schema=table.inner_schema))
+            self.folder.write_parquet(SCHEMA, as_parquet(table, pl.DataFrame(schema=table.inner_schema)))
             manifest = Manifest(table)
             manifest.write(self.folder)
         else:
             self._check_same(table, manifest)
         self.table = table
+        self.folder.sweep()
         self._sweep(manifest, staged_too=True)
 
     def _check_same(self, table: Table, manifest: Manifest) -> None:
@@ -104,7 +107,9 @@ class ParquetSink(TableSink):
             parts = {part.shard: part for part in map(Part.from_bytes, prepared)}
             after = Manifest(self.table, batch, {**manifest.parts, **parts})
             for name in sorted(after.names - manifest.names):
-                self.folder.system.move(f"{self._staged.path}/{staged(name)}", f"{self.folder.path}/{name}")
+                self._staged.move(staged(name), self.folder, name)
+            if after.names - manifest.names:
+                self.folder.sync()
             after.write(self.folder)
             self._sweep(after)
 
@@ -113,17 +118,22 @@ class ParquetSink(TableSink):
 
     def _manifest(self) -> Manifest:
         if (manifest := Manifest.newest(self.folder)) is None:
-            raise SinkError(f"{self} has lost its {FOLDER}; without it nobody knows which batches it holds")
+            raise self._no_manifest()
         return manifest
+
+    def _no_manifest(self) -> DamagedFileError:
+        return self.folder.damaged(FOLDER, "the manifest in it is missing, which says which files are the table")
 
     def _check_empty(self) -> None:
         foreign = [name for name in self.folder.names() if name.endswith(".parquet") and name != SCHEMA]
+        if foreign and all(map(OURS.fullmatch, foreign)):
+            raise self._no_manifest()
         if foreign:
             raise SinkError(f"{self} has files that cedr has not written, such as {foreign[0]}; give an empty folder")
 
     def check(self, table: Table) -> None:
         try:
-            write_table(io.BytesIO(), table, pl.DataFrame(schema=table.inner_schema))
+            as_parquet(table, pl.DataFrame(schema=table.inner_schema))
         except pl.exceptions.PolarsError as e:
             raise SinkError(f"{self} cannot keep the answer: {e}; cast the column in the query") from e
 
@@ -178,12 +188,18 @@ class ParquetSink(TableSink):
 
     def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> File:
         name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
-        with self._staged.writing(staged(name)) as file:
-            write_table(file, self.table, counted, to_stay=level > 0)
+        content = as_parquet(self.table, counted, to_stay=level > 0)
+        self._staged.write_parquet(staged(name), content, label=name, sync="file")
         return File(name, int(counted[COUNT].sum()), level)
 
     def _read(self, file: File) -> pl.DataFrame:
-        return counted_tuples(self.table, self.folder.read(file.name))
+        try:
+            return counted_tuples(self.table, self.folder.read_parquet(file.name))
+        except FileNotFoundError:
+            raise self._missing(file.name) from None
+
+    def _missing(self, name: str) -> DamagedFileError:
+        return self.folder.damaged(name, "it is missing, and the table consists of it and others")
 
     @property
     def _staged(self) -> Folder:
@@ -197,27 +213,29 @@ def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
         if (manifest := Manifest.newest(sink.folder)) is None:
             raise SinkError(f"{sink} is not there yet; a query makes it when it starts")
         try:
-            files = [sink.folder.read(name) for name in sorted(manifest.names)]
+            files = [sink.folder.read_parquet(name) for name in sorted(manifest.names)]
         except FileNotFoundError as e:
             newest = Manifest.newest(sink.folder)
             if newest is None or newest.batch == manifest.batch:
-                raise SinkError(f"{sink} has lost a file: {e}") from e
+                raise sink._missing(os.path.basename(e.filename or str(e))) from None
             continue  # a commit has taken place since we read the manifest
         none = pl.DataFrame(schema=manifest.table.inner_schema)
         tuples = pl.concat([none, *(counted_tuples(manifest.table, file) for file in files)])
         return manifest.table.ordered(repeated(tuples))
 
 
-def write_table(file: Any, table: Table, counted: pl.DataFrame, to_stay: bool = False) -> None:
+def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
     """Every copy is a row of its own. A batch has few times and is written quickly. What stays is sorted by start, for
     those who look for a time, and has zstd, which takes twice the time of snappy and a quarter less room."""
     rows = repeated(counted)
+    file = io.BytesIO()
     table.shown(rows.sort(VS) if to_stay else rows).write_parquet(file, compression="zstd" if to_stay else "snappy")
+    return file.getvalue()
 
 
-def counted_tuples(table: Table, content: bytes) -> pl.DataFrame:
-    """The way back from `write_table`; copies are not summed up."""
-    rows = table.inner(pl.read_parquet(io.BytesIO(content)))
+def counted_tuples(table: Table, shown: pl.DataFrame) -> pl.DataFrame:
+    """The way back from `as_parquet`; copies are not summed up."""
+    rows = table.inner(shown)
     return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
 
 
