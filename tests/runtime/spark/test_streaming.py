@@ -168,7 +168,8 @@ def test_sources_close_one_by_one(run):
 def test_late_rows_and_rows_without_a_lifetime_are_kept_with_the_reason(run):
     run.write(table((1, "a", 1), (40, "a", 2), (None, "a", 3)))
     run.write(table((2, "a", 4)))
-    running = run.all(totals(), cedr.sinks.memory())
+    with pytest.warns(cedr.LateWarning, match=r"2 rows were set aside \(\w+: 1, \w+: 1\)"):
+        running = run.all(totals(), cedr.sinks.memory())
     late = running.late().sort("v")
     assert late["v"].to_list() == [3, 4]
     assert late["reason"].to_list() == ["no_lifetime", "below_cti"]
