@@ -124,6 +124,16 @@ def test_late_messages_have_the_times_of_the_user():
     )
 
 
+def test_so_have_errors():
+    noon = datetime(2024, 7, 1, 12)
+    rows = pl.DataFrame({"ts": [noon, noon + timedelta(minutes=1), noon], "k": 1})
+    strict = cedr.source("e", {"k": int}, vs="ts", delay="1s", late="raise").group_by("k").agg(n=cedr.count())
+    with pytest.raises(cedr.CedrError, match="its sync time 2024-07-01 12:00:00 lies before 2024-07-01 12:00:59, but"):
+        strict.run(rows, chunk_size=1)
+    with pytest.raises(cedr.CedrError, match="declared ordered, but 2024-07-01 12:01:00 came before"):
+        cedr.source("e", {"k": int}, vs="ts", ordered=True).run(rows)
+
+
 def test_lengths_and_ends_in_messages():
     messages = pl.Series(
         [

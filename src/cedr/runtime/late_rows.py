@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.runtime.user_times import FARTHEST, TimeType
 from cedr.temporal.duration import show_duration
-from cedr.temporal.errors import LateWarning
+from cedr.temporal.errors import CedrError, LateWarning, StreamError
 
 NUMBER = r"(-?\d+)"
 BEGIN, END = "\x02", "\x03"
@@ -19,6 +19,7 @@ TIMES = (
     (rf"\[{NUMBER}, (-?\d+|∞)\)", f"[{BEGIN}${{1}}{END}, ${{2}})"),
     (rf"(\[{BEGIN}-?\d+{END}|\[-∞), {NUMBER}\)", f"${{1}}, {BEGIN}${{2}}{END})"),
     (rf"\) to {NUMBER}: ", f") to {BEGIN}${{1}}{END}: "),
+    (rf"but {NUMBER} came before", f"but {BEGIN}${{1}}{END} came before"),
     (rf"(its sync time|lies before|but cti| before|more than \d+ after) {NUMBER}", f"${{1}} {BEGIN}${{2}}{END}"),
 )
 """Where times stand in messages of `cedr.operators.late` and of those who write promises for it."""
@@ -43,6 +44,13 @@ def with_user_times(messages: pl.Series, kind: TimeType) -> pl.Series:
     for length in lengths:
         shown = shown.str.replace_all(f"more than {length} ", f"more than {show_duration(int(length))} ", literal=True)
     return shown
+
+
+def in_user_times(error: CedrError, kind: TimeType) -> CedrError:
+    """The same error; if it is about an element that broke a promise, with timestamps in its text."""
+    if isinstance(error, StreamError):
+        error.args = tuple(with_user_times(pl.Series([str(error)]), kind))
+    return error
 
 
 def warn_of_late(counts: Mapping[str, int], stacklevel: int) -> None:

@@ -12,11 +12,12 @@ from cedr.plan.physical import Fragment
 from cedr.runtime.calendars import calendar_in, check_calendar
 from cedr.runtime.engine import Engine
 from cedr.runtime.ingest import Clock, Ingest, wall_clock
+from cedr.runtime.late_rows import in_user_times
 from cedr.runtime.result import Result
 from cedr.runtime.standing import standing
 from cedr.runtime.tally import MANY_ROWS, Tally
 from cedr.runtime.why_waiting import WhyWaiting, held_rows, why_waiting
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.time import INF
 
 CHUNK_SIZE = 50_000
@@ -43,8 +44,11 @@ class LocalRun:
 
     def steps(self, data: Any, close: bool) -> Iterator[Chunk]:
         """The output after each chunk of input, in turn over the sources."""
-        for name, chunk in self._arrivals(data):
-            yield self.push(name, chunk)
+        try:
+            for name, chunk in self._arrivals(data):
+                yield self.push(name, chunk)
+        except StreamError as e:
+            raise in_user_times(e, self.time_type()) from None
         if close:
             self.closed = True
             for name, ingest in self.ingests.items():

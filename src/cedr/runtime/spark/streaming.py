@@ -28,7 +28,7 @@ from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.consistency import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.partitioning import staged
-from cedr.runtime.late_rows import counted, warn_of_late
+from cedr.runtime.late_rows import counted, in_user_times, warn_of_late
 from cedr.runtime.spark import answers
 from cedr.runtime.spark.answers import answer_schema
 from cedr.runtime.spark.batch_time import check_notes, numbers, spark_checkpoint
@@ -297,7 +297,7 @@ class RunningQuery:
         except StreamingQueryException as e:
             self._end()
             if (ours := original(e)) is not None:
-                raise ours from None
+                raise in_user_times(ours, self.job.time_type) from None
             raise
         self._end()
         self._warn_of_late(stacklevel=2)
