@@ -6,6 +6,7 @@ import polars as pl
 
 import cedr
 from cedr.runtime.spark.sinks.base import Table
+from cedr.runtime.spark.types import spark_schema
 from cedr.temporal import CedrError
 
 SINKS = {
@@ -15,8 +16,16 @@ SINKS = {
     "memory": cedr.sinks.memory,
     "foreach": lambda: cedr.sinks.foreach(print),
     "changelog": lambda: cedr.sinks.changelog("parquet", "changes"),
+    "batch()": lambda: BatchTable(),
 }
-"""None of them is opened; `batch` has the types of the changelog."""
+"""None of them is opened."""
+
+
+class BatchTable:
+    """The DataFrame that `batch` gives."""
+
+    def check(self, table: Table) -> None:
+        spark_schema(table.shown_schema)
 
 
 def rejected(sink: Any, kind: pl.DataType) -> str | None:

@@ -1,5 +1,6 @@
-"""The types of columns, as job files write them: `"str"`, `"timestamp UTC"`, or a list of the possible texts."""
+"""The types of columns, as job files write them: `"str"`, `"decimal(10, 2)"`, or a list of the possible texts."""
 
+import re
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,8 @@ TYPES: dict[str, pl.DataType] = {
     "float32": pl.Float32(),
     "float64": pl.Float64(),
 }
+DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+"""All digits, and those after the point."""
 OFTEN = ("str", "int", "float", "bool", "date", "timestamp")
 
 
@@ -40,6 +43,13 @@ def schema_of(columns: Section) -> Schema:
 def type_of(columns: Section, name: str, value: Any) -> pl.DataType:
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
         return pl.Enum(list(dict.fromkeys(value)))
+    if isinstance(value, str) and (found := DECIMAL.fullmatch(value)):
+        digits, after = map(int, found.groups())
+        if not 1 <= digits <= 38 or after > digits:
+            raise columns.mistake(
+                f"{show(value)}: a decimal has 1 to 38 digits, as many or fewer after the point", name
+            )
+        return pl.Decimal(digits, after)
     if not isinstance(value, str) or value not in TYPES:
         hint = did_you_mean(value, TYPES) if isinstance(value, str) else ""
         raise columns.mistake(

@@ -23,6 +23,7 @@ WIDER: dict[Any, pl.DataType] = {
     pl.Float16: pl.Float32(),
     pl.Categorical: pl.String(),
     pl.Enum: pl.String(),
+    pl.Null: pl.String(),
 }
 UTC = "UTC"
 """Spark keeps instants; the zone in which it shows them is the session's."""

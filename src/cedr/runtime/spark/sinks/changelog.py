@@ -6,7 +6,9 @@ interrupted. The columns are told in `cedr.runtime.spark.answers`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+import polars as pl
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -14,6 +16,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from cedr.runtime.spark.sinks.base import Table
 from cedr.runtime.spark.types import spark_schema
 from cedr.secret import Secret, revealed
+from cedr.temporal.errors import QueryError
+
+
+def has_times_of_day(kind: Any) -> bool:
+    """Is a type, or one inside it, a time of day?"""
+    if isinstance(kind, pl.Struct):
+        return any(has_times_of_day(field.dtype) for field in kind.fields)
+    return has_times_of_day(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind == pl.Time
 
 
 @dataclass(frozen=True)
@@ -26,8 +36,13 @@ class Changelog:
     shape: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
     def check(self, table: Table) -> None:
-        """Spark has a type for every column."""
+        """Spark has a type for every column, also in streams."""
         spark_schema(table.shown_schema)
+        if times := [name for name, kind in table.columns.items() if has_times_of_day(kind)]:
+            raise QueryError(
+                f"column {times[0]!r} is of type {table.columns[times[0]]}, but Spark's streams have no times of day; "
+                f"use pl.col({times[0]!r}).cast(pl.String) in the query, or a sink that keeps a table"
+            )
 
     def open(self, table: Table) -> None:
         """Spark's sinks open themselves."""
