@@ -19,6 +19,8 @@ from random_plans.tables import INF, Shape, Table, make
 
 SINGLE = 150
 """So many rows of each source come one by one when a case is sliced "mixed"."""
+LARGE = 500_000
+"""From here on plans are flatter: each node takes seconds."""
 BETWEEN = 20_000
 """The size of the chunks before and after them."""
 
@@ -55,7 +57,7 @@ def draw(seed: int, rows: int, slicing: int | str) -> Case:
     shape = draw_shape(rng, rows)
     tables = {name: make(shape, rng) for name in ("AB" if rng.random() < 0.6 else "A")}
     drawing = Drawing(rng, shape, tables)
-    made = drawing.grow(drawing.one_of([1, 2, 3, 3, 4, 4, 5, 5]))
+    made = drawing.grow(drawing.one_of([1, 2, 3, 3, 4, 4, 5, 5] if rows < LARGE else [1, 2, 2, 3, 3, 4, 5]))
     plan = pruned(drawing.plan, made.place)
     settings = {"level": drawing.one_of([None, None, "strong", "middle"])}
     settings["latency"] = drawing.one_of([None, None, "ordered", "eager"])

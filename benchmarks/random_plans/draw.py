@@ -51,9 +51,9 @@ class Drawing:
 
     def __post_init__(self) -> None:
         total = sum(t.canonical.height for t in self.tables.values())
-        self.most_rows = 3 * total + 20_000
+        self.most_rows = min(3 * total + 20_000, 3_000_000)
         """Rows that a node may yield."""
-        self.most_work = min(20 * total + 400_000, 16_000_000)
+        self.most_work = min(20 * total + 400_000, 8_000_000)
         """Rows that computing a node may take."""
 
     # --- chance ------------------------------------------------------------------------------------------------
