@@ -48,9 +48,12 @@ class Drawing:
     tables: dict[str, Table]
     plan: list[dict[str, Any]] = field(default_factory=list)
     names: int = 0
+    latest: dict[int, Made] = field(default_factory=dict)
+    spare: dict[int, Made] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         total = sum(t.canonical.height for t in self.tables.values())
+        self.large = total > 500_000
         self.most_rows = min(3 * total + 20_000, 3_000_000)
         """Rows that a node may yield."""
         self.most_work = min(20 * total + 400_000, 8_000_000)
@@ -111,6 +114,14 @@ class Drawing:
         return self.add({"op": "source", "name": name}, finite=not self.shape.endless, starts=self.shape.unique)
 
     def grow(self, depth: int) -> Made:
+        """A node with so many levels below it. Over large tables, what was made for an operator that is then refused is
+        given to the next."""
+        if depth in self.spare:
+            return self.spare.pop(depth)
+        self.latest[depth] = self.grown(depth)
+        return self.latest[depth]
+
+    def grown(self, depth: int) -> Made:
         if depth == 0:
             return self.source()
         for _ in range(12):
@@ -118,7 +129,10 @@ class Drawing:
             try:
                 return self.one_of(self.menu())(self, depth)
             except RefusedError:
-                del self.plan[mark:]
+                if not self.large:
+                    del self.plan[mark:]
+                elif depth - 1 in self.latest:
+                    self.spare[depth - 1] = self.latest.pop(depth - 1)
         return self.grow(depth - 1)
 
     def menu(self) -> list[Callable[["Drawing", int], Made]]:

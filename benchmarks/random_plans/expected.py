@@ -301,7 +301,7 @@ def one_aggregate(kind: str, column: str | None = None, q: str = "1/2") -> pl.Ex
 
 
 def top_k(node: Node, frame: Frame, limit: int) -> Frame:
-    """Missing values count as the smallest; ties go by payload, its columns in the order of their names."""
+    """Missing values come last, either way; ties go by payload, its columns in the order of their names."""
     alive = in_snapshots(frame, node["by"], limit)
     order, down = node["order"], node["descending"]
     ties = sorted(payload(frame))
@@ -310,7 +310,7 @@ def top_k(node: Node, frame: Frame, limit: int) -> Frame:
         *order,
         *ties,
         descending=[False, *down, *(False for _ in ties)],
-        nulls_last=[False, *down, *(False for _ in ties)],
+        nulls_last=[False, *(True for _ in down), *(False for _ in ties)],
         maintain_order=True,
     )
     place = pl.int_range(pl.len()).over("_n") + 1
