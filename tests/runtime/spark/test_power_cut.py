@@ -1,5 +1,7 @@
 """Power cuts and full disks at any step: the next start goes on as if nothing had been, or says what is damaged."""
 
+import os
+import subprocess
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -9,6 +11,7 @@ from runtime.spark.failing_disk import FailingDisk, PowerCut
 from runtime.spark.small_run import BATCHES, LATE, SmallRun, expected
 
 from cedr.runtime.spark import disk, state
+from cedr.runtime.spark.disk import Disk
 from cedr.runtime.spark.folder import TEMPORARY
 from cedr.runtime.spark.sinks import parquet
 from cedr.temporal.errors import CedrError, StorageError
@@ -95,6 +98,44 @@ def test_a_full_disk_leaves_nothing_behind_and_loses_nothing(put, tmp_path):
             assert leftovers(tmp_path) == []
     here.full = None
     assert SmallRun(tmp_path, done).table() == expected()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real one, of 400 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount a small disk here; the other tests have one that pretends to be full")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_disk_that_is_really_full(put, small_disk):
+    """There is room for a page more in each attempt."""
+    put(Disk())
+    ballast, done, errors = small_disk / "ballast", None, []
+    for pages in range(60):
+        ballast.write_bytes(b"")
+        free = os.statvfs(small_disk)
+        ballast.write_bytes(bytes(max(0, free.f_bavail - pages) * free.f_frsize))
+        try:
+            run = SmallRun(small_disk, done)
+            run.run(0 if done is None else done + 1)
+            done = 0 if done is None else done + 1
+        except CedrError as e:
+            errors.append(e)
+        assert leftovers(small_disk) == []
+        if done == 2:
+            break
+    ballast.unlink()
+    assert {type(e) for e in errors} == {StorageError}
+    run = SmallRun(small_disk, done)
+    run.run_from(done + 1)
+    assert run.table() == expected()
 
 
 def test_what_a_killed_process_was_writing_is_swept(put, tmp_path):

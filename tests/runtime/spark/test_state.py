@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -45,7 +46,8 @@ def test_many_writers_at_once_agree(folder):
 
 
 def test_what_is_being_written_is_not_there(folder):
-    folder._temporary("x", [b"half"], sync=True)
+    with folder._hidden("x") as path:
+        Path(path).write_bytes(b"half")
     assert folder.names() == []
     assert folder.find("x") is None
 

@@ -9,6 +9,7 @@ first writer's content. On local disks that is exact. Elsewhere two writers at t
 the first; cedr writes the same content then.
 """
 
+import errno
 import io
 import os
 import re
@@ -32,6 +33,7 @@ NEW_CHECKPOINT = (
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 """Names of files that are not complete."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 PIECE = 1 << 20
 T = TypeVar("T")
 Sync = Literal["folder", "file", "none"]
@@ -71,10 +73,15 @@ class Folder:
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
-        for path in reversed(missing):
-            disk.local.make(path)
-        for path in missing:
-            disk.local.sync_folder(os.path.dirname(path))
+        try:
+            for path in reversed(missing):
+                disk.local.make(path)
+            for path in missing:
+                disk.local.sync_folder(os.path.dirname(path))
+        except OSError as e:
+            if e.errno in FULL:
+                raise StorageError(self.place, e) from e
+            raise
 
     def names(self) -> list[str]:
         """The files that are whole, in order of their names."""
@@ -175,9 +182,9 @@ class Folder:
             body(buffer := io.BytesIO())
             self.write(name, buffer.getvalue())
             return
-        with self._temporary_path(name) as path:
+        with self._hidden(name) as path:
             disk.local.fill(path, body, lambda content: header(label, content), len(header(label, b"")))
-        disk.local.rename(path, f"{self.path}/{name}")
+            disk.local.rename(path, f"{self.path}/{name}")
 
     def write_plain(self, name: str, content: bytes, sync: Sync = "folder") -> None:
         """Write or replace a file that others read."""
@@ -218,8 +225,12 @@ class Folder:
     def sync_files(self, names: list[str]) -> None:
         """The content of files that were written without, or by others; a missing one has no content."""
         for name in names if self.local else ():
-            with suppress(FileNotFoundError):
+            try:
                 disk.local.sync(f"{self.path}/{name}")
+            except FileNotFoundError:
+                continue
+            except OSError as e:
+                raise StorageError(self._shown(name), e) from e
 
     def sync(self) -> None:
         """All names in the folder."""
@@ -235,13 +246,14 @@ class Folder:
                 (self.sub(folder) if folder else self).remove([info.base_name])
 
     def _put(self, name: str, parts: Parts, sync: Sync) -> None:
-        temporary = self._temporary(name, parts, sync != "none")
-        if self.local:
-            disk.local.rename(temporary, f"{self.path}/{name}")
-            if sync == "folder":
-                disk.local.sync_folder(self.path)
-        else:
-            self.system.move(temporary, f"{self.path}/{name}")
+        with self._hidden(name) as path:
+            self._write(path, parts, sync != "none")
+            if self.local:
+                disk.local.rename(path, f"{self.path}/{name}")
+                if sync == "folder":
+                    disk.local.sync_folder(self.path)
+            else:
+                self.system.move(path, f"{self.path}/{name}")
 
     def _put_once(self, name: str, parts: Parts) -> bool:
         """Whether we were the first. What is there is synced in either case: the first may have been killed."""
@@ -250,30 +262,28 @@ class Folder:
                 return False
             self._put(name, parts, "none")
             return True
-        temporary = self._temporary(name, parts, True)
-        try:
-            disk.local.link(temporary, f"{self.path}/{name}")
-            return True
-        except FileExistsError:
-            return False
-        finally:
-            disk.local.remove(temporary)
-            disk.local.sync_folder(self.path)
+        with self._hidden(name) as path:
+            self._write(path, parts, sync=True)
+            try:
+                disk.local.link(path, f"{self.path}/{name}")
+                return True
+            except FileExistsError:
+                return False
+            finally:
+                disk.local.remove(path)
+                disk.local.sync_folder(self.path)
 
-    def _temporary(self, name: str, parts: Parts, sync: bool) -> str:
-        """The file under a name that is not seen."""
-        with self._temporary_path(name) as path:
-            if self.local:
-                disk.local.write(path, parts, sync)
-            else:
-                with self.system.open_output_stream(path) as file:
-                    for part in parts:
-                        file.write(part)
-        return path
+    def _write(self, path: str, parts: Parts, sync: bool) -> None:
+        if self.local:
+            disk.local.write(path, parts, sync)
+        else:
+            with self.system.open_output_stream(path) as file:
+                for part in parts:
+                    file.write(part)
 
     @contextmanager
-    def _temporary_path(self, name: str) -> Iterator[str]:
-        """A name that is not seen; nothing is left when the file cannot be written."""
+    def _hidden(self, name: str) -> Iterator[str]:
+        """The path of a file until it is complete; nothing is left of it when it cannot be written."""
         path = f"{self.path}/.{name}.{uuid4().hex}"
         try:
             yield path

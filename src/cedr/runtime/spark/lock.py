@@ -8,6 +8,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from cedr.runtime.spark.folder import Folder
 from cedr.temporal.errors import QueryError
@@ -45,8 +46,9 @@ class Lock:
                 f"the checkpoint {folder.place} is in use by a query that runs in {holder}; stop that one first, or "
                 "give this one a checkpoint and a table of its own"
             ) from None
-        os.truncate(self.file, 0)
-        os.pwrite(self.file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        with suppress(OSError):  # on a full disk nobody learns who holds it, but it is held
+            os.truncate(self.file, 0)
+            os.pwrite(self.file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
         held[folder.path] = self
 
     def __enter__(self) -> "Lock":
