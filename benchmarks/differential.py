@@ -9,7 +9,8 @@ tests/differential/kept, from where the tests run it again.
     ./cedr bench differential --only from=300            go on with plan 300
     ./cedr bench differential --only from=5000,to=5200   other plans
     ./cedr bench differential --only seed=17             one of them, with its plan
-    ./cedr bench differential --only from=0,to=1000,most=10000   only plans with sources of at most 10,000 rows
+    ./cedr bench differential --only most=10000          only plans with sources of at most 10,000 rows
+    ./cedr bench differential --only least=1000000       only plans with sources of at least 1,000,000 rows
 """
 
 import sys
@@ -26,7 +27,7 @@ from random_plans.kept import FOLDER, save
 from random_plans.mix import LARGE, PLANS, wanted
 from random_plans.reduce import reduced, signature
 
-NUMBERS = ("from", "to", "seed", "most", "reduce")
+NUMBERS = ("from", "to", "seed", "least", "most", "reduce")
 
 
 def chosen(only: str) -> dict[str, int]:
@@ -47,7 +48,7 @@ def run(report: Report, quick: bool, only: str = "") -> None:
     asked = chosen(only)
     first = asked.get("seed", asked.get("from", 0))
     last = first + 1 if "seed" in asked else asked.get("to", PLANS // 10 if quick else PLANS)
-    cases = [w for w in map(wanted, range(first, last)) if w.rows <= asked.get("most", LARGE)]
+    cases = [w for w in map(wanted, range(first, last)) if asked.get("least", 0) <= w.rows <= asked.get("most", LARGE)]
     counts = {"plans": 0, "large": 0, "rows": 0, "differences": 0, "exceptions": 0}
     start = time.monotonic()
     for number, case in enumerate(cases, start=1):
@@ -65,7 +66,7 @@ def run(report: Report, quick: bool, only: str = "") -> None:
         if found:
             counts["exceptions" if found.startswith("exception") else "differences"] += 1
             keep(report, made, found, asked.get("reduce", 120))
-        if number % 20 == 0 or number == len(cases):
+        if number % 20 == 0 or case.rows >= LARGE or number == len(cases):
             seconds = time.monotonic() - start
             left = seconds / number * (len(cases) - number)
             wrong = counts["differences"] + counts["exceptions"]
