@@ -1,16 +1,18 @@
 """Where a query starts: sources, and the aggregates that `agg` takes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
 from cedr.operators import aggregates
 from cedr.plan.schema import as_schema, check_columns, column_name, column_names
-from cedr.plan.source import Source
+from cedr.plan.source import Source, Unit
 from cedr.stream import Stream
+from cedr.temporal.duration import UNITS as CHRONONS
 from cedr.temporal.duration import Duration, duration, is_duration
 from cedr.temporal.errors import QueryError
+from cedr.temporal.formats import format_problem
 from cedr.temporal.time import INF
 
 
@@ -18,11 +20,13 @@ def source(
     name: str,
     schema: Mapping[str, Any],
     *,
-    vs: str | None = None,
-    ve: str | None = None,
-    duration: Duration | None = None,
-    ve_new: str | None = None,
-    cti: str | None = None,
+    vs: str | pl.Expr | None = None,
+    ve: str | pl.Expr | None = None,
+    duration: Duration | pl.Expr | None = None,
+    ve_new: str | pl.Expr | None = None,
+    cti: str | pl.Expr | None = None,
+    unit: Unit | None = None,
+    format: str | None = None,
     types: str | None = None,
     kind: str | None = None,
     delay: Duration | None = None,
@@ -48,6 +52,9 @@ def source(
     ends               every lifetime has an end, so that state can be forgotten; a row without an end is late
     ve_new             the corrected end, in rows that correct an earlier one
     cti                progress: no later row is about a time before this
+    unit               what whole numbers count as times: "s", "ms", "us" or "ns" since 1970. Times and answers are then
+                       timestamps in UTC, and plain numbers in other arguments (`delay=500`) count this unit, too
+    format             how times that are text are written: "%m/%d/%Y %H:%M"
     delay              progress when there is no such column: no row comes later than this after a higher start
     types, kind        the column that names an event's type, or the type of all of them; for patterns
     ordered            rows come in the order of time
@@ -72,8 +79,15 @@ def source(
     valid              what comes keeps all its promises, and adjusts only what it has told, as what cedr itself writes
                        does: nothing is checked, and nothing is remembered to check it
 
+    Each of the times is a column, a polars expression (`vs=pl.col("date").dt.combine(pl.col("time"))`), or an
+    expression of the CEDR language (`vs="time_hour + minute * 1 minute"`). A column with exactly this name comes first.
+
     Elements (`cedr.Insert` and so on) need none of the time columns.
     """
+    made = [time for time in (vs, ve, ve_new, cti, duration) if isinstance(time, pl.Expr) and not is_column(time)]
+    vs, ve, ve_new, cti = (text_of(time) for time in (vs, ve, ve_new, cti))
+    duration = text_of(duration) if isinstance(duration, pl.Expr) else duration
+    check_time_settings(name, vs, unit, format)
     columns = as_schema(schema, f"source({name!r})")
     if ve is not None and duration is not None:
         raise QueryError(f"source({name!r}): give ve={ve!r} or duration={duration!r}, not both")
@@ -86,7 +100,7 @@ def source(
         raise QueryError(
             f"source({name!r}): idle={idle!r} needs partition or per, the columns whose values may fall silent"
         )
-    length = lifetime_length(name, duration)
+    length = lifetime_length(name, in_unit(duration, unit))
     if ends and length == INF:
         raise QueryError(f"source({name!r}): ends=True contradicts duration={duration!r}, which has no end")
     values = as_per(name, per, columns, delay, ordered, partition)
@@ -113,20 +127,53 @@ def source(
             kind,
             only_inserts,
             ordered,
-            None if delay is None else as_delay(name, delay),
+            None if delay is None else as_delay(name, in_unit(delay, unit)),
             external=bool(external_ctis),
             counts=counts,
             partition=partition,
-            idle=None if idle is None else as_idle(name, idle),
+            idle=None if idle is None else as_idle(name, in_unit(idle, unit)),
             per=values,
             punctuation=punctuation,
             promises=tuple(dict.fromkeys([*spoken_of, *([tuple(sorted(values))] if values else [])])),
-            future=None if future is None else as_future(name, future),
+            future=None if future is None else as_future(name, in_unit(future, unit)),
             late=late,
             valid=valid,
             ends=ends,
+            expressions=tuple((str(time), time) for time in made),
+            unit=unit,
+            format=format,
         )
     )
+
+
+def is_column(expression: pl.Expr) -> bool:
+    return expression.meta.is_column()
+
+
+def text_of(time: str | pl.Expr | None) -> str | None:
+    """The column, or the text of the expression."""
+    if isinstance(time, pl.Expr):
+        return time.meta.output_name() if is_column(time) else str(time)
+    return time
+
+
+def check_time_settings(name: str, vs: str | None, unit: str | None, format: str | None) -> None:
+    if unit is not None and unit not in get_args(Unit):
+        raise QueryError(f"source({name!r}): unit={unit!r} is not one of {', '.join(map(repr, get_args(Unit)))}")
+    for argument, value in (("unit", unit), ("format", format)):
+        if value is not None and vs is None:
+            raise QueryError(f"source({name!r}): {argument}={value!r} needs vs, the column of the start times")
+    if unit is not None and format is not None:
+        raise QueryError(f"source({name!r}): give unit={unit!r} for whole numbers or format={format!r} for text")
+    if format is not None and (problem := format_problem(format)):
+        raise QueryError(f"source({name!r}): format={format!r} {problem}")
+
+
+def in_unit(length: Any, unit: Unit | None) -> Any:
+    """Plain numbers count the unit of the source's times, if it has one."""
+    if unit is None or not isinstance(length, int) or isinstance(length, bool) or length == INF:
+        return length
+    return length * CHRONONS[unit] if unit != "ns" else -(-length // 1000)
 
 
 def lifetime_length(name: str, length: Duration | None) -> int | str:

@@ -19,7 +19,7 @@ from cedr.job.section import Section
 from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store, table_sink
-from cedr.runtime.ingest import time_columns
+from cedr.runtime.event_time import columns_read, time_columns
 from cedr.runtime.spark.folder import checkpoint_folder
 from cedr.runtime.spark.session import spark_session
 from cedr.runtime.spark.streaming import Agreed, RunningQuery
@@ -168,17 +168,20 @@ def from_lines(raw: DataFrame, made: JobSource) -> DataFrame:
     value = sf.from_json(sf.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
     said = raw.select(value.alias(SAID), *(kafka_columns() if made.origin == "kafka" else []))
     own = [name for name in KAFKA_COLUMNS if name in said.columns]
-    start = made.source.vs
+    assert made.source.vs is not None
+    start = columns_read(made.source, made.source.vs)
     good = sf.col(SAID).isNotNull() & sf.col(f"{SAID}.{CORRUPT}").isNull()
     columns = {**{field.name: sf.col(f"{SAID}.`{field.name}`") for field in fields}, **{n: sf.col(n) for n in own}}
-    return said.select(*(sf.when(good, c).alias(n) if n == start else c.alias(n) for n, c in columns.items()))
+    return said.select(*(sf.when(good, c).alias(n) if n in start else c.alias(n) for n, c in columns.items()))
 
 
 def time_or_text(made: JobSource, name: str, time: DataType) -> DataType:
     """Of a column that is not part of the payload."""
     source = made.source
     other: dict[str | None, DataType] = {source.counts: LongType(), source.punctuation: BooleanType()}
-    return time if name in time_columns(source) else other.get(name, StringType())
+    if name not in time_columns(source) or (source.format and name != source.duration):
+        return other.get(name, StringType())
+    return LongType() if name == source.duration else time
 
 
 def kafka_columns() -> list[Any]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from cedr.job.sources import JobSource
 from cedr.plan.source import Source
+from cedr.runtime.event_time import shown_type
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.columns import check_source
 from cedr.runtime.spark.files.listing import Stamp, in_order, listed, stamp
@@ -52,7 +53,7 @@ class Rows:
                 yield pl.concat(frames, how="vertical_relaxed")
 
     def frames(self, found: list[tuple[str, Stamp]]) -> Iterator[pl.DataFrame]:
-        for split in splits([(0, self._planner.plan(found, None))]):
+        for split in splits([(0, self._planner.plan(found, self._written()))]):
             for piece in pieces(split, self.files, self.source):
                 if not isinstance(piece, Unreadable):
                     yield piece
@@ -67,8 +68,12 @@ class Rows:
 
     def time_type(self) -> TimeType | None:
         """How times look; None when there is no file yet that tells."""
-        written = self._planner.clock([path for path, _ in self._found()])
-        return None if written is None else clock.as_type(written)
+        written = self._written()
+        return None if written is None else shown_type(self.source, clock.as_type(written))
+
+    def _written(self) -> str | None:
+        """How times are written: the same for all files, as the first one has it that tells."""
+        return self._planner.clock([path for path, _ in self._found()])
 
     @property
     def _planner(self) -> Planner:

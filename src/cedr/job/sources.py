@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from cedr.api import source
 from cedr.job.section import (
@@ -31,8 +31,8 @@ from cedr.job.section import (
     show,
 )
 from cedr.job.types import schema_of
-from cedr.plan.source import Source
-from cedr.runtime.ingest import needed_columns
+from cedr.plan.source import Source, Unit
+from cedr.runtime.event_time import needed_columns
 from cedr.runtime.spark.files.listing import check_place
 from cedr.runtime.spark.files.settings import Files, Format, OnBad, Order, files
 from cedr.secret import Discreet, Secret, without_credentials
@@ -57,6 +57,7 @@ OF_STREAM: dict[str, Kind] = {
     "duration": LENGTH,
     "ve_new": TEXT,
     "cti": TEXT,
+    "unit": TEXT,
     "types": TEXT,
     "kind": TEXT,
     "delay": LENGTH,
@@ -73,7 +74,7 @@ OF_STREAM: dict[str, Kind] = {
     "valid": FLAG,
     "ends": FLAG,
 }
-KEYS = {**ORIGINS, "columns": TABLE, **OF_FILES, **OF_LINES, **OF_STREAM}
+KEYS = {**ORIGINS, "columns": TABLE, **OF_FILES, **OF_LINES, **OF_STREAM, "time_format": TEXT}
 
 RATE_COLUMNS = ("timestamp", "value")
 KAFKA_COLUMNS = ("kafka_key", "kafka_topic", "kafka_partition", "kafka_offset", "kafka_timestamp")
@@ -115,12 +116,14 @@ def source_of(section: Section) -> JobSource:
     section.need("columns", "the names and types of what its rows say", '{ machine = "str", load = "float" }')
     section.need("vs", "the column of the start times", '"start"')
     section.choice("late", ("collect", "raise"))
+    section.choice("unit", get_args(Unit))
     columns = section.sub("columns")
+    times = section.pick(*OF_STREAM) | time_format_of(section)
     with section.about(f"source({name!r})", f"source({name!r}, types={section.get('types')!r})", key="columns"):
-        stream = source(name, schema_of(columns), **section.pick(*OF_STREAM))
+        stream = source(name, schema_of(columns), **times)
     found = files_of(section) if origin == "files" else None
     for key in OF_FILES if origin != "files" else OF_LINES:
-        if key in section:
+        if key in section and not (key == "format" and is_time_format(section)):
             right = "kafka and socket" if key in OF_LINES else "files"
             raise section.mistake(f"{key} is for sources of {right}, and this one has {origin}; leave it out", key)
     options = {} if origin == "files" else options_of(section, origin)
@@ -129,11 +132,26 @@ def source_of(section: Section) -> JobSource:
     return made
 
 
+def is_time_format(section: Section) -> bool:
+    """`format = "csv"` is that of files, `format = "%d.%m.%Y"` that of times."""
+    return "%" in section.get("format", "")
+
+
+def time_format_of(section: Section) -> dict[str, str]:
+    """How times are written. Where the format of files has to be named, too, it is `time_format`."""
+    if is_time_format(section) and "time_format" in section:
+        raise section.mistake("the format of times is given twice; leave one of them out", "time_format")
+    found = section.get("format") if is_time_format(section) else section.get("time_format")
+    return {} if found is None else {"format": found}
+
+
 def files_of(section: Section) -> Files:
-    for key, allowed in (("format", Format), ("on_bad", OnBad), ("order", Order)):
-        section.choice(key, get_args(allowed))
+    form = () if is_time_format(section) else ("format",)
+    allowed: dict[str, Any] = {"format": Format, "on_bad": OnBad, "order": Order}
+    for key in (*form, "on_bad", "order"):
+        section.choice(key, get_args(allowed[key]))
     path = pattern_of(section)
-    said = section.pick("format", "max_files", "separator", "null_values", "on_bad", "order")
+    said = section.pick(*form, "max_files", "separator", "null_values", "on_bad", "order")
     with section.about(f"files({path!r})", key="files"):
         return files(path, columns=section.get("header"), **said)
 
@@ -190,14 +208,16 @@ def flat(section: Section, before: str = "") -> dict[str, str | Secret]:
 def times_of(section: Section, origin: str) -> str:
     if origin == "rate" and "times" in section:
         raise section.mistake("times is for sources of kafka and socket, and this one has rate; leave it out", "times")
-    return section.choice("times", TIMES) or "timestamp"
+    if "times" in section and ("unit" in section or time_format_of(section)):
+        raise section.mistake("unit or format says already how times are written; leave times out", "times")
+    return section.choice("times", TIMES) or ("number" if "unit" in section else "timestamp")
 
 
 def check_names(made: JobSource) -> None:
     """The columns that Spark's own sources have."""
     if made.origin != "rate":
         return
-    for name in needed_columns(made.source):
+    for name in needed_columns(made.source, RATE_COLUMNS):
         if name not in RATE_COLUMNS:
             key = next((k for k in ("vs", "ve", "ve_new", "cti") if made.section.get(k) == name), "columns")
             problem = f"a source of rate has the columns {' and '.join(RATE_COLUMNS)}, not {name!r}"

@@ -38,6 +38,10 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
     def start(self, meta: Meta, children: Children) -> tree.Script:
         return tree.Script(tuple(children), at=place(meta))
 
+    def expression(self, meta: Meta, children: Children) -> tree.Scalar:
+        found: tree.Scalar = children[0]
+        return found
+
     def statement(self, meta: Meta, children: Children) -> tree.Statement:
         name, body, *settings = children
         latency = clause(settings, "latency")

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from lark import Lark, Token, UnexpectedCharacters, UnexpectedToken
 from lark.exceptions import VisitError
@@ -21,7 +22,7 @@ DEEPEST = 100
 def parse(text: str) -> tree.Script:
     """The statements of a text, or a `LanguageError` that shows the first mistake."""
     try:
-        script = understood(text)
+        script: tree.Script = understood(text)
         if tree.depth(script) > DEEPEST:
             raise LanguageError(f"the query is nested deeper than {DEEPEST} levels; use several statements", Place())
     except LanguageError as e:
@@ -29,12 +30,23 @@ def parse(text: str) -> tree.Script:
     return script
 
 
-def understood(text: str) -> tree.Script:
+def parse_scalar(text: str) -> tree.Scalar:
+    """A scalar expression by itself."""
     try:
-        script = Build().transform(parser().parse(text))
+        scalar: tree.Scalar = understood(text, "expression")
+        if tree.depth(scalar) > DEEPEST:
+            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", Place())
+    except LanguageError as e:
+        raise e.within(text) from None
+    return scalar
+
+
+def understood(text: str, start: str = "start") -> Any:
+    try:
+        script = Build().transform(parser().parse(text, start=start))
     except UnexpectedCharacters as e:
         at = Place(e.line, e.column, e.line, e.column + 1)
-        raise not_a_word(text, e.pos_in_stream or 0, expected_before(text), at) from None
+        raise not_a_word(text, e.pos_in_stream or 0, expected_before(text, start), at) from None
     except UnexpectedToken as e:
         raise not_this_word(e.token, text, e.accepts or e.expected, where(e.token, text)) from None
     except VisitError as e:
@@ -42,9 +54,9 @@ def understood(text: str) -> tree.Script:
     return script
 
 
-def expected_before(text: str) -> set[str]:
+def expected_before(text: str, start: str) -> set[str]:
     """What could follow the last word that was understood."""
-    state = parser().parse_interactive(text)
+    state = parser().parse_interactive(text, start=start)
     with suppress(UnexpectedCharacters):
         state.exhaust_lexer()
     accepted: set[str] = state.accepts()  # type: ignore[no-untyped-call]
@@ -61,4 +73,6 @@ def where(token: Token, text: str) -> Place:
 @cache
 def parser() -> Lark:
     grammar = (files("cedr.language") / "grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(
+        grammar, start=["start", "expression"], parser="lalr", propagate_positions=True, maybe_placeholders=False
+    )

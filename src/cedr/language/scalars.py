@@ -170,6 +170,8 @@ def arithmetic(node: tree.Binary, scope: Scope) -> Value:
             if side.kind not in ("text", "missing"):
                 raise LanguageError(f"{side}; || joins texts: write CAST({show(side.written)} AS TEXT)", node.at)
         return Value(as_text(left).expression + as_text(right).expression, pl.String(), node)
+    if node.sign == "+" and left.dtype == pl.Date and right.dtype == pl.Time:
+        return typed(left.expression.dt.combine(right.expression), scope.columns, node)
     numbers = {left.kind, right.kind} <= {"number", "missing"}
     if not numbers and (left.kind, node.sign, right.kind) not in TIMES:
         raise LanguageError(f"{left} and {right}; {node.sign} cannot join them", node.at)

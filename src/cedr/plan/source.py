@@ -4,17 +4,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import polars as pl
+
 from cedr.plan.node import Node
 from cedr.plan.schema import Schema
+
+Unit = Literal["s", "ms", "us", "ns"]
 
 
 @dataclass(frozen=True, eq=False)
 class Source(Node):
     """A named input. `columns` are the payload; the time columns need not be among them.
 
-    vs, ve, ve_new, cti   columns of a table that hold times; `ve_new` is missing in the rows that are inserts
-    duration              the lifetime when there is no `ve`: chronons, or a column that holds lengths of time
+    vs, ve, ve_new, cti   columns of a table that hold times, or expressions over its columns; `ve_new` is missing in
+                          the rows that are inserts
+    duration              the lifetime when there is no `ve`: chronons, or a column or expression of lengths of time
     ends                  no lifetime is without an end; a row that has none is late
+    expressions           those of the times that are polars expressions, by their text
+    unit                  what whole numbers count as times of the table: they are then timestamps
+    format                how times that are text are written
     types, kind           the column that names each event's type, or the one type all events have
     insert_only           there are no adjusts
     ordered               no row has a smaller sync time than one before it
@@ -56,6 +64,9 @@ class Source(Node):
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
     ends: bool = field(default=False, kw_only=True)
     valid: bool = field(default=False, kw_only=True)
+    expressions: tuple[tuple[str, pl.Expr], ...] = field(default=(), kw_only=True)
+    unit: Unit | None = field(default=None, kw_only=True)
+    format: str | None = field(default=None, kw_only=True)
 
     @cached_property
     def schema(self) -> Schema:

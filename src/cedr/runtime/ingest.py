@@ -20,14 +20,15 @@ from cedr.columnar.promises import NONE, Promises
 from cedr.operators.late import Late, LateStream, Reason
 from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
+from cedr.runtime.event_time import needed_columns
 from cedr.runtime.keys import highest_of_keys
 from cedr.runtime.progress import Partition, Progress, Told, highest_by
 from cedr.runtime.punctuation_rows import Alike, about_everything, alike, marked
 from cedr.runtime.row_times import NO_END, RowTimes, row_times
 from cedr.runtime.timed import Externals, Timed
-from cedr.runtime.user_times import TimeType, chronons, time_type
+from cedr.runtime.user_times import TimeType, check_alike
 from cedr.temporal.element import Adjust, Cti, Element, ExternalCti, Insert
-from cedr.temporal.errors import PayloadError, QueryError, StreamError
+from cedr.temporal.errors import PayloadError, QueryError, StreamError, TimeError
 from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.row import Row
 from cedr.temporal.time import INF, MIN, show
@@ -98,6 +99,12 @@ class Ingest:
             return Told({}, ctis, external, syncs, self.clock(), keys, promises)
         highest = highest_by(chunk.sync if self.source.ordered else chunk.vs, partitions)
         return Told(highest, ctis, external, syncs, self.clock(), promises=promises)
+
+    def fix_time_type(self, kind: TimeType) -> None:
+        """The first table decides how times look; the others have to agree."""
+        if self.time_type is None:
+            self.time_type = kind
+        check_alike(self.source, self.time_type, kind)
 
     def too_early(self, vs: pl.Series) -> pl.Series | None:
         """Which starts are ahead of the clock further than the source allows; None when there is none."""
@@ -238,25 +245,12 @@ def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
         yield Piece(timed.rows[:0], ingest.told(timed.rows[:0], None, {}, timed.external))
 
 
-def time_columns(source: Source) -> list[str]:
-    """The columns of a table that hold times, the start first."""
-    wanted = [c for c in (source.vs, source.ve, source.ve_new, source.cti) if c]
-    return wanted + ([source.duration] if isinstance(source.duration, str) and not source.ve else [])
-
-
-def needed_columns(source: Source) -> list[str]:
-    """All columns of a table that are read: payload, times, partition, counts and punctuation, each once."""
-    others = [c for c in (source.partition, source.counts, source.punctuation) if c]
-    return list(dict.fromkeys([*source.schema, *time_columns(source), *others]))
-
-
 def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int], Timed]:
     source = ingest.source
-    wanted = time_columns(source)
-    check_columns(needed_columns(source), frame.schema, f"table for source {source.name!r}")
-    ingest.time_type = time_type(frame[wanted[0]].dtype)
+    check_columns(needed_columns(source, frame.columns), frame.schema, f"table for source {source.name!r}")
     external, frame = external_rows(source, frame)
     times = row_times(frame, source)
+    ingest.fix_time_type(times.kind)
     vs, end, ctis = times.vs, times.end, times.ctis
     if (changed := times.ve_new) is not None:
         is_adjust = changed.is_not_null()
@@ -284,13 +278,11 @@ def external_rows(source: Source, frame: pl.DataFrame) -> tuple[Externals, pl.Da
     counts = frame.filter(pl.col(source.counts).is_not_null())
     if not counts.height:
         return (), frame
-    assert source.vs is not None
-    assert source.ve is not None
-    what = f"source {source.name!r}"
-    spans = zip(chronons(counts[source.vs], what), chronons(counts[source.ve], what), strict=True)
+    spans = row_times(counts, source)
+    if spans.wrong is not None and (wrong := spans.wrong.drop_nulls()).len():
+        raise TimeError(f"source {source.name!r}, a row with a count: {wrong[0]}")
     found = tuple(
-        ExternalCti(vs, INF if ve is None else ve, int(n))
-        for (vs, ve), n in zip(spans, counts[source.counts], strict=True)
+        ExternalCti(vs, ve, int(n)) for vs, ve, n in zip(spans.vs, spans.end, counts[source.counts], strict=True)
     )
     return found, frame.filter(pl.col(source.counts).is_null())
 

@@ -10,7 +10,10 @@ import numpy as np
 import polars as pl
 
 from cedr.plan.source import Source
-from cedr.runtime.user_times import chronons_within
+from cedr.runtime.event_time import how_to_read, named, shown_type, time_settings, time_values
+from cedr.runtime.user_times import TimeType, chronons_within, counted_chronons
+from cedr.temporal.errors import TimeError
+from cedr.temporal.formats import parsed
 from cedr.temporal.time import INF, MIN
 
 FILE = "_cedr_file"
@@ -21,13 +24,14 @@ NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs
 
 @dataclass
 class RowTimes:
-    """`end` is that of the lifetime before any change; `ctis` are MIN where nothing is promised. Where `wrong` has a
-    text, the row cannot be used, and its times mean nothing."""
+    """`kind` is how starts are shown. `end` is that of the lifetime before any change; `ctis` are MIN where nothing is
+    promised. Where `wrong` has a text, the row cannot be used, and its times mean nothing."""
 
     vs: pl.Series
     end: pl.Series
     ve_new: pl.Series | None
     ctis: pl.Series
+    kind: TimeType
     wrong: pl.Series | None = None
     files: pl.Series | None = None
     """Where the rows are from, if they are from files."""
@@ -46,14 +50,13 @@ class RowTimes:
 
 def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
     found = Found(frame, source)
-    assert source.vs is not None
-    vs = found.times(source.vs, "vs")
-    end = found.times(source.ve, "ve").fill_null(INF) if source.ve else found.lengthened(vs)
-    ve_new = found.times(source.ve_new, "ve_new") if source.ve_new else None
+    vs = found.times("vs")
+    end = found.times("ve").fill_null(INF) if source.ve else found.lengthened(vs)
+    ve_new = found.times("ve_new") if source.ve_new else None
     if source.ends:
         found.check_ends(vs, end, ve_new)
-    ctis = found.times(source.cti, "cti").fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
-    return RowTimes(vs, end, ve_new, ctis, found.wrong(), frame.get_column(FILE, default=None))
+    ctis = found.times("cti").fill_null(MIN) if source.cti else pl.Series(np.full(frame.height, MIN))
+    return RowTimes(vs, end, ve_new, ctis, found.kind, found.wrong(), frame.get_column(FILE, default=None))
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Found:
     source: Source
     problems: list[pl.Series] = field(default_factory=list)
     """Texts where something is wrong, missing elsewhere."""
+    kind: TimeType = field(default_factory=pl.Int64)
 
     def wrong(self) -> pl.Series | None:
         """The first problem of each row."""
@@ -71,21 +75,38 @@ class Found:
             return None
         return pl.DataFrame(self.problems).select(pl.coalesce(pl.all()).alias("wrong"))["wrong"]
 
-    def times(self, column: str, setting: str) -> pl.Series:
-        values = self.frame[column]
-        found, outside = chronons_within(values, f"source {self.source.name!r}")
+    def times(self, setting: str) -> pl.Series:
+        source = self.source
+        values = time_values(source, setting, time_settings(source)[setting], self.frame)
+        if setting == "vs":
+            self.kind = shown_type(source, values.dtype)
+        if values.dtype in (pl.String, pl.Categorical, pl.Enum):
+            values = self.parsed(values, setting)
+        what = f"source {source.name!r}"
+        if values.dtype.is_integer() and source.unit:
+            found, outside = counted_chronons(values, source.unit)
+        else:
+            found, outside = chronons_within(values, what)
         if outside is not None:
-            self.note(
-                outside,
-                f"{setting} is {{}}{counted(values.dtype)}, which is outside the range of times",
-                values.to_physical(),
-            )
+            after = f"{counted(values.dtype)}, which is outside the range of times"
+            self.note(outside, f"{setting} is ", values.to_physical(), after)
         return found
 
-    def note(self, which: pl.Series, message: str, values: pl.Series) -> None:
-        """`message` has a pair of braces for the value."""
+    def parsed(self, texts: pl.Series, setting: str) -> pl.Series:
+        """Texts by the format of the source."""
+        source = self.source
+        if source.format is None or setting == "duration":
+            sample = next((text for text in texts.head(1000) if text), "")
+            raise TimeError(f"{named(source, setting)} is text, such as {sample!r}; {how_to_read(setting)}")
+        found = parsed(texts, source.format)
+        if (unread := found.is_null() & texts.is_not_null()).any():
+            self.note(unread, f"{setting} is '", texts, f"', which does not fit format={source.format!r}")
+        return found
+
+    def note(self, which: pl.Series, before: str, values: pl.Series, after: str) -> None:
+        """A problem of some rows; its message names the value."""
         about = pl.DataFrame({"which": which.fill_null(False), "value": values.cast(pl.String)})
-        text = pl.when("which").then(pl.format(message, "value"))
+        text = pl.when("which").then(pl.concat_str(pl.lit(before), "value", pl.lit(after)))
         self.problems.append(about.select(text.alias(str(len(self.problems))))[:, 0])
 
     def check_ends(self, vs: pl.Series, end: pl.Series, ve_new: pl.Series | None) -> None:
@@ -97,16 +118,16 @@ class Found:
         if self.source.punctuation:
             endless = endless & ~self.frame[self.source.punctuation].fill_null(False)
         if endless.any():
-            self.note(endless, f"{NO_END}{{}}", pl.repeat("", len(vs), eager=True))
+            self.note(endless, NO_END, pl.repeat("", len(vs), eager=True), "")
 
     def lengthened(self, vs: pl.Series) -> pl.Series:
         """The end from the length of the lifetime. A length that is missing has none."""
         column = self.source.duration
         if column == INF:
             return pl.Series(np.full(len(vs), INF))
-        length = self.times(column, "duration") if isinstance(column, str) else pl.repeat(column, len(vs), eager=True)
+        length = self.times("duration") if isinstance(column, str) else pl.repeat(column, len(vs), eager=True)
         if (negative := length < 0).any():
-            self.note(negative, "its duration is {}; a lifetime cannot have a negative length", length)
+            self.note(negative, "its duration is ", length, "; a lifetime cannot have a negative length")
         lengths = pl.DataFrame({"vs": vs, "length": length.fill_null(INF)})
         room, past = (pl.col(c).clip(0, None) for c in ("length", "vs"))  # so that no difference can wrap around
         late = ((pl.col("length") < INF) & (past >= INF - room)).fill_null(False)
@@ -114,7 +135,7 @@ class Found:
         kept = pl.when(pl.col("length") == INF).then(INF).when(~late & ~early).then(pl.col("vs") + pl.col("length"))
         ends = lengths.select(kept.alias("end"), late.alias("late"))
         if ends["late"].any():
-            self.note(ends["late"], "its duration is {}; the lifetime would end past the last time", length)
+            self.note(ends["late"], "its duration is ", length, "; the lifetime would end past the last time")
         return ends["end"]
 
 
@@ -123,3 +144,14 @@ def counted(kind: pl.DataType) -> str:
     if isinstance(kind, pl.Date):
         return " days from 1970"
     return f" {kind.time_unit} from 1970" if isinstance(kind, pl.Datetime) else ""
+
+
+def unread_time(frame: pl.DataFrame, source: Source) -> str | None:
+    """What is wrong with the first time that does not fit the source's format."""
+    found = Found(frame, source)
+    for setting, text in time_settings(source).items():
+        values = time_values(source, setting, text, frame)
+        if source.format is not None and values.dtype == pl.String and setting != "duration":
+            found.parsed(values, setting)
+    wrong = found.wrong()
+    return None if wrong is None else str(wrong.drop_nulls()[0])

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from cedr.temporal.errors import TimeError
+from cedr.plan.source import Source, Unit
+from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF, MIN
 
 TimeType = pl.DataType
@@ -15,6 +16,21 @@ def time_type(kind: pl.DataType) -> TimeType:
     if isinstance(kind, pl.Datetime):
         return pl.Datetime("us", kind.time_zone)
     return pl.Datetime("us") if kind == pl.Date else pl.Int64()
+
+
+def check_alike(source: Source, known: TimeType, kind: TimeType) -> None:
+    """Times of one source are all numbers, all timestamps without a zone, or all with one; zones may differ."""
+    if known != kind and family(known) != family(kind):
+        raise QueryError(
+            f"source {source.name!r}: times were {family(known)} before, and this table has {family(kind)}; "
+            "convert one of them, for example with dt.replace_time_zone"
+        )
+
+
+def family(kind: TimeType) -> str:
+    if not isinstance(kind, pl.Datetime):
+        return "whole numbers"
+    return f"timestamps {'with' if kind.time_zone else 'without'} a zone"
 
 
 FARTHEST = 8_200_000_000_000_000_000
@@ -50,8 +66,17 @@ def chronons_within(times: pl.Series, what: str) -> tuple[pl.Series, pl.Series |
         return scaled(times, DAY, FARTHEST)
     if isinstance(kind, pl.Datetime | pl.Duration):
         return scaled(times, PER_UNIT[kind.time_unit], FARTHEST if isinstance(kind, pl.Datetime) else INF - 1)
-    hint = "parse it first: pl.col(...).str.to_datetime()" if kind == pl.String else "cast it to Int64 or a timestamp"
+    hint = 'say how it is written: format="%m/%d/%Y %H:%M"' if kind == pl.String else "cast it to Int64 or a timestamp"
     raise TimeError(f"{what}: time column {times.name!r} is of type {kind}; {hint}")
+
+
+def counted_chronons(numbers: pl.Series, unit: Unit) -> tuple[pl.Series, pl.Series | None]:
+    """Whole numbers of a unit, as `chronons_within`."""
+    found, outside = chronons_within(numbers, "")
+    if unit == "ns":
+        return found // 1000, outside
+    counts, far = scaled(found, {"s": 1_000_000, **PER_UNIT}[unit], FARTHEST)
+    return counts, outside if far is None else far if outside is None else far | outside
 
 
 def scaled(times: pl.Series, factor: int, limit: int) -> tuple[pl.Series, pl.Series | None]:

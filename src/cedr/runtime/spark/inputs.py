@@ -6,15 +6,18 @@ from typing import Any, NoReturn
 
 import polars as pl
 import pyarrow as pa
+from polars.exceptions import PolarsError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from cedr.plan.partitioning import StagedPlan
-from cedr.plan.schema import check_columns
+from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
 from cedr.runtime.calendars import calendar_in, check_calendar
-from cedr.runtime.ingest import needed_columns, time_columns
+from cedr.runtime.event_time import check_times, needed_columns, time_columns
 from cedr.runtime.spark.batch_time import clock_of
 from cedr.runtime.spark.files import Files
 from cedr.runtime.spark.files.reading import Piece, Split
@@ -67,7 +70,7 @@ class Inputs:
                 source, pack = self.plan.sources[name], packing_files(packed, name)
                 frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
             else:
-                wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name])]
+                wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
                 frames.append(given.select(*wanted).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
         return reduce(DataFrame.unionAll, frames)
 
@@ -80,11 +83,7 @@ class Inputs:
     def _time_type(self, source: Source, given: Input) -> TimeType:
         if isinstance(given, Files):
             return self.known or time_type_of(given, source) or self._untold(source)
-        kinds = {field.name: field.dataType for field in given.schema.fields}
-        for column in time_columns(source):
-            check_time_column(source, column, kinds[column])
-        zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
-        return time_type_of_column(kinds[time_columns(source)[0]], zone)
+        return spark_time_type(source, given.schema, str(self.spark.conf.get("spark.sql.session.timeZone")))
 
 
 def packing_files(job: PackedJob, source: str) -> Pack:
@@ -141,31 +140,28 @@ def check_input(source: Source, given: Any, streaming: bool) -> None:
         raise QueryError(
             f"the DataFrame for source {source.name!r} is {'static' if streaming else 'streaming'}; {right}"
         )
-    check_columns(needed_columns(source), dict.fromkeys(given.columns), f"DataFrame for source {source.name!r}")
+    needed = needed_columns(source, given.columns)
+    check_columns(needed, dict.fromkeys(given.columns), f"DataFrame for source {source.name!r}")
 
 
-def check_time_column(source: Source, column: str, kind: DataType) -> None:
-    from pyspark.sql.types import DayTimeIntervalType
-
-    if isinstance(kind, IntegralType | TimestampType | TimestampNTZType | DateType | DayTimeIntervalType):
-        return
-    raise TimeError(
-        f"source {source.name!r}: time column {column!r} is of type {kind.simpleString()}; "
-        f"convert it first, for example with to_timestamp({column})"
-    )
-
-
-def time_type_of_column(kind: DataType, zone: str) -> TimeType:
-    if isinstance(kind, TimestampType):
-        return pl.Datetime("us", zone if is_known_zone(zone) else UTC)
-    return pl.Datetime("us") if isinstance(kind, TimestampNTZType | DateType) else pl.Int64()
+def spark_time_type(source: Source, schema: StructType, zone: str) -> TimeType:
+    """How the times of a DataFrame look. Spark keeps timestamps in UTC and shows them in the zone of the session."""
+    wanted = set(time_columns(source, schema.names))
+    fields = [field for field in schema.fields if field.name in wanted]
+    try:
+        columns = dict(pl.DataFrame(to_arrow_schema(StructType(fields)).empty_table()).schema)
+    except (PySparkException, PolarsError) as e:
+        raise TimeError(f"source {source.name!r}: its times cannot be read: {first_line(e)}") from None
+    kind = check_times(source, columns)
+    of_spark = kind.is_temporal() and getattr(kind, "time_zone", None) and not (source.unit or source.format)
+    return pl.Datetime("us", zone if is_known_zone(zone) else UTC) if of_spark else kind
 
 
 def is_known_zone(zone: str) -> bool:
     """Spark has zones such as `+05:30`, for which polars and Arrow have no name; their times are shown in UTC."""
     try:
         pl.Series([0]).cast(pl.Datetime("us", zone))
-    except pl.exceptions.PolarsError:
+    except PolarsError:
         return False
     return True
 

@@ -19,7 +19,7 @@ from cedr.plan.source import Source
 from cedr.runtime.row_times import FILE
 from cedr.runtime.spark.files import files, reading, text
 from cedr.runtime.spark.files import parquet as parquet_file
-from cedr.runtime.spark.files.columns import check_source, expected_types
+from cedr.runtime.spark.files.columns import Wanted, check_source
 from cedr.runtime.spark.files.entry import File, Part
 from cedr.runtime.spark.files.listing import Stamp, stamp
 from cedr.runtime.spark.files.reading import Planner, pieces, splits
@@ -344,9 +344,7 @@ def test_nothing_of_a_damaged_parquet_file_is_used(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(parquet_file, "ROWS_AT_ONCE", 100)
     path, feed = damaged(tmp_path / "a.parquet"), source()
     assert read(path, on_bad="late", parallelism=4)[0] == []
-    good = reading.parquet_pieces(
-        Part(0, 0, 2), File(str(path), Stamp(0, 0)), files(path), expected_types(feed, "number")
-    )
+    good = reading.parquet_pieces(Part(0, 0, 2), File(str(path), Stamp(0, 0)), files(path), Wanted(feed, "number"))
     assert next(good).height == 100  # what comes before the damage can be read
 
 
@@ -389,7 +387,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(text, "BLOCK", 8)
     path = made(tmp_path / "a.csv", "ts,k,v\n1,2,3\n2,3,4\n")
     chosen, file = files(path), File(str(path), stamp(str(path)))
-    found = reading.file_pieces(Part(0), file, chosen, expected_types(source(), "number"))
+    found = reading.file_pieces(Part(0), file, chosen, Wanted(source(), "number"))
     assert isinstance(next(found), pl.DataFrame)
     os.utime(path, ns=(0, 0))
     *_, last = found

@@ -107,9 +107,10 @@ def test_the_planner_of_parquet_files_does_without_pandas(tmp_path: Path) -> Non
     pl.DataFrame({"ts": [1]}).write_parquet(tmp_path / "0.parquet")
     code = (
         "import sys, cedr.runtime.spark.files.source; from cedr.runtime.spark.files.parquet import clock_in; "
-        f"print(clock_in({str(tmp_path / '0.parquet')!r}, 'ts'), 'pandas' in sys.modules)"
+        "from cedr.plan.source import Source; feed = Source('s', (), 'ts'); "
+        f"print(clock_in({str(tmp_path / '0.parquet')!r}, feed), *(m in sys.modules for m in ('pandas', 'lark')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "number False\n"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "number False False\n"
 
 
 def test_no_file_is_taken_before_one_that_was_there_first(tmp_path: Path) -> None:

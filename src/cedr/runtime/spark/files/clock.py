@@ -9,19 +9,37 @@ times that make no sense.
 """
 
 import re
+from collections.abc import Mapping
 
 import polars as pl
 
 from cedr.plan.source import Source
+from cedr.runtime.event_time import columns_read, time_values
 from cedr.runtime.user_times import time_type
+from cedr.temporal.formats import time_of_format
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 OFFSET = re.compile(r".*\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)", re.IGNORECASE)
 
 
 def declared(source: Source) -> str | None:
-    """What the schema says, when the start is a column of the payload too."""
-    return of_type(source.schema[source.vs]) if source.vs in source.schema else None
+    """What the source says: by its format or unit, or by the types of columns that are payload, too."""
+    if source.format is not None:
+        return of_type(time_of_format(source.format))
+    if source.unit is not None:
+        return "number"
+    assert source.vs is not None
+    known = all(column in source.schema for column in columns_read(source, source.vs))
+    return of_columns(source, source.schema) if known else None
+
+
+def of_columns(source: Source, columns: Mapping[str, pl.DataType]) -> str | None:
+    """Of the start, in a table with columns of these types."""
+    assert source.vs is not None
+    needed = {name: columns[name] for name in columns_read(source, source.vs, columns) if name in columns}
+    if len(needed) < len(columns_read(source, source.vs, columns)):
+        return None
+    return of_type(time_values(source, "vs", source.vs, pl.DataFrame(schema=needed)).dtype)
 
 
 def of_type(kind: pl.DataType) -> str | None:

@@ -4,12 +4,14 @@ A value is cast when nothing of it is lost: whole numbers to wider ones, dates t
 change a value is a problem of the file, as is a column that is not there. Further columns are not read.
 """
 
+from dataclasses import dataclass
+
 import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.plan.schema import first_line, unknown_column
 from cedr.plan.source import Source
-from cedr.runtime.ingest import needed_columns, time_columns
+from cedr.runtime.event_time import Names, columns_read, direct_column, needed_columns, time_settings
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.settings import Files
 from cedr.runtime.spark.files.unreadable import ProblemError
@@ -20,13 +22,38 @@ Expected = dict[str, pl.DataType | None]
 """Types by column, None where the source takes what there is."""
 
 
-def expected_types(source: Source, written: str | None) -> Expected:
-    """`written` is the clock. As long as no file tells, times have to be numbers."""
-    time = clock.as_type(written or "number")
-    times: Expected = {name: None if name == source.duration else time for name in time_columns(source)}
-    counts: Expected = {} if source.counts is None else {source.counts: pl.Int64()}
-    marks: Expected = {} if source.punctuation is None else {source.punctuation: pl.Boolean()}
-    return {name: source.schema.get(name) or {**counts, **marks, **times}.get(name) for name in needed_columns(source)}
+@dataclass(frozen=True)
+class Wanted:
+    """What a source expects of a file. `written` is the clock; files that are not `typed` hold texts."""
+
+    source: Source
+    written: str | None
+    typed: bool = True
+
+    def of(self, names: Names) -> Expected:
+        """For a file with these columns."""
+        return expected_types(self.source, self.written, names, self.typed)
+
+
+def expected_types(source: Source, written: str | None, names: Names = None, typed: bool = True) -> Expected:
+    """`written` is the clock; as long as no file tells, times have to be numbers. `names` are the columns of the file,
+    where they are known. Files that are not `typed` need the types of all that expressions read."""
+    time = pl.String() if source.format else clock.as_type(written or "number")
+    found: Expected = dict.fromkeys(needed_columns(source, names))
+    for setting, text in time_settings(source).items():
+        column = direct_column(source, text, names)
+        if column is not None:
+            found[column] = None if setting == "duration" else time
+            continue
+        for part in columns_read(source, text, names):
+            found[part] = pl.String() if source.format and setting != "duration" else None
+            if not typed and found[part] is None and part not in source.schema:
+                raise ProblemError(f": column {part!r} is a part of {setting}={text!r}; declare its type in the schema")
+    if source.counts is not None:
+        found[source.counts] = pl.Int64()
+    if source.punctuation is not None:
+        found[source.punctuation] = pl.Boolean()
+    return {**found, **source.schema}
 
 
 def check_source(source: Source, settings: Files) -> None:
@@ -37,11 +64,12 @@ def check_source(source: Source, settings: Files) -> None:
             f"{what}: the source names no time column; "
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
-    for name in time_columns(source):
-        if source.schema.get(name) == pl.String:
+    for setting, text in time_settings(source).items():
+        column = direct_column(source, text)
+        if source.schema.get(column or "") == pl.String and not source.format:
             raise QueryError(
-                f"{what}: {name!r} holds times, but the schema says it is text; declare it as pl.Datetime, or leave it "
-                "out of the schema"
+                f"{what}: {setting}={text!r} holds times, but the schema says it is text; say how it is written, for "
+                'example format="%m/%d/%Y %H:%M", or declare it as pl.Datetime'
             )
     if settings.format == "parquet":
         return

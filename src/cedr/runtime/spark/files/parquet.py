@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 from polars.exceptions import PolarsError
 
 from cedr.plan.schema import first_line
+from cedr.plan.source import Source
+from cedr.runtime.event_time import time_columns
 from cedr.runtime.spark.files import clock
-from cedr.runtime.spark.files.columns import Expected, check_present, fitted
+from cedr.runtime.spark.files.columns import Wanted, check_present, fitted
 from cedr.runtime.spark.files.unreadable import ProblemError
 
 ROWS_AT_ONCE = 500_000
@@ -22,31 +24,30 @@ def opened(path: str) -> pq.ParquetFile:
         raise ProblemError(f": this is not a complete Parquet file ({first_line(e)})") from None
 
 
-def row_groups(path: str, expected: Expected) -> tuple[int, ...]:
+def row_groups(path: str, wanted: Wanted) -> tuple[int, ...]:
     """The rows of each row group, after checking that the columns are there."""
     with opened(path) as file:
-        check_present(file.schema_arrow.names, expected)
+        check_present(names := file.schema_arrow.names, wanted.of(names))
         return tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
 
 
-def clock_in(path: str, column: str) -> str | None:
+def clock_in(path: str, source: Source) -> str | None:
     try:
         file = opened(path)
     except ProblemError:
         return None
     with file:
-        if column not in file.schema_arrow.names:
-            return None
-        kind = pl.DataFrame(pa.table([pa.nulls(0, file.schema_arrow.field(column).type)], [column])).dtypes[0]
-        return clock.of_type(kind)
+        fields = [field for field in file.schema_arrow if field.name in time_columns(source, file.schema_arrow.names)]
+    empty = pa.table([pa.nulls(0, field.type) for field in fields], [field.name for field in fields])
+    return clock.of_columns(source, dict(pl.DataFrame(empty).schema))
 
 
-def frames(path: str, first: int, end: int, expected: Expected) -> Iterator[pl.DataFrame]:
+def frames(path: str, first: int, end: int, wanted: Wanted) -> Iterator[pl.DataFrame]:
     """The rows of row groups `first` to `end`, not included."""
     if first == end:
         return
     with opened(path) as file:
-        check_present(file.schema_arrow.names, expected)
+        check_present(names := file.schema_arrow.names, expected := wanted.of(names))
         batches = file.iter_batches(
             ROWS_AT_ONCE, row_groups=range(first, end), columns=list(expected), use_threads=False
         )

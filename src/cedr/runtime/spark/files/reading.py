@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.plan.source import Source
+from cedr.runtime.event_time import direct_column
 from cedr.runtime.row_times import FILE
 from cedr.runtime.spark.files import clock, parquet, text
-from cedr.runtime.spark.files.columns import Expected, expected_types
+from cedr.runtime.spark.files.columns import Wanted
 from cedr.runtime.spark.files.entry import Entry, File, Part, cut
 from cedr.runtime.spark.files.listing import Stamp, stamp
 from cedr.runtime.spark.files.settings import Files
@@ -56,8 +57,8 @@ class Planner:
     def plan(self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[File, ...] = ()) -> Entry:
         """`written` is the clock if it is known; `changed` are files that were read before, to be noted once more."""
         written = written or self.clock([path for path, _ in found])
-        expected = expected_types(self.source, written)
-        planned = tuple(self._file(path, seen, expected) for path, seen in found) + changed
+        wanted = Wanted(self.source, written)
+        planned = tuple(self._file(path, seen, wanted) for path, seen in found) + changed
         by_row_group = self.settings.format == "parquet" and self.settings.on_bad == "raise"
         return Entry(planned, cut(planned, self.parallelism, by_row_group), written)
 
@@ -68,14 +69,15 @@ class Planner:
     def _clock_in(self, path: str) -> str | None:
         assert self.source.vs is not None
         if self.settings.format == "parquet":
-            return parquet.clock_in(path, self.source.vs)
-        return text.clock_in(path, self.settings, self.source.vs)
+            return parquet.clock_in(path, self.source)
+        column = direct_column(self.source, self.source.vs)
+        return text.clock_in(path, self.settings, self.source.vs, column)
 
-    def _file(self, path: str, seen: Stamp, expected: Expected) -> File:
+    def _file(self, path: str, seen: Stamp, wanted: Wanted) -> File:
         if self.settings.format != "parquet":
             return File(path, seen)
         try:
-            return File(path, seen, parquet.row_groups(path, expected))
+            return File(path, seen, parquet.row_groups(path, wanted))
         except ProblemError as e:
             if self.settings.on_bad == "raise":
                 raise BadFileError(path, e.what, "planning") from None
@@ -87,10 +89,10 @@ class Planner:
 
 def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
     """All of a split, in frames that are worth the trouble of packing: small files go together."""
-    expected = expected_types(source, split.clock)
+    wanted = Wanted(source, split.clock, settings.format == "parquet")
     waiting: list[pl.DataFrame] = []
     for part, file in split.parts:
-        for piece in file_pieces(part, file, settings, expected):
+        for piece in file_pieces(part, file, settings, wanted):
             if isinstance(piece, Unreadable):
                 yield piece
                 continue
@@ -110,16 +112,16 @@ def rows_of(frames: list[pl.DataFrame]) -> int:
     return sum(frame.height for frame in frames)
 
 
-def file_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[Piece]:
+def file_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
     try:
         check_stamp(file)
         if file.bad is not None:
             raise ProblemError(file.bad)
         if settings.format == "parquet":
-            yield from parquet_pieces(part, file, settings, expected)
+            yield from parquet_pieces(part, file, settings, wanted)
         else:
             check_not_empty(file, settings)
-            yield from text_pieces(file, settings, expected)
+            yield from text_pieces(file, settings, wanted)
         check_stamp(file)
     except (ProblemError, OSError) as e:
         problem = e if isinstance(e, ProblemError) else ProblemError(f" cannot be opened ({e.strerror or e})")
@@ -144,19 +146,19 @@ def check_not_empty(file: File, settings: Files) -> None:
         raise ProblemError(" is empty (0 bytes): a CSV file without rows has a header line")
 
 
-def parquet_pieces(part: Part, file: File, settings: Files, expected: Expected) -> Iterator[pl.DataFrame]:
+def parquet_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[pl.DataFrame]:
     if settings.sealed is not None:
         folder, name = os.path.split(file.path)
         Folder(folder, os.path.basename(folder), settings.sealed).read_parquet_bytes(name)
     if settings.on_bad == "late":  # all of the file or nothing, so it is read to its end before any row is used
-        for _ in parquet.frames(file.path, part.first, part.end, expected):
+        for _ in parquet.frames(file.path, part.first, part.end, wanted):
             pass
-    yield from parquet.frames(file.path, part.first, part.end, expected)
+    yield from parquet.frames(file.path, part.first, part.end, wanted)
 
 
-def text_pieces(file: File, settings: Files, expected: Expected) -> Iterator[Piece]:
+def text_pieces(file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
     bad: list[BadLine] = []
-    for piece in text.Text(file.path, settings, expected).pieces():
+    for piece in text.Text(file.path, settings, wanted).pieces():
         if isinstance(piece, BadLine):
             bad.append(piece)
         else:

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from cedr.plan.source import Source
+from cedr.runtime.event_time import shown_type
 from cedr.runtime.spark.errors import carried
 from cedr.runtime.spark.files import clock
 from cedr.runtime.spark.files.columns import check_source
@@ -101,8 +102,9 @@ def checked(settings: Files, source: Source) -> Files:
 def time_type_of(settings: Files, source: Source) -> pl.DataType | None:
     """The type of the source's times; None when there is no file yet that tells."""
     settings = checked(settings, source)
-    written = Planner(settings, source, 1).clock(sorted(listed(settings)))
-    return None if written is None else clock.as_type(written)
+    found = {path: at for path in listed(settings) if (at := stamp(path))}
+    written = Planner(settings, source, 1).clock(in_order(found, settings.order))
+    return None if written is None else shown_type(source, clock.as_type(written))
 
 
 class SplitPartition(InputPartition):

@@ -20,8 +20,10 @@ import pyarrow.json as arrow_json
 from polars.exceptions import PolarsError
 
 from cedr.plan.schema import first_line
+from cedr.runtime.event_time import time_columns
+from cedr.runtime.row_times import unread_time
 from cedr.runtime.spark.files import clock
-from cedr.runtime.spark.files.columns import Expected, check_present, fitted
+from cedr.runtime.spark.files.columns import Expected, Wanted, check_present, fitted
 from cedr.runtime.spark.files.settings import Files
 from cedr.runtime.spark.files.unreadable import BadLine, ProblemError
 
@@ -37,14 +39,22 @@ missing values. In a text this only costs time."""
 class Text:
     """How to read one file."""
 
-    def __init__(self, path: str, settings: Files, expected: Expected) -> None:
-        self.path, self.expected = path, expected
+    def __init__(self, path: str, settings: Files, wanted: Wanted | None) -> None:
+        self.path, self.wanted = path, wanted
         self.is_csv = settings.format == "csv"
         tabs = path.lower().removesuffix(".gz").endswith(".tsv")
         self.separator = settings.separator or ("\t" if tabs else ",")
         self.null_values = list(settings.null_values)
         self.names = None if settings.columns is None else list(settings.columns)
-        self.types = {name: arrow_type(kind, self.is_csv) for name, kind in expected.items()}
+        self.expected: Expected = {}
+        self.types: dict[str, pa.DataType] = {}
+        if self.names or not self.is_csv:
+            self._expect(self.names)
+
+    def _expect(self, names: Sequence[str] | None) -> None:
+        """`names` are the columns of the file; lines of JSON tell theirs one by one."""
+        self.expected = self.wanted.of(names) if self.wanted else {}
+        self.types = {name: arrow_type(kind, self.is_csv) for name, kind in self.expected.items()}
 
     def pieces(self) -> Iterator[pl.DataFrame | BadLine]:
         """Frames and bad lines in the order of the file."""
@@ -121,6 +131,7 @@ class Text:
         except (UnicodeDecodeError, csv.Error) as e:
             raise ProblemError(f": the header line cannot be read ({first_line(e)})") from None
         if self.names:
+            self._expect(self.names)
             check_present(self.names, self.expected)
             if twice := [name for name in self.expected if self.names.count(name) > 1]:
                 raise ProblemError(f": there are several columns {twice[0]!r}")
@@ -143,7 +154,11 @@ class Text:
     def _parsed(self, block: bytes) -> pl.DataFrame:
         table = self._csv(block) if self.is_csv else self._json(block)
         table.validate(full=True)  # JSON may hold bytes that are no UTF-8
-        return fitted(pl.DataFrame(table), self.expected)
+        frame = fitted(pl.DataFrame(table), self.expected)
+        source = self.wanted.source if self.wanted else None
+        if source and source.format and (problem := unread_time(frame, source)):
+            raise ProblemError(problem)
+        return frame
 
     def _csv(self, block: bytes) -> pa.Table:
         return arrow_csv.read_csv(
@@ -192,11 +207,14 @@ class Text:
         said = str(error).removeprefix(": ")
         if found := re.match(r"In CSV column #(\d+):.*?conversion error to (.*?): (.*)", said, re.DOTALL):
             assert self.names is not None
-            return f"column {self.names[int(found[1])]!r} should be {found[2]}, but: {found[3]}"
+            name = self.names[int(found[1])]
+            return f"column {name!r} should be {found[2]}, but: {found[3]}{self._hint(name)}"
         if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
             return f"there should be {found[1]} values and are {found[2]}"
         if found := re.search(r"Column\(/(.*?)\) changed from (\w+) to (\w+)", said):
-            return f"column {found[1]!r} should be {articled(found[2])} and is {articled(found[3])}"
+            return (
+                f"column {found[1]!r} should be {articled(found[2])} and is {articled(found[3])}{self._hint(found[1])}"
+            )
         if found := re.search(r"Column\(\) changed from object to (\w+)", said):
             return f"a line should be an object, such as {{...}}, and is {articled(found[1])}"
         if found := re.match(r"Failed to convert JSON to (.*?), couldn't parse:(.*)", said):
@@ -204,6 +222,15 @@ class Text:
         if "Invalid UTF8" in said:
             return "this is not UTF-8"
         return re.sub(r" in row \d+$", "", said)
+
+    def _hint(self, column: str) -> str:
+        """What to do when nobody knows how times are written."""
+        if self.wanted is None or self.wanted.written is not None or column not in time_columns(self.wanted.source):
+            return ""
+        return (
+            "; times are written as 2024-01-31T08:00 or as whole numbers, and for others the source says how: "
+            'format = "%m/%d/%Y %H:%M"'
+        )
 
 
 def inflated(file: BinaryIO) -> Iterator[bytes]:
@@ -247,9 +274,9 @@ def inner_type(kind: object) -> pl.DataType:
     return made
 
 
-def clock_in(path: str, settings: Files, column: str) -> str | None:
-    """How times are written, from the first lines that tell."""
-    text = Text(path, settings, {})
+def clock_in(path: str, settings: Files, column: str, otherwise: str | None = None) -> str | None:
+    """How times are written, from the first lines that tell. The second name counts where the first is no column."""
+    text = Text(path, settings, None)
     with open(path, "rb") as file:
         try:
             block = next((block for block in text._blocks(text._bytes(file)) if isinstance(block, bytes)), b"")
@@ -259,7 +286,7 @@ def clock_in(path: str, settings: Files, column: str) -> str | None:
             return None
     lines = text._records(block)[:FIRST_LINES]
     for values in csv_values(text, lines) if text.is_csv else json_values(lines):
-        if (found := clock.of_value(values.get(column))) is not None:
+        if (found := clock.of_value(values.get(column, values.get(otherwise or column)))) is not None:
             return found
     return None
 

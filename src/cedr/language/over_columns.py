@@ -1,0 +1,54 @@
+"""Scalar expressions over the columns of a table, by themselves: `time_hour + minute * 1 minute`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import polars as pl
+
+from cedr.language import tree
+from cedr.language.errors import LanguageError, did_you_mean
+from cedr.language.parse import parse_scalar
+from cedr.language.scalars import compiled
+from cedr.language.values import Value
+
+
+@dataclass(frozen=True)
+class ColumnScope:
+    """Names are columns of one table."""
+
+    columns: Mapping[str, pl.DataType]
+
+    def column(self, node: tree.Column) -> Value:
+        name = node.name if node.variable is None else f"{node.variable}.{node.name}"
+        if name not in self.columns:
+            hint = did_you_mean(name, self.columns)
+            raise LanguageError(f"there is no column {name!r}{hint} (columns: {', '.join(self.columns)})", node.at)
+        return Value(pl.col(name), self.columns[name], node)
+
+    def aggregate(self, node: tree.Call) -> Value | None:
+        return None
+
+
+@lru_cache(maxsize=1000)
+def scalar_of(text: str) -> tree.Scalar | None:
+    """The expression over columns that a text is; None when it is none."""
+    try:
+        scalar = parse_scalar(text)
+    except LanguageError:
+        return None
+    return scalar if columns_of(scalar) else None
+
+
+def columns_of(scalar: tree.Scalar) -> list[str]:
+    """The columns it reads, each once."""
+    found = [node for node in tree.walk(scalar) if isinstance(node, tree.Column)]
+    return list(dict.fromkeys(c.name if c.variable is None else f"{c.variable}.{c.name}" for c in found))
+
+
+def over_columns(text: str, columns: Mapping[str, pl.DataType]) -> pl.Expr:
+    """The expression in polars, or a `LanguageError`."""
+    try:
+        return compiled(parse_scalar(text), ColumnScope(columns)).expression
+    except LanguageError as e:
+        raise e.within(text) from None
