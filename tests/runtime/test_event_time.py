@@ -1,13 +1,16 @@
 """Event time from expressions, formats and units, in tables and in files."""
 
-from datetime import UTC, date, datetime, time
+import pickle
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import cedr
+from cedr.cli import app
 from cedr.job.job import read
 from cedr.job.local import LocalAnswer
 from cedr.job.rows import peek
@@ -299,3 +302,68 @@ def test_mistakes_in_a_job(tmp_path, times, message):
     with pytest.raises(CedrError) as caught:
         job(tmp_path, times, a_csv="hour,v\n2024-01-01T05:00,1\n")
     assert message in str(caught.value)
+
+
+# --- lengths with a unit ---------------------------------------------------------------------------------------------
+
+NUMBERS = pl.DataFrame({"t": [1, 2, 5], "v": [1, 2, 3]})
+PATTERN = "EVENT P WHEN UNLESS(s x, s y, {}) OUTPUT x.v"
+
+
+def plain(**settings: Any) -> cedr.Stream:
+    return cedr.source("s", {"v": int}, vs="t", **settings)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda **unit: plain(**unit).sliding("5 minutes"),
+        lambda **unit: plain(**unit).tumbling(timedelta(minutes=5)).group_by("v").agg(n=cedr.count()),
+        lambda **unit: plain(**unit).session("5 minutes", "v"),
+        lambda **unit: plain(delay="5 minutes", **unit),
+        lambda **unit: plain(duration="5 minutes", **unit),
+        lambda **unit: plain(**unit).with_consistency(block="5 minutes"),
+        lambda **unit: plain(**unit).with_consistency(cedr.Consistency(block=0, remember="5 minutes")),
+        lambda **unit: plain(**unit).sliding(5).join(plain(**unit).shift("5 minutes"), on="v"),
+        lambda **unit: cedr.query(PATTERN.format("5 minutes"), plain(**unit)),
+        lambda **unit: cedr.query(PATTERN.format("5") + " CONSISTENCY BLOCK 5 minutes", plain(**unit)),
+        lambda **unit: cedr.query("EVENT P SELECT v FROM s SLIDING 5 minutes", plain(**unit)),
+    ],
+)
+def test_a_length_with_a_unit_needs_times_with_one(query):
+    with pytest.raises(QueryError, match=r"vs='t'\) are whole numbers without a unit, but the query has the length"):
+        query().run(NUMBERS)
+    query(unit="s").run(NUMBERS)
+    query().run(NUMBERS.with_columns(pl.col("t").cast(pl.Datetime("us"))))
+    query().run([cedr.Insert(1, 2, cedr.Row(v=1))])  # elements are in microseconds
+
+
+def test_plain_lengths_go_with_plain_numbers():
+    assert cedr.query(PATTERN.format("3"), plain()).run(NUMBERS).table()["v"].to_list() == [2, 3]
+    assert plain(idle="1s", partition="v", delay=1).run(NUMBERS).table().height == 3
+
+
+def test_the_unit_makes_the_length_right():
+    seconds = plain(unit="s").sliding("3 seconds").group_by().agg(n=cedr.count()).run(NUMBERS).table()
+    chronons = plain().sliding(3).group_by().agg(n=cedr.count()).run(NUMBERS).table()
+    assert seconds["n"].to_list() == chronons["n"].to_list()
+    assert seconds["vs"].dt.epoch("s").to_list() == chronons["vs"].to_list()
+
+
+def test_lengths_are_whole_numbers_that_know_their_text():
+    length = cedr.source("s", {"v": int}, vs="t", delay="5 minutes").plan.delay
+    assert length == 300_000_000
+    assert length.text == "5 minutes"
+    assert pickle.loads(pickle.dumps(length)).text == "5 minutes"
+
+
+def test_check_finds_lengths_without_a_unit(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").write_text("t,v\n1,1\n")
+    text = JOB.format(columns='v = "int"', times='vs = "t"').replace("FROM s", "FROM s SLIDING 5 minutes")
+    (tmp_path / "job.toml").write_text(text)
+    found = CliRunner().invoke(app, ["check", str(tmp_path / "job.toml")])
+    assert isinstance(found.exception, CedrError)
+    assert "sources.s.vs: its times (vs='t') are whole numbers without a unit" in str(found.exception)
+    (tmp_path / "job.toml").write_text(text.replace('vs = "t"', 'vs = "t"\nunit = "ms"'))
+    assert CliRunner().invoke(app, ["check", str(tmp_path / "job.toml")]).exit_code == 0

@@ -23,7 +23,7 @@ def check(
     """
     from cedr.cli.as_json import as_json
     from cedr.job.job import read
-    from cedr.job.rows import peek
+    from cedr.job.rows import check_lengths, peek
     from cedr.job.writable import check_writable
     from cedr.secret import hidden
 
@@ -31,6 +31,7 @@ def check(
     check_writable(made.sinks.values())
     for source in made.sources.values():
         peek(source)
+        check_lengths(made, source)
     warnings = made.warnings()
     if json:
         print(hidden(as_json({"job": str(job), **as_data(made), "warnings": warnings})))

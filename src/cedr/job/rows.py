@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from cedr.job.job import Job
 from cedr.job.sources import JobSource
+from cedr.plan.real_lengths import check_lengths as lengths_need_a_unit
 from cedr.plan.source import Source
 from cedr.runtime.event_time import shown_type
 from cedr.runtime.spark.files import clock
@@ -90,3 +92,17 @@ def peek(made: JobSource) -> None:
         rows = Rows.of(made)
         with made.section.about(key="files"):
             rows.peek()
+
+
+def check_lengths(job: Job, made: JobSource) -> None:
+    """Lengths with a unit need times that have one."""
+    if made.files is not None:
+        kind = Rows.of(made).time_type()
+    else:
+        kind = pl.Int64() if made.times == "number" and not made.source.unit and made.origin != "rate" else None
+    if kind is None or isinstance(kind, pl.Datetime):
+        return
+    for stream in job.streams.values():
+        with made.section.about(f"source {made.name!r}", key="vs"):
+            if made in job.read_by(stream):
+                lengths_need_a_unit(made.source, stream.plan)

@@ -133,7 +133,9 @@ def add_source(node: Source, sources: dict[str, Source]) -> str:
 
 
 def vars_of(source: Source) -> dict[str, Any]:
-    return {name: value for name, value in vars(source).items() if name in Source.__dataclass_fields__}
+    """All that makes a source what it is; expressions are compared by their text."""
+    found = {name: value for name, value in vars(source).items() if name in Source.__dataclass_fields__}
+    return found | {"expressions": [text for text, _ in source.expressions]}
 
 
 def make(node: Node, of_inputs: list[Properties]) -> Operator:

@@ -18,6 +18,8 @@ from polars.exceptions import PanicException, PolarsError
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.late import Late, LateStream, Reason
+from cedr.plan.node import Node
+from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
 from cedr.runtime.event_time import needed_columns
@@ -54,8 +56,9 @@ class Piece:
 class Ingest:
     """The chunks of one source. Keeps what the source has promised so far and what could not be used."""
 
-    def __init__(self, source: Source, clock: Clock = wall_clock) -> None:
-        self.source, self.clock = source, clock
+    def __init__(self, source: Source, clock: Clock = wall_clock, query: Node | None = None) -> None:
+        """`query` is checked when the times turn out to be whole numbers without a unit."""
+        self.source, self.clock, self.query = source, clock, query
         self.late = LateStream(source.schema)
         self.time_type: TimeType | None = None
         self.progress = Progress(source)
@@ -102,6 +105,9 @@ class Ingest:
 
     def fix_time_type(self, kind: TimeType) -> None:
         """The first table decides how times look; the others have to agree."""
+        if self.query is not None and not isinstance(kind, pl.Datetime):
+            check_lengths(self.source, self.query)
+            self.query = None
         if self.time_type is None:
             self.time_type = kind
         check_alike(self.source, self.time_type, kind)

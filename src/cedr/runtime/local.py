@@ -36,8 +36,8 @@ class LocalRun:
         if chunk_size < 1:
             raise QueryError(f"chunk_size is {chunk_size}; a chunk has at least one row")
         self.engine = Engine(fragment)
-        self.chunk_size, self.calendar = chunk_size, calendar_in([fragment])
-        self.ingests = {name: Ingest(source, clock) for name, source in fragment.sources.items()}
+        self.chunk_size, self.calendar, query = chunk_size, calendar_in([fragment]), fragment.query
+        self.ingests = {name: Ingest(source, clock, query) for name, source in fragment.sources.items()}
         self.tally = Tally(fragment.schema, patience)
         self.late: list[pl.DataFrame] = []
         self.closed = False

@@ -36,6 +36,21 @@ WHOLE = re.compile(rf"(?:{PART.pattern})+\s*")
 Duration = int | str | timedelta
 
 
+class RealLength(int):
+    """A length that was written with a unit, so that it means nothing where times are plain numbers. `text` is how it
+    was written. Arithmetic makes plain numbers of it."""
+
+    text: str
+
+    def __new__(cls, chronons: int, text: str) -> "RealLength":
+        made = super().__new__(cls, chronons)
+        made.text = text
+        return made
+
+    def __reduce__(self) -> tuple[type["RealLength"], tuple[int, str]]:
+        return RealLength, (int(self), self.text)
+
+
 def duration(value: Duration, what: str = "duration", least: int = 1) -> int:
     """`value` in chronons, at least `least`; the error names `what` the user gave."""
     length = chronons(value, what)
@@ -46,8 +61,10 @@ def duration(value: Duration, what: str = "duration", least: int = 1) -> int:
 
 def chronons(value: Duration, what: str) -> int:
     match value:
+        case RealLength():
+            return value
         case timedelta():
-            return value // timedelta(microseconds=1)
+            return RealLength(value // timedelta(microseconds=1), str(value))
         case str():
             return parse(value, what)
     return as_time(value, what)
@@ -62,7 +79,7 @@ def parse(text: str, what: str) -> int:
             '"5 minutes", "1h 30m", "2 days", or a whole number of chronons'
         )
     total = sum(float(number) * UNITS[NAMES[unit]] for number, unit in PART.findall(text.lower()))
-    return as_time(round(total), what)
+    return RealLength(as_time(round(total), what), text.strip())
 
 
 def is_duration(text: str) -> bool:

@@ -44,6 +44,7 @@ def batch(
     """See `Stream.batch`."""
     plan = staged(query)
     inputs = Inputs(spark, plan, data, streaming=False)
+    inputs.check_lengths(query)
     job = Job(
         plan,
         shards or spark.sparkContext.defaultParallelism,

@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from cedr.plan.node import Node
 from cedr.plan.partitioning import StagedPlan
+from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
 from cedr.plan.source import Source
 from cedr.runtime.calendars import calendar_in, check_calendar
@@ -55,6 +57,12 @@ class Inputs:
         for name, kind in kinds.items():
             check_calendar(calendar, name, kind)
         self.time_type = next(iter(kinds.values()))
+
+    def check_lengths(self, query: Node) -> None:
+        """Lengths with a unit need times that have one."""
+        if not isinstance(self.time_type, pl.Datetime):
+            for name in self.data:
+                check_lengths(self.plan.sources[name], query)
 
     @property
     def packed(self) -> bool:

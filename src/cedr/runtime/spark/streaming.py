@@ -96,6 +96,7 @@ def start(
         table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
         sink.check(table)
         if before is None:
+            inputs.check_lengths(query)
             now.write(folder)
         else:
             before.check(now, folder)
