@@ -60,7 +60,7 @@ class Pattern:
 
     def query(self, text_keys: bool) -> cedr.Stream:
         schema = {"machine": pl.String if text_keys else pl.Int64, "kind": pl.String, "value": pl.Float64}
-        return cedr.query(self.text, cedr.source("events", schema, vs="ts", types="kind"))
+        return cedr.query(self.text, cedr.source("events", schema, vs="ts", types="kind")).with_latency("perfect")
 
 
 LETTERS = ("A", "B", "C")

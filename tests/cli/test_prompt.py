@@ -131,7 +131,7 @@ def test_tab_completes_words_types_and_attributes_and_an_interrupt_drops_what_wa
 
 
 def test_statements_through_a_pipe_show_what_was_taken_back():
-    done = piped(f"\\demo\n\\changes on\n{example.QUERY}")
+    done = piped(f"\\demo\n\\changes on\n{example.QUERY.rstrip().rstrip(';')} LATENCY perfect;")
     assert done.returncode == 0
     assert done.stderr == ""
     assert re.findall(r"^ (insert|remove|adjust) .* (\S+-\d) ", done.stdout, re.M) == [

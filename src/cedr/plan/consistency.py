@@ -18,6 +18,8 @@ class Level(Unary):
     consistency: Consistency | None = None
     latency: Latency | None = None
     flavour: Flavour | None = None
+    moved: bool = False
+    """Whether the level came while the query was running, and is not what it says itself."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,7 +96,8 @@ class Fragment:
         """The same query at another level."""
         if self.query is None:
             raise QueryError("a part of a query in stages has no level of its own; start the query at the new level")
-        return fragment_of(replace(self.query, consistency=consistency), self.rules)
+        written = self.query.input if self.query.moved else self.query
+        return fragment_of(Level(written, consistency, moved=True), self.rules)
 
 
 def fragment_of(query: Level, rules: tuple[Rule, ...] = RULES) -> Fragment:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from cedr.operators.base import Latency
 from cedr.plan.consistency import Flavour
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import STATEFUL, Align, Finalize, Level, Project, Select, Sort, Source, Speculative
+from cedr.plan.nodes import STATEFUL, Align, Finalize, Level, Match, Project, Select, Sort, Source, Speculative
 from cedr.plan.properties import properties
 from cedr.plan.rewrite import rebuilt
 from cedr.plan.schemes import CTI, all_schemes, reaching
@@ -36,11 +36,16 @@ class Asked(NamedTuple):
     consistency: Consistency | None = None
     latency: Latency | None = None
     flavour: Flavour | None = None
+    written: Consistency | None = None
+    """What the query says, whatever level it was moved to while it runs."""
 
     def below(self, level: Level) -> "Asked":
         """What counts below a level: its words where nothing was said above."""
         return Asked(
-            self.consistency or level.consistency, self.latency or level.latency, self.flavour or level.flavour
+            self.consistency or level.consistency,
+            self.latency or level.latency,
+            self.flavour or level.flavour,
+            self.written or (None if level.moved else level.consistency),
         )
 
 
@@ -116,7 +121,7 @@ class Placement:
         if not self.keeps_state[id(node)] and not covered:
             return self._cover(node, asked)
         if isinstance(node, Speculative) and node.latency is None:
-            node = replace(node, latency=asked.latency or "perfect")
+            node = replace(node, latency=asked.latency or usual_latency(node, asked))
         inputs = [self.place(i, asked, covered) for i in node.inputs]
         if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             node = node.with_inputs(*inputs)
@@ -131,6 +136,14 @@ class Placement:
         placed = self.place(node, asked, covered=True)
         finalized = finalize_below_align(placed, level.remember, "raise" if raises else "collect")
         return Align(finalized, level.block, inner.flavour or "ordered")
+
+
+def usual_latency(node: Speculative, asked: Asked) -> Latency:
+    """How early an operator emits if the query does not say. A pattern of a query that never blocks answers at once.
+
+    It does not change while the query runs, whatever level it is moved to: operators go on with the state they have.
+    """
+    return "eager" if isinstance(node, Match) and (asked.written or MIDDLE).block == 0 else "perfect"
 
 
 def finalize_below_align(node: Node, remember: int, late: Literal["collect", "raise"]) -> Node:
