@@ -102,8 +102,8 @@ def test_findings_are_a_text():
 # --- late rows -----------------------------------------------------------------------------------------------------
 
 
-def late_rows(times):
-    source = cedr.source("e", {"note": str}, vs="ts", delay="1s")
+def late_rows(times, delay="1s"):
+    source = cedr.source("e", {"note": str}, vs="ts", delay=delay)
     notes = ["[1, 2) before 5", "b", "c"]
     return source.group_by("note").agg(n=cedr.count()), pl.DataFrame({"ts": times, "note": notes})
 
@@ -118,7 +118,7 @@ def test_late_messages_have_the_times_of_the_user():
         "2024-07-01 14:00:00+02:00 lies before 2024-07-01 14:00:59+02:00, but cti 2024-07-01 14:00:59+02:00 promised "
         "that nothing before it would come"
     )
-    query, rows = late_rows([0, 60_000_000, 0])
+    query, rows = late_rows([0, 60_000_000, 0], delay=1_000_000)
     assert (
         "its sync time 0 lies before 59000000, but cti 59000000" in query.run(rows, chunk_size=1).late()["message"][0]
     )
@@ -156,7 +156,7 @@ def test_lengths_and_ends_in_messages():
 
 
 def test_a_run_warns_once_of_rows_that_were_set_aside():
-    query, rows = late_rows([0, 60_000_000, 0])
+    query, rows = late_rows([0, 60_000_000, 0], delay=1_000_000)
     with pytest.warns(cedr.LateWarning) as caught:
         result = query.run(rows, chunk_size=1)
     (warning,) = caught
@@ -172,7 +172,7 @@ def test_a_run_warns_once_of_rows_that_were_set_aside():
 
 
 def test_a_run_without_late_rows_warns_of_nothing():
-    query, rows = late_rows([0, 1, 2])
+    query, rows = late_rows([0, 1, 2], delay=1_000_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         query.run(rows)

@@ -4,9 +4,13 @@ The average price per symbol and day at middle consistency that remembers 72 hou
 and gives another one; the averages that were told with it are taken back, too. What comes later than that is late.
 """
 
+import warnings
+
 import cedr
 from cedr import Insert, Row, retract
 from cedr.runtime.result import Result
+
+warnings.simplefilter("ignore", cedr.LateWarning)  # what is late is shown below
 
 DAY = 24
 readings = cedr.source("readings", {"symbol": str, "price": float}, vs="vs", ve="ve", ve_new="ve_new")

@@ -4,8 +4,12 @@ Hits per page and 10 seconds at weak consistency. A window is counted when a hit
 comes for a window already counted is dropped, and the late stream says so.
 """
 
+import warnings
+
 import cedr
 from cedr.runtime.result import Result
+
+warnings.simplefilter("ignore", cedr.LateWarning)  # what is dropped is shown below
 
 hits = cedr.source("hits", {"page": str}, vs="second")
 

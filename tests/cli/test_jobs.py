@@ -78,7 +78,7 @@ def test_explain_as_a_flowchart(cedr):
         '    n0[("Source readings (machine: String, load: Float64), vs=start, ve=end")]\n'
         '    n1["Finalize, remember ∞"]\n'
         "    n0 --> n1\n"
-        '    n2["Match: machine, load (perfect)"]\n'
+        '    n2["Match: machine, load (eager)"]\n'
         "    n1 --> n2\n"
         '    n2 --> answer(["Hot"])\n'
     )

@@ -1,6 +1,7 @@
 """Pattern queries from text to answer: the paper's example, and random events against the oracle."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import polars as pl
 import pytest
@@ -36,14 +37,17 @@ CIDR07_EXAMPLE = """
    WHERE {x.Machine_Id = y.Machine_Id} AND
   {x.Machine_Id = z.Machine_Id}
 """
-MINUTE = 60_000_000
 FEED = {"kind": str, "Machine_Id": str}
 feed = api.source("feed", FEED, vs="ts", types="kind")
 
 
 def events(*told: tuple[int, str, str]) -> pl.DataFrame:
-    rows = [(minute * MINUTE, kind, machine) for minute, kind, machine in told]
-    return pl.DataFrame(rows, schema={"ts": pl.Int64, **FEED}, orient="row")
+    rows = [(at(minute), kind, machine) for minute, kind, machine in told]
+    return pl.DataFrame(rows, schema={"ts": pl.Datetime("us"), **FEED}, orient="row")
+
+
+def at(minute: int) -> datetime:
+    return datetime(2007, 1, 7) + timedelta(minutes=minute)
 
 
 #   minute        0     1        60      61     63        64      800
@@ -63,12 +67,12 @@ TOLD = [
 
 def test_the_papers_example_as_printed():
     result = cedr.query(CIDR07_EXAMPLE, feed).run(events(*TOLD))
-    assert result.table().rows() == [(60 * MINUTE, 65 * MINUTE, "a", "a")]
+    assert result.table().rows() == [(at(60), at(65), "a", "a")]
 
 
 def test_the_correlation_key_says_the_same():
     text = CIDR07_EXAMPLE[: CIDR07_EXAMPLE.index("WHERE")] + "WHERE CorrelationKey(Machine_Id, Equal)"
-    assert cedr.query(text, feed).run(events(*TOLD)).table().rows() == [(60 * MINUTE, 65 * MINUTE, "a", "a")]
+    assert cedr.query(text, feed).run(events(*TOLD)).table().rows() == [(at(60), at(65), "a", "a")]
 
 
 def test_a_late_restart_takes_the_match_back():

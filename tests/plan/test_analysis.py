@@ -1,5 +1,7 @@
 """Will it finish? What the analysis says of a plan, and that the engine does what it says."""
 
+from datetime import datetime
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -214,7 +216,7 @@ def test_one_warning_for_each_thing_that_is_missing():
 
 
 def test_updates_of_what_may_never_end_warn():
-    table = pl.DataFrame({"ts": [1], "k": [1], "g": ["x"], "v": [1]})
+    table = pl.DataFrame({"ts": [datetime(2024, 7, 1)], "k": [1], "g": ["x"], "v": [1]})
     with pytest.warns(CedrWarning, match="makes no promise about progress"):
         by_k(a()).updates(table for _ in range(1))
     by_k(a()).updates(iter([table]))

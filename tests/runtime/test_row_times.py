@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from cedr import api
+from cedr.runtime.user_times import chronons_within
 from cedr.temporal.errors import StreamError, TimeError
 from cedr.temporal.time import INF, MIN
 
@@ -104,3 +105,12 @@ def test_late_rows_raise_when_asked():
     source = api.source("s", {"v": int}, vs="t", duration="d", late="raise")
     with pytest.raises(StreamError, match="its duration is -1"):
         run(source, t=[1, 2], d=[1, -1])
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_the_end_of_time_is_a_timestamp_too(zone):
+    """Replicas write how far they have come as a timestamp, and INF when they have come to their end."""
+    times = pl.Series([0, INF, None, INF - 1]).cast(pl.Datetime("us", zone))
+    chronons, outside = chronons_within(times, "")
+    assert chronons.to_list() == [0, INF, None, None]
+    assert outside.to_list() == [False, False, False, True]

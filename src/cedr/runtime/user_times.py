@@ -83,6 +83,8 @@ def scaled(times: pl.Series, factor: int, limit: int) -> tuple[pl.Series, pl.Ser
     """Counts of a unit as chronons. The counts are compared, because their products could wrap around."""
     counts = times.to_physical().cast(pl.Int64)
     outside = ((counts > limit // factor) | (counts < -(limit // factor))).fill_null(False)
+    if isinstance(times.dtype, pl.Datetime) and factor == 1:
+        outside &= (counts != INF).fill_null(False)  # cedr itself writes the end of time so
     if outside.any():
         return counts.set(outside, None) * factor, outside
     return counts * factor, None

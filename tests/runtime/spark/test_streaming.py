@@ -355,7 +355,7 @@ def test_sparks_socket_source(spark, tmp_path):
     ("change", "error", "message"),
     [
         (lambda df: df.drop("v"), QueryError, "'v'"),
-        (lambda df: df.selectExpr("CAST(ts AS STRING) AS ts", "k", "v"), TimeError, "to_timestamp"),
+        (lambda df: df.selectExpr("CAST(ts AS STRING) AS ts", "k", "v"), TimeError, "is text; say how it is written"),
         (lambda df: {"reading": df}, QueryError, "no source 'reading'"),
         (lambda df: 5, QueryError, "cannot read a int on Spark"),
     ],

@@ -157,7 +157,7 @@ def spark_time_type(source: Source, schema: StructType, zone: str) -> TimeType:
     wanted = set(time_columns(source, schema.names))
     fields = [field for field in schema.fields if field.name in wanted]
     try:
-        columns = dict(pl.DataFrame(to_arrow_schema(StructType(fields)).empty_table()).schema)
+        columns = dict(pl.DataFrame(to_arrow_schema(StructType(fields), timezone=UTC).empty_table()).schema)
     except (PySparkException, PolarsError) as e:
         raise TimeError(f"source {source.name!r}: its times cannot be read: {first_line(e)}") from None
     kind = check_times(source, columns)
