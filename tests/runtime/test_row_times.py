@@ -73,7 +73,7 @@ def test_numbers_outside_of_64_bits(kind, setting):
 
 def far(kind):
     days = pl.Series([2**31 - 1, 19_000, -(2**31)], dtype=pl.Int32).cast(pl.Date)
-    moments = pl.Series([2**63 - 1, 1_600_000_000_000, -(2**62)], dtype=pl.Int64)
+    moments = pl.Series([2**63 - 2, 1_600_000_000_000, -(2**62)], dtype=pl.Int64)
     return days if kind == pl.Date else moments.cast(kind)
 
 
