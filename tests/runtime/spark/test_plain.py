@@ -141,7 +141,7 @@ def test_what_is_told_about_progress_comes_back():
         Standing("s", 1, 2, 3, (Member("a", 1, 2, 3),), (), 4),
         *(ANY, NOTHING, OneOf(["a", None]), Range(None, 3), punctuation(3, a=1)),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_our_classes_come_back(value):
     found = from_bytes(to_bytes(value))
