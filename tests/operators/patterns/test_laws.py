@@ -177,7 +177,8 @@ def test_the_end_of_a_count_waits_for_the_instance_that_makes_it():
     """
     events = cedr.source("events", {"kind": str}, ordered=True, insert_only=True)
     arriving = [("B", 1), ("A", 4), ("A", 6), ("B", 6)]
-    found = cedr.query(text, events).run([Insert(t, t + 1, Row(kind=kind)) for kind, t in arriving], chunk_size=1)
+    query = cedr.query(text, events).with_latency("perfect")
+    found = query.run([Insert(t, t + 1, Row(kind=kind)) for kind, t in arriving], chunk_size=1)
     assert [(e.vs, e.ve) for e in data_of(found.elements())] == [(1, 6)]
 
 
