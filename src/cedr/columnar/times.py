@@ -33,8 +33,14 @@ def shifted(times: Times, by: int) -> Times:
 
 
 def since_grid(times: Times, hop: int, offset: int) -> Times:
-    """How long ago the last point of the grid `offset + k * hop` was."""
-    return (times % hop - offset % hop) % hop
+    """How long ago the last point of the grid `offset + k * hop` was.
+
+    numpy divides by one number several times faster than it takes a remainder, and the product may wrap: the difference
+    is the same.
+    """
+    since: Times = times - times // hop * hop
+    first = offset % hop
+    return np.where(since < first, since + (hop - first), since - first) if first else since
 
 
 Lengths = np.ndarray[Any, np.dtype[np.uint64]]
