@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 from matrix.compare import comparable, same_rows
-from matrix.roles import Role
+from matrix.roles import Local, Role
 
 from cedr.stream import Stream
 from cedr.temporal import CedrError
@@ -13,7 +13,7 @@ from cedr.temporal import CedrError
 def build(role: Role, kind: pl.DataType) -> Stream | str:
     """The query, ready to run; or why there is none."""
     try:
-        query = role.build(kind)
+        query = role.build(Local(kind))
         query.fragment()
     except CedrError as e:
         return str(e)
@@ -22,7 +22,7 @@ def build(role: Role, kind: pl.DataType) -> Stream | str:
 
 def check(query: Stream, role: Role, values: pl.Series, **options: Any) -> None:
     """The answer is the expected one."""
-    found = query.run(role.data(values), close=role.close, **options)
+    found = query.run(role.tables(values), close=role.close, **options)
     assert not found.late().height, found.late()
     if role.ordered:
         told = found.changelog().drop("change", "vs", "ve", "ve_new")

@@ -37,23 +37,21 @@ def written(rows: pl.DataFrame, folder: Path, format_: str) -> None:
     if format_ == "parquet":
         rows.write_parquet(path)
     elif format_ == "csv":
-        rows.write_csv(
-            path, datetime_format="%Y-%m-%dT%H:%M:%S%.f%:z" if zoned(rows) else None, quote_style="non_numeric"
-        )
+        rows.with_columns(as_texts(rows, (pl.Datetime,))).write_csv(path, quote_style="non_numeric")
     else:
-        path.write_text("".join(as_line(row) + "\n" for row in rows.with_columns(as_texts(rows)).to_dicts()))
+        texts = as_texts(rows, (pl.Datetime, pl.Date, pl.Time, pl.Enum, pl.Categorical))
+        path.write_text("".join(as_line(row) + "\n" for row in rows.with_columns(texts).to_dicts()))
 
 
-def zoned(rows: pl.DataFrame) -> bool:
-    return getattr(rows.schema["v"], "time_zone", None) is not None
+def as_texts(rows: pl.DataFrame, kinds: tuple[type[pl.DataType], ...]) -> list[pl.Expr]:
+    """Columns of these types as texts; times are as in ISO 8601."""
+    return [as_text(name, kind) for name, kind in rows.schema.items() if isinstance(kind, kinds)]
 
 
-def as_texts(rows: pl.DataFrame) -> list[pl.Expr]:
-    """Times as JSON has them, ISO 8601."""
-    kind, column = rows.schema["v"], pl.col("v")
+def as_text(name: str, kind: pl.DataType) -> pl.Expr:
     if isinstance(kind, pl.Datetime):
-        return [column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("%:z" if kind.time_zone else ""))]
-    return [column.cast(pl.String)] if kind in (pl.Date, pl.Time, pl.Enum, pl.Categorical) else []
+        return pl.col(name).dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("%:z" if kind.time_zone else ""))
+    return pl.col(name).cast(pl.String)
 
 
 def as_line(row: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import stdev
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 from matrix.compare import comparable
@@ -20,20 +20,61 @@ END = 1000
 Rows = pl.DataFrame
 
 
+class Declare(Protocol):
+    """Declares a source by name and options, with the columns `id` and `v`, or those of `keys` in place of `v`."""
+
+    keys: tuple[str, ...]
+
+    def __call__(self, name: str, **options: Any) -> Stream: ...
+
+
 @dataclass(frozen=True)
 class Role:
-    """`expected` is the payload of the answer, in any order; `data` the rows of each source."""
+    """`expected` is the payload of the answer, in any order; `data` the rows of the source `s`, or of each source.
 
-    build: Callable[[pl.DataType], Stream]
+    With `whole` it is the answer while more rows may come, and `whole` the one when no more come.
+    """
+
+    build: Callable[[Declare], Stream]
     data: Callable[[pl.Series], Any]
     expected: Callable[[pl.Series], Rows]
     ordered: bool = False
-    close: bool = True
+    whole: Callable[[pl.Series], Rows] | None = None
+
+    @property
+    def close(self) -> bool:
+        return self.whole is None
+
+    def tables(self, values: pl.Series) -> dict[str, Rows]:
+        data = self.data(values)
+        return data if isinstance(data, dict) else {"s": data}
+
+
+INSTANTS = {"vs": "ts", "delay": 0}
+CORRECTED = {**INSTANTS, "ve": "end", "ve_new": "new"}
+
+
+def feed(kind: pl.DataType, name: str, **options: Any) -> Stream:
+    return api.source(name, {"id": pl.Int64, "v": kind}, **{**INSTANTS, **options})
 
 
 def source(kind: pl.DataType, name: str = "s", **options: Any) -> Stream:
-    settings = {"vs": "ts", "ve": "end", "ve_new": "new", "delay": 0, **options}
-    return api.source(name, {"id": pl.Int64, "v": kind}, **settings)
+    return feed(kind, name, **{**CORRECTED, **options})
+
+
+@dataclass(frozen=True)
+class Local:
+    """Each source has one column of the type."""
+
+    kind: pl.DataType
+    keys: tuple[str, ...] = ("v",)
+
+    def __call__(self, name: str, **options: Any) -> Stream:
+        return feed(self.kind, name, **options)
+
+
+def corrected(declare: Declare, name: str = "s") -> Stream:
+    return declare(name, **CORRECTED)
 
 
 def rows(values: pl.Series) -> Rows:
@@ -59,6 +100,10 @@ def in_turn(values: pl.Series) -> Rows:
 # --- payloads and keys -----------------------------------------------------------------------------------------------
 
 
+def counts(rows: Rows) -> Rows:
+    return rows.group_by("v").agg(n=pl.len().cast(pl.Int64))
+
+
 def joined(values: pl.Series) -> Rows:
     other = kept(values).rename({"id": "id_right"})
     return kept(values).join(other, on="v").select("id", "v", "id_right")
@@ -70,22 +115,24 @@ def unmatched(values: pl.Series) -> Rows:
 
 
 KEYS = {
-    "payload": Role(lambda kind: source(kind), rows, kept),
+    "payload": Role(corrected, rows, kept),
     "group key": Role(
-        lambda kind: source(kind).group_by("v").agg(n=cedr.count()),
+        lambda declare: corrected(declare).group_by("v").agg(n=cedr.count()),
         rows,
-        lambda values: kept(values).group_by("v").agg(n=pl.len().cast(pl.Int64)),
+        lambda values: counts(kept(values)),
     ),
     "distinct": Role(
-        lambda kind: source(kind).select("v").distinct(), rows, lambda values: kept(values).select("v").unique()
+        lambda declare: corrected(declare).select("v").distinct(),
+        rows,
+        lambda values: kept(values).select("v").unique(),
     ),
     "join key": Role(
-        lambda kind: source(kind).join(source(kind, "t"), on="v"),
+        lambda declare: corrected(declare).join(corrected(declare, "t"), on="v"),
         lambda values: {"s": rows(values), "t": rows(values)},
         joined,
     ),
     "anti join key": Role(
-        lambda kind: source(kind).join(source(kind, "t"), on="v", how="anti"),
+        lambda declare: corrected(declare).join(corrected(declare, "t"), on="v", how="anti"),
         lambda values: {"s": rows(values), "t": rows(values[:2])},
         unmatched,
     ),
@@ -103,13 +150,9 @@ def pairs(values: pl.Series, equal: bool = True) -> Rows:
     return found.select(pl.col("id").alias("x"), "y")
 
 
-def feed(kind: pl.DataType, name: str, **options: Any) -> Stream:
-    return api.source(name, {"id": pl.Int64, "v": kind}, **{"vs": "ts", "delay": 0, **options})
-
-
-def pattern(where: str) -> Callable[[pl.DataType], Stream]:
+def pattern(where: str) -> Callable[[Declare], Stream]:
     text = f"EVENT P WHEN SEQUENCE(A x, B y, 100) WHERE {where} OUTPUT x.id AS x, y.id AS y"
-    return lambda kind: cedr.query(text, feed(kind, "A"), feed(kind, "B"))
+    return lambda declare: cedr.query(text, A=declare("A"), B=declare("B"))
 
 
 def both(values: pl.Series) -> dict[str, Rows]:
@@ -118,7 +161,7 @@ def both(values: pl.Series) -> dict[str, Rows]:
 
 def taken_back(values: pl.Series) -> dict[str, Rows]:
     """Events that differ in the value only, of which some are taken back."""
-    there = pl.DataFrame({"v": values}).with_columns(ts=pl.lit(0), new=pl.lit(None, pl.Int64))
+    there = pl.DataFrame({"v": values}).select(id=pl.lit(0), v="v", ts=pl.lit(0), new=pl.lit(None, pl.Int64))
     gone = there[::3].with_columns(new=pl.lit(0, pl.Int64))
     return {"A": pl.concat([there, gone]).with_columns(end=END), "B": in_turn(values)[1:2]}
 
@@ -127,10 +170,9 @@ def left(values: pl.Series) -> Rows:
     return pl.DataFrame({"v": values.filter(pl.Series(i % 3 != 0 for i in range(len(values))))})
 
 
-def matched(kind: pl.DataType) -> Stream:
-    events = api.source("A", {"v": kind}, vs="ts", ve="end", ve_new="new", delay=0)
+def matched(declare: Declare) -> Stream:
     text = "EVENT P WHEN SEQUENCE(A x, B y, 100) OUTPUT x.v AS v LATENCY eager"
-    return cedr.query(text, events, feed(kind, "B"))
+    return cedr.query(text, A=corrected(declare, "A").select("v"), B=declare("B"))
 
 
 PATTERNS = {
@@ -149,7 +191,7 @@ PATTERNS = {
 def aggregate(made: Callable[[str], Any], expected: Callable[[pl.Series], Any], data=rows) -> Role:
     """`expected` of the values that are not missing: a column with one value, or the value."""
     return Role(
-        lambda kind: source(kind).agg(r=made("v")),
+        lambda declare: corrected(declare).agg(r=made("v")),
         data,
         lambda values: pl.DataFrame({"r": expected(values.drop_nulls())}),
     )
@@ -226,13 +268,13 @@ AGGREGATES: dict[str, Role] = {
 
 ORDER = {
     "sort": Role(
-        lambda kind: source(kind).sort("v", "id"),
+        lambda declare: corrected(declare).sort("v", "id"),
         rows,
         lambda values: kept(values).sort("v", "id", nulls_last=True),
         ordered=True,
     ),
     "top_k": Role(
-        lambda kind: source(kind).top_k(3, by=["v", "id"]).select("id"),
+        lambda declare: corrected(declare).top_k(3, by=["v", "id"]).select("id"),
         rows,
         lambda values: kept(values).sort("v", "id", descending=True, nulls_last=True)[:3].select("id"),
     ),
@@ -251,7 +293,7 @@ def of_done(values: pl.Series, missing: bool = True) -> Rows:
     """How many of each value that is done; `missing`: also of missing values."""
     there = [repr(value) for value in comparable(done(values)) if missing or value is not None]
     rows = kept(values).filter([repr(value) in there for value in comparable(values)])
-    return rows.group_by("v").agg(n=pl.len().cast(pl.Int64))
+    return counts(rows)
 
 
 def punctuated(values: pl.Series) -> Rows:
@@ -270,23 +312,23 @@ def risen(values: pl.Series) -> Rows:
 
 PROGRESS = {
     "punctuation": Role(
-        lambda kind: (
-            feed(kind, "s", ve="end", delay=None, punctuation="no_more", promises="v")
-            .group_by("v")
+        lambda declare: (
+            declare("s", ve="end", delay=None, punctuation="no_more", promises="v")
+            .group_by(*declare.keys)
             .agg(n=cedr.count())
             .with_consistency("strong")
         ),
         punctuated,
         lambda values: of_done(values, missing=values.dtype == pl.Null),
-        close=False,
+        whole=lambda values: counts(kept(values)),
     ),
     "per": Role(
-        lambda kind: (
-            feed(kind, "s", per="v").tumbling(100).group_by("v").agg(n=cedr.count()).with_consistency("strong")
+        lambda declare: (
+            declare("s", per="v").tumbling(100).group_by(*declare.keys).agg(n=cedr.count()).with_consistency("strong")
         ),
         risen,
         of_done,
-        close=False,
+        whole=lambda values: pl.concat([counts(kept(values)), counts(kept(done(values)))]),
     ),
 }
 
@@ -301,22 +343,11 @@ def rising(values: pl.Series) -> Rows:
     return found.select(pl.col("id").alias("begin"), "end", m="v")
 
 
-def symbols(kind: pl.DataType) -> Stream:
-    table = api.source("t", {"source": str, "symbol": kind, "target": str}, vs="ts", ve="end", delay=0)
-    return cedr.automaton(feed(kind, "s"), table, start="S", final="F", symbol="v", window=50).select("begin", "end")
-
-
-def transitions(values: pl.Series) -> Rows:
-    return pl.DataFrame({"symbol": done(values)}).select(
-        source=pl.lit("S"), symbol="symbol", target=pl.lit("F"), ts=pl.lit(0), end=pl.lit(END)
-    )
-
-
 AUTOMATA = {
     "register": Role(
-        lambda kind: cedr.regex(
+        lambda declare: cedr.regex(
             "A B",
-            feed(kind, "s"),
+            declare("s"),
             A=cedr.step(pl.lit(True), m=pl.col("v")),
             B=pl.col("v") > pl.col("m"),
             registers={"m": 0},
