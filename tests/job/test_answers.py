@@ -183,3 +183,55 @@ def test_late_rows_without_a_lifetime_name_their_file(tmp_path):
     list(local.steps())
     messages = local.result.late().filter(reason="no_lifetime")["message"].to_list()
     assert [message.partition(" (in file ")[2] for message in messages] == [f"{tmp_path}/data/c.csv)"]
+
+
+LATE_JOB = """
+[query]
+text = "EVENT Loads SELECT machine, COUNT(*) AS n FROM readings TUMBLING 10 WHERE load > 0 GROUP BY machine"
+
+[sources.readings]
+files = "data/*.csv"
+max_files = 3
+columns = { machine = "str", load = "float" }
+vs = "start"
+ve = "end"
+delay = 5
+
+[sinks.told]
+changelog = "out/changes"
+late = "out/late"
+
+[spark]
+shards = 2
+"""
+
+
+@pytest.mark.parametrize("on_spark", [False, True])
+def test_rows_below_a_cti_name_their_files(on_spark, tmp_path, request):
+    """Of the second micro-batch two files have late rows, a third has none."""
+    (tmp_path / "data").mkdir()
+    rows = {
+        "a": ["0,3,web1,1", "30,33,web2,1"],
+        "b": ["40,41,web1,1"],
+        "c": ["100,101,web2,1"],
+        "d": ["110,111,web1,1", "7,8,web1,1", "9,10,web2,0"],
+        "e": ["111,112,web2,1", "112,113,web1,1"],
+        "f": ["8,9,web2,1", "7,8,web1,1"],
+    }
+    for name, lines in rows.items():
+        (tmp_path / "data" / f"{name}.csv").write_text("\n".join(["start,end,machine,load", *lines]))
+    (tmp_path / "job.toml").write_text(LATE_JOB)
+    made = read(tmp_path / "job.toml")
+    sink = next(iter(made.sinks.values()))
+    if on_spark:
+        answer = SparkAnswer(made, sink, request.getfixturevalue("spark"), once=True, close=True)
+        answer.running.await_termination()
+        late = pl.read_parquet(tmp_path / "out/late/*.parquet")
+    else:
+        local = LocalAnswer(made, sink)
+        list(local.steps())
+        late = local.result.late()
+    assert late["reason"].unique().to_list() == ["below_cti"]
+    found = late.select("machine", pl.col("message").str.extract(r" \(in file (.*)\)$")).sort("machine", "message")
+    data = tmp_path / "data"
+    assert found.rows() == [("web1", f"{data}/d.csv"), ("web1", f"{data}/f.csv"), ("web2", f"{data}/f.csv")]

@@ -114,3 +114,10 @@ def test_the_end_of_time_is_a_timestamp_too(zone):
     chronons, outside = chronons_within(times, "")
     assert chronons.to_list() == [0, INF, None, None]
     assert outside.to_list() == [False, False, False, True]
+
+
+def test_rows_from_the_future_name_their_file():
+    rows = pl.DataFrame({"ts": [0, 2**60, 2**60], "v": [1, 2, 3], "_cedr_file": ["a.csv", "a.csv", "b.csv"]})
+    late = api.source("A", {"v": int}, vs="ts", future=5).run(rows).late()
+    found = [(reason, message.partition(" (in ")[2]) for reason, message in late.select("reason", "message").rows()]
+    assert found == [("from_the_future", "file a.csv)"), ("from_the_future", "file b.csv)")]

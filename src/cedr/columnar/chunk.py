@@ -30,6 +30,8 @@ from cedr.temporal.time import MIN
 
 VS, OLD, NEW = "_vs", "_ve_old", "_ve_new"
 TIMES = (VS, OLD, NEW)
+FILE = "_cedr_file"
+"""In a table the name of the file a row is from, in a chunk its number among `Chunk.files`."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class Chunk:
     external: tuple[ExternalCti, ...] = field(default=())
     promises: Promises = field(default=NONE)
     """Punctuations about parts of the stream that hold after the rows; what the CTI says anyway is not repeated."""
+    files: tuple[str, ...] = field(default=())
+    """The files the rows are from, as far as known: all rows from the one file, or each from the one that the column
+    `FILE` numbers. For messages about late rows; operators that cannot pass it on drop it."""
 
     def __len__(self) -> int:
         return self.rows.height
@@ -73,7 +78,21 @@ class Chunk:
     @property
     def schema(self) -> dict[str, pl.DataType]:
         """Names and types of the payload."""
-        return {name: kind for name, kind in self.rows.schema.items() if name not in TIMES}
+        return {name: kind for name, kind in self.rows.schema.items() if name not in TIMES and name != FILE}
+
+    def file_names(self, places: Times) -> pl.Series | None:
+        """The files of the rows at these places; missing where the file, or the row, is not known."""
+        if not self.files:
+            return None
+        inside = pl.Series(places).set(pl.Series((places < 0) | (places >= len(self))), None)
+        if FILE in self.rows.columns:
+            return pl.Series(self.files, dtype=pl.String).gather(self.rows[FILE].gather(inside))
+        return pl.Series([None if place is None else self.files[0] for place in inside], dtype=pl.String)
+
+    def without_files(self) -> "Chunk":
+        if not self.files:
+            return self
+        return replace(self, rows=self.rows.drop(FILE) if FILE in self.rows.columns else self.rows, files=())
 
     def with_rows(self, rows: pl.DataFrame) -> "Chunk":
         return replace(self, rows=rows)
@@ -140,8 +159,25 @@ def assemble(vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int 
 
 def concat(chunks: list[Chunk]) -> Chunk:
     """Several chunks in a row as one: the last progress holds."""
-    rows = pl.concat([c.rows for c in chunks]) if len(chunks) > 1 else chunks[0].rows
+    if len(chunks) == 1:
+        return chunks[0]
+    rows, files = concat_rows([(c.rows, c.files) for c in chunks])
     promises = NONE
     for c in chunks:
         promises = promises.plus(c.promises)
-    return Chunk(rows, max(c.cti for c in chunks), tuple(e for c in chunks for e in c.external), promises)
+    return Chunk(rows, max(c.cti for c in chunks), tuple(e for c in chunks for e in c.external), promises, files)
+
+
+def concat_rows(parts: list[tuple[pl.DataFrame, tuple[str, ...]]]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows with their files, one after the other."""
+    known = {files for rows, files in parts if rows.height or files}
+    if not known or (len(known) == 1 and all(len(files) < 2 for files in known)):
+        return pl.concat([rows for rows, _ in parts]), next(iter(known), ())
+    found: list[pl.DataFrame] = []
+    names: list[str] = []
+    for rows, files in parts:
+        columns = [name for name in rows.columns if name != FILE]
+        own = pl.col(FILE) if FILE in rows.columns else pl.lit(0 if files else None)
+        found.append(rows.select(*columns, (own.cast(pl.Int32) + len(names)).alias(FILE)))
+        names += files
+    return pl.concat(found), tuple(names)

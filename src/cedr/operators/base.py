@@ -72,6 +72,9 @@ class Operator(ABC):
     judges = False
     """Rows that break a promise are put aside here, so that none of what leaves does."""
 
+    keeps_files = False
+    """Rows leave with the column that numbers their files, if they came with it."""
+
     waits = False
     """Rows come only when CTIs or promises have settled them, so that a row says nothing about progress."""
 
@@ -88,6 +91,8 @@ class Operator(ABC):
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
+        if chunk.files and not self.keeps_files:
+            chunk = chunk.without_files()
         if self.skips_input:
             chunk = self.of_use(chunk, self.cti)
         self.ctis[port] = max(self.ctis[port], chunk.cti)

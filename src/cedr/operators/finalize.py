@@ -70,6 +70,7 @@ class Finalize(Operator):
     """
 
     judges = True
+    keeps_files = True
 
     def __init__(
         self,
@@ -152,7 +153,7 @@ class Finalize(Operator):
         forced, highest = self._forced(rows.sync)
         worked = Worked.nothing() if self.insert_only else self._work_in(rows)
         settled = self._settle(worked.waiting, promised, forced)
-        late = rows.late + settled.late
+        late = [found.in_files(chunk.file_names(found.positions - self._arrived)) for found in rows.late + settled.late]
         if late and self.late == "raise":
             self._store.take_back(worked.applied, worked.edges.vs, worked.edges.pid, worked.edges.old, worked.edges.new)
             raise self._late.error(late)

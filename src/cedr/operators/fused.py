@@ -17,10 +17,12 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import Promises
 from cedr.operators.base import Operator, State
-from cedr.operators.stateless import AlterLifetime, Project, Select
+from cedr.operators.stateless import AlterLifetime, Project, Select, file_column
 
 
 class Fused(Operator):
+    keeps_files = True
+
     def __init__(self, schema: Mapping[str, pl.DataType], steps: Sequence[Operator]) -> None:
         super().__init__()
         self.payload = [step for step in steps if isinstance(step, Select | Project)]
@@ -47,7 +49,7 @@ class Fused(Operator):
             if isinstance(step, Select):
                 query = query.filter(step.predicate)
             else:
-                query = query.select(*TIMES, *step.expressions)
+                query = query.select(*TIMES, *file_column(rows), *step.expressions)
         return query.collect()
 
     def _spared(self, chunk: Chunk) -> Chunk:
@@ -65,7 +67,7 @@ class Fused(Operator):
         for step in self.lifetimes:
             step.ctis = [cti]
             cti = step._cti()
-        return Chunk(chunk.with_times(*self._images(chunk)).rows, cti, promises=chunk.promises)
+        return Chunk(chunk.with_times(*self._images(chunk)).rows, cti, promises=chunk.promises, files=chunk.files)
 
     def save(self) -> State:
         return {"steps": [step.save() for step in self.payload]}

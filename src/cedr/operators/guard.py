@@ -21,6 +21,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 class Guard(Operator):
     judges = True
+    keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], late: Literal["collect", "raise"] = "collect") -> None:
         super().__init__()
@@ -43,7 +44,7 @@ class Guard(Operator):
         first, self._arrived = self._arrived, self._arrived + len(chunk)
         late = self._late_rows(chunk, first)
         if not late:
-            return chunk
+            return chunk.without_files()
         if self.late == "raise":
             raise self._late.error(late)
         for found in late:
@@ -51,7 +52,7 @@ class Guard(Operator):
         broken = np.zeros(len(chunk), dtype=np.bool_)
         for found in late:
             broken[found.positions - first] = True
-        return chunk.with_rows(chunk.rows.filter(pl.Series(~broken)))
+        return chunk.with_rows(chunk.rows.filter(pl.Series(~broken))).without_files()
 
     def _late_rows(self, chunk: Chunk, first: int) -> list[Late]:
         sync = chunk.sync
@@ -71,7 +72,8 @@ class Guard(Operator):
 
     def _of(self, chunk: Chunk, which: Mask, first: int, reason: Reason, promise: str | pl.Series) -> Late:
         rows = chunk.rows.filter(pl.Series(which)).select(*self._late.schema)
-        return Late(rows, first + np.flatnonzero(which), reason, promise)
+        places = np.flatnonzero(which)
+        return Late(rows, first + places, reason, promise).in_files(chunk.file_names(places))
 
     def standing(self) -> Promises:
         """All that is promised about parts of the stream, beside the CTI."""

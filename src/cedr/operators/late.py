@@ -7,7 +7,7 @@ because under weak consistency many rows are late and few are read.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -70,6 +70,10 @@ class Late:
         row = pl.DataFrame({name: [None] for name in schema}, schema=dict(schema))
         row = row.with_columns(pl.lit(cti.vs, pl.Int64).alias(VS), pl.lit(cti.ve, pl.Int64).alias(NEW))
         return Late(row, np.array([position], dtype=np.int64), reason, promise, cti)
+
+    def in_files(self, files: pl.Series | None) -> "Late":
+        """The same, with the names of the files the rows are from."""
+        return self if files is None else replace(self, promise=naming_files(self.promise, files))
 
     def frame(self) -> pl.DataFrame:
         return self.rows.with_columns(
@@ -142,6 +146,15 @@ class LateStream:
 
     def load(self, state: State) -> None:
         self.counts, self._pieces = Counter(state["counts"]), [state["rows"]]
+
+
+def naming_files(texts: str | pl.Series, files: pl.Series) -> pl.Series:
+    """Texts about rows, each with the name of the row's file if it is known."""
+    about = pl.DataFrame({"file": files}).with_columns(
+        pl.lit(texts).alias("text") if isinstance(texts, str) else texts.alias("text")
+    )
+    place = pl.format(" (in file {})", "file").fill_null("")
+    return about.select(pl.concat_str("text", place).alias("text"))["text"]
 
 
 def broken_promises(known: Promises, rows: pl.DataFrame, before: Times) -> pl.Series:

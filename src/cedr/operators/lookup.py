@@ -12,6 +12,7 @@ from cedr.operators.base import Operator
 
 class Lookup(Operator):
     skips_input = True
+    keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], table: pl.DataFrame, left_on: str, right_on: str) -> None:
         super().__init__()

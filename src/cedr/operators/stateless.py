@@ -10,11 +10,16 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import TIMES, Chunk, Times
+from cedr.columnar.chunk import FILE, TIMES, Chunk, Times
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.base import Operator, State
 from cedr.operators.common import Common
 from cedr.temporal.time import INF, MIN
+
+
+def file_column(rows: pl.DataFrame) -> tuple[str, ...]:
+    """The column that numbers the files of rows, where there is one."""
+    return (FILE,) if FILE in rows.columns else ()
 
 
 class Select(Operator):
@@ -24,6 +29,7 @@ class Select(Operator):
     """
 
     skips_input = True
+    keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
         super().__init__()
@@ -50,6 +56,7 @@ class Project(Operator):
     """Payloads replaced by expressions of them. Promises about columns that are passed on stay, under the new names."""
 
     skips_input = True
+    keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], expressions: list[pl.Expr]) -> None:
         super().__init__()
@@ -58,7 +65,7 @@ class Project(Operator):
         self.names = new_names(expressions, schema)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        rows = chunk.rows.select(*TIMES, *self.expressions)
+        rows = chunk.rows.select(*TIMES, *file_column(chunk.rows), *self.expressions)
         return replace(chunk, rows=rows, promises=self.promise(chunk.promises))
 
     def promise(self, promises: Promises) -> Promises:
@@ -82,6 +89,7 @@ class Union(Operator):
     """All rows of all inputs; the slowest one's progress, also about each part."""
 
     skips_input = True
+    keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2) -> None:
         self.ports = ports
@@ -92,7 +100,8 @@ class Union(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         new = [chunk.promises if p == port else NONE for p in range(self.ports)]
         promises = self.common.passed(new, self.ctis, len(chunk))
-        return Chunk(chunk.rows.select(*TIMES, *self.schema), self.cti, promises=promises)
+        rows = chunk.rows.select(*TIMES, *file_column(chunk.rows), *self.schema)
+        return Chunk(rows, self.cti, promises=promises, files=chunk.files)
 
     def save(self) -> State:
         return self.common.save()
@@ -107,6 +116,8 @@ class AlterLifetime(Operator):
     `start` must not decrease; `end` must not decrease in `ve`. A removed tuple removes its image, even when the image
     does not depend on the end. `progress(t)` is the largest output CTI that input CTI t allows; by default `start(t)`.
     """
+
+    keeps_files = True
 
     def __init__(
         self,
@@ -125,7 +136,7 @@ class AlterLifetime(Operator):
         image_old = np.where(old == vs, start, self.end(vs, old))
         image_new = np.where(new == vs, start, self.end(vs, new))
         moved = chunk.with_times(start, image_old, image_new)
-        return Chunk(moved.rows, self._cti(), promises=self.promise(chunk.promises))
+        return Chunk(moved.rows, self._cti(), promises=self.promise(chunk.promises), files=chunk.files)
 
     def promise(self, promises: Promises) -> Promises:
         return promises.moved(self.progress) if len(promises) else promises

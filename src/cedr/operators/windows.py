@@ -76,6 +76,8 @@ def inserts(schema: Schema) -> AlterLifetime:
 class Deletes(Operator):
     """`[ve, ∞)` for every tuple that ends. An adjust moves the delete: one goes, another comes."""
 
+    keeps_files = True
+
     def __init__(self, schema: Schema) -> None:
         super().__init__()
         self.schema = dict(schema)

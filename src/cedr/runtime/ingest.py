@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
+from cedr.columnar.chunk import FILE, NEW, OLD, TIMES, VS, Chunk, Times, chunk_of
 from cedr.columnar.promises import NONE, Promises
-from cedr.operators.late import Late, LateStream, Reason
+from cedr.operators.late import Late, LateStream, Reason, naming_files
 from cedr.plan.node import Node
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
@@ -51,6 +51,8 @@ class Piece:
 
     rows: pl.DataFrame
     told: Told
+    files: tuple[str, ...] = ()
+    """As in a chunk."""
 
 
 class Ingest:
@@ -70,7 +72,7 @@ class Ingest:
             if self.source.ordered and piece.rows.height:
                 check_order(self.source, Chunk(piece.rows), self.progress)
             cti = self.progress.hear([piece.told])
-            yield Chunk(piece.rows, cti, piece.told.external, self.progress.take_promises())
+            yield Chunk(piece.rows, cti, piece.told.external, self.progress.take_promises(), piece.files)
 
     def pieces(self, data: Any, chunk_size: int) -> Iterator[Piece]:
         """The data in pieces, each with what the source itself says about progress."""
@@ -125,13 +127,10 @@ class Ingest:
             raise self.late.error([late])
         self.late.add(late)
 
-    def reject_early(self, rows: pl.DataFrame, positions: Times) -> None:
-        self.reject(
-            rows,
-            positions,
-            "from_the_future",
-            f"it starts more than {show(self.source.future or 0)} after {show(self.clock())}, the time when it came",
-        )
+    def reject_early(self, rows: pl.DataFrame, positions: Times, files: pl.Series | None = None) -> None:
+        ahead, now = show(self.source.future or 0), show(self.clock())
+        promise = f"it starts more than {ahead} after {now}, the time when it came"
+        self.reject(rows, positions, "from_the_future", promise if files is None else naming_files(promise, files))
 
 
 def is_elements(data: Any) -> bool:
@@ -243,10 +242,11 @@ def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
         if timed.partitions is None:
             cti = int(timed.told[end])
             ctis: dict[Partition, int] = {None: cti} if cti != MIN else {}
-            yield Piece(rows, ingest.told(rows, None, ctis, promises=promises))
+            yield Piece(rows, ingest.told(rows, None, ctis, promises=promises), timed.files)
         else:
             ctis = ctis_by_partition if end == timed.rows.height else {}
-            yield Piece(rows, ingest.told(rows, timed.partitions[start:end], ctis, promises=promises))
+            told = ingest.told(rows, timed.partitions[start:end], ctis, promises=promises)
+            yield Piece(rows, told, timed.files)
     if timed.external:
         yield Piece(timed.rows[:0], ingest.told(timed.rows[:0], None, {}, timed.external))
 
@@ -330,15 +330,19 @@ def set_aside(
         ingest.reject(rows.filter(bad), positions, "no_lifetime", times.messages(bad))
     early = ingest.too_early(vs)
     if early is not None and (early := early & good).any():
-        ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()))
+        from_files = None if times.files is None else times.files.filter(early)
+        ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()), from_files)
         good, ctis = good & ~early, ctis.set(early, MIN)
     told = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
     kept = np.flatnonzero(good.to_numpy())
+    files, numbers = times.numbered_files()
+    filed = rows.with_columns(numbers.alias(FILE)) if len(files) > 1 else rows
     if len(kept) == rows.height:
-        return ctis, Timed(rows, told, partitions, external, [])
+        return ctis, Timed(filed, told, partitions, external, [], files)
     told = told[np.append(kept, rows.height)]
     kept_partitions = None if partitions is None else partitions[kept]
-    return ctis, Timed(rows[kept], told, kept_partitions, external, said_between(ingest.source, rows, is_said, kept))
+    punctuations = said_between(ingest.source, rows, is_said, kept)
+    return ctis, Timed(filed[kept], told, kept_partitions, external, punctuations, files)
 
 
 def said_between(source: Source, rows: pl.DataFrame, is_said: pl.Series | None, kept: Times) -> list[Alike]:

@@ -55,7 +55,7 @@ class LocalRun:
                 yield self.push(name, empty(ingest.source.schema, INF))
 
     def push(self, source: str, chunk: Chunk) -> Chunk:
-        out = self.engine.push(source, chunk)
+        out = self.engine.push(source, chunk).without_files()
         self.tally.add(out)
         late = [self.engine.take_late(), *(i.late.take() for i in self.ingests.values())]
         self.late += [frame for frame in late if frame.height]

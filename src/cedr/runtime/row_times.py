@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from cedr.columnar.chunk import FILE
+from cedr.operators.late import naming_files
 from cedr.plan.source import Source
 from cedr.runtime.event_time import how_to_read, named, shown_type, time_settings, time_values
 from cedr.runtime.user_times import TimeType, chronons_within, counted_chronons
@@ -16,8 +18,6 @@ from cedr.temporal.errors import TimeError
 from cedr.temporal.formats import parsed
 from cedr.temporal.time import INF, MIN
 
-FILE = "_cedr_file"
-"""The column of a table that names the file of each row."""
 NO_END = "it has no end, but its source is declared with ends=True"
 NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
@@ -42,10 +42,16 @@ class RowTimes:
             return NO_LIFETIME
         wrong = self.wrong if self.wrong is not None else pl.repeat(None, len(rows), dtype=pl.String, eager=True)
         texts = wrong.filter(rows).fill_null(NO_LIFETIME)
-        if self.files is None:
-            return texts
-        places = pl.DataFrame({"text": texts, "file": self.files.filter(rows)})
-        return places.select(pl.format("{} (in file {})", "text", "file").alias("text"))["text"]
+        return texts if self.files is None else naming_files(texts, self.files.filter(rows))
+
+    def numbered_files(self) -> tuple[tuple[str, ...], pl.Series]:
+        """The files one after the other, and for each row which of them it is from."""
+        if self.files is None or not len(self.files):
+            return (), pl.Series([], dtype=pl.Int32)
+        numbers = self.files.rle_id().cast(pl.Int32)
+        if numbers[-1] == 0:
+            return (self.files[0],), numbers
+        return tuple(self.files.filter(numbers != numbers.shift(fill_value=-1))), numbers
 
 
 def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:

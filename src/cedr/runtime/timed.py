@@ -28,6 +28,8 @@ class Timed:
     partitions: pl.Series | None
     external: Externals
     punctuations: list[Alike]
+    files: tuple[str, ...] = ()
+    """As in a chunk."""
 
     def cuts(self, chunk_size: int, known: int) -> Iterator[tuple[int, int, Promises]]:
         """Pieces of at most so many rows, each with the punctuations told in it.

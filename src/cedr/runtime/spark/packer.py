@@ -22,7 +22,7 @@ from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.job import Job
 from cedr.runtime.spark.packet import Packet, to_blob, to_header
 from cedr.runtime.spark.plain import allowed
-from cedr.runtime.spark.state import Parking
+from cedr.runtime.spark.state import Parking, with_files
 from cedr.temporal.time import MIN
 
 ROWS_AT_ONCE = 500_000
@@ -59,7 +59,7 @@ class Packer:
         for number, piece in enumerate(pieces):
             seq = self.first_round + number if parted else 0
             self.told.setdefault(seq, []).append(piece.told)
-            yield from self._rows(Chunk(piece.rows), seq)
+            yield from self._rows(Chunk(piece.rows, files=piece.files), seq)
         yield from self.late(self.ingest.late.take())
         yield from self._headers()
         yield from self._feedback()
@@ -83,7 +83,7 @@ class Packer:
             out = engine.push(path.source, chunk)
             place = path.exchange.number, seq
             self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
-            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.parking)
+            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.parking, out.files)
 
     def _headers(self) -> Iterator[Packet]:
         stages = {path.exchange.stage for path, _ in self.paths}
@@ -105,7 +105,13 @@ def closing(job: Job, source: str) -> Iterator[Packet]:
 
 
 def row_packets(
-    rows: pl.DataFrame, exchange: Exchange, shards: int, origin: int, seq: int, parking: Parking | None = None
+    rows: pl.DataFrame,
+    exchange: Exchange,
+    shards: int,
+    origin: int,
+    seq: int,
+    parking: Parking | None = None,
+    files: tuple[str, ...] = (),
 ) -> Iterator[Packet]:
     """The rows of an exchange, a packet for each shard that gets any."""
     if not rows.height:
@@ -114,6 +120,7 @@ def row_packets(
     for shard, part in enumerate(parts):
         if part.height:
             packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
+            packet, part = with_files(packet, part, files)
             yield parking.put(packet, part) if parking else packet._replace(blob=to_blob(part))
 
 

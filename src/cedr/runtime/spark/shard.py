@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.columnar.chunk import Chunk, concat, concat_rows, empty
 from cedr.columnar.promises import Promises
 from cedr.operators.align import Align
 from cedr.operators.finalize import Finalize
@@ -198,7 +198,7 @@ class Core:
         for _, round_ in groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq):
             said = self.engine.feed(self._arrived(list(round_)))
             for number in wanted & said.keys():
-                outputs[number].append(said[number])
+                outputs[number].append(said[number].without_files())
                 self.ctis_out[number] = max(self.ctis_out[number], said[number].cti)
             late += [self.engine.take_late(self.told_elsewhere), *self._broken()]
         schemas = {number: self._schema(number) for number in wanted}
@@ -217,12 +217,12 @@ class Core:
 
     def _arrived(self, packets: list[Packet]) -> dict[str, Chunk]:
         """Of each exchange the rows of this round and the progress that holds after them."""
-        rows: dict[str, list[pl.DataFrame]] = defaultdict(list)
+        rows: dict[str, list[tuple[pl.DataFrame, tuple[str, ...]]]] = defaultdict(list)
         told: dict[str, list[Any]] = defaultdict(list)
         for packet in packets:
             match packet.kind:
                 case "rows":
-                    rows[f"#{packet.exchange}"].append(self.store.rows(packet))
+                    rows[f"#{packet.exchange}"].append(self.store.rows_of_files(packet))
                 case "told":
                     source, words = from_header(packet.header)
                     told[source] += words
@@ -251,17 +251,19 @@ class Core:
                 operator.saw(highest.sync if isinstance(operator, Finalize) else highest.start)
                 after = number
 
-    def _chunk(self, name: str, frames: list[pl.DataFrame], promised: Mapping[str, Promises]) -> Chunk:
+    def _chunk(
+        self, name: str, parts: list[tuple[pl.DataFrame, tuple[str, ...]]], promised: Mapping[str, Promises]
+    ) -> Chunk:
         """`promised` is what is new about parts of each source."""
         schema = self.stage.fragment.sources[name].schema
-        rows = pl.concat(frames) if frames else empty(schema).rows
+        rows, files = concat_rows(parts) if parts else (empty(schema).rows, ())
         for path, engine in self.paths:
             if path.exchange.name == name:
                 source = self.job.plan.sources[path.source]
                 word = empty(source.schema, self.progress[path.source].cti)
                 said = engine.push(path.source, replace(word, promises=promised[path.source]))
                 self.ctis_in[name] = max(self.ctis_in[name], said.cti)
-                return Chunk(rows, self.ctis_in[name], promises=said.promises)
+                return Chunk(rows, self.ctis_in[name], promises=said.promises, files=files)
         upstream = self.upstream.get(name)
         return Chunk(rows, upstream.cti, promises=upstream.take_promises()) if upstream else Chunk(rows)
 

@@ -19,9 +19,10 @@ import pickle
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import OLD, VS
+from cedr.columnar.chunk import FILE, OLD, VS
 from cedr.runtime.spark.folder import Folder
 from cedr.runtime.spark.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.plain import FORMAT, allowed
@@ -32,6 +33,16 @@ SMALL_LOG = 64 << 20
 MANY_BATCHES = 64
 MANY_BYTES = 64 << 10
 """So many bytes of rows are parked; fewer travel in their packet."""
+
+
+@allowed
+class RowsHeader(NamedTuple):
+    """About the rows of a packet: where they are, if not in it, and the files they are from, run after run."""
+
+    parked: "Parked | None"
+    files: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
 
 
 @allowed
@@ -62,11 +73,32 @@ class Parking:
         folder.make()
         file = f"{name('parked', self.batch)}-{uuid4().hex}"
         folder.write_body(file, rows.write_ipc_stream)  # `log` syncs it
-        return packet._replace(header=to_header(Parked(file, int(rows.estimated_size()))))
+        parked, files = Parked(file, int(rows.estimated_size())), rows_header(packet)
+        return packet._replace(header=to_header(files._replace(parked=parked) if files else parked))
+
+
+def rows_header(packet: Packet) -> RowsHeader | None:
+    """What is known about the rows of a packet."""
+    found = from_header(packet.header) if packet.kind == "rows" and packet.header else None
+    return RowsHeader(found, ()) if isinstance(found, Parked) else found
 
 
 def parked_at(packet: Packet) -> Parked | None:
-    return from_header(packet.header) if packet.kind == "rows" and packet.header else None
+    header = rows_header(packet)
+    return header.parked if header else None
+
+
+def with_files(packet: Packet, rows: pl.DataFrame, files: tuple[str, ...]) -> tuple[Packet, pl.DataFrame]:
+    """The packet with the names of the files that its rows are from, and the rows as it holds them."""
+    if not files:
+        return packet, rows
+    if FILE not in rows.columns:
+        return packet._replace(header=to_header(RowsHeader(None, files))), rows
+    runs = rows[FILE].rle().struct.unnest()
+    used = runs["value"].drop_nulls().unique()
+    numbers = runs["value"].replace_strict(used, pl.Series(range(len(used))), default=None).fill_null(-1)
+    header = RowsHeader(None, tuple(files[n] for n in used), tuple(numbers), tuple(runs["len"]))
+    return packet._replace(header=to_header(header)), rows.drop(FILE)
 
 
 class StateStore:
@@ -93,6 +125,14 @@ class StateStore:
         self.log_bytes += size + sum(parked.size for p in packets if (parked := parked_at(p)))
         self.log_batches += 1
         return packets
+
+    def rows_of_files(self, packet: Packet) -> tuple[pl.DataFrame, tuple[str, ...]]:
+        """The rows of a packet, with their files as in a chunk."""
+        rows, header = self.rows(packet), rows_header(packet)
+        if header is None or not header.lengths:
+            return rows, header.files if header else ()
+        numbers = pl.Series(FILE, np.repeat(header.numbers, header.lengths), dtype=pl.Int32)
+        return rows.with_columns(numbers.set(numbers < 0, None)), header.files
 
     def rows(self, packet: Packet) -> pl.DataFrame:
         """The rows of a packet, wherever they are."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from cedr.columnar.chunk import FILE
 from cedr.plan.source import Source
 from cedr.runtime.event_time import direct_column
-from cedr.runtime.row_times import FILE
 from cedr.runtime.spark.files import clock, parquet, text
 from cedr.runtime.spark.files.columns import Wanted
 from cedr.runtime.spark.files.entry import Entry, File, Part, cut
