@@ -17,7 +17,7 @@ import polars as pl
 import cedr
 from cedr.bench import Report, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
-from cedr.columnar.promises import NONE, Known, point_promises
+from cedr.columnar.promises import NONE, PromiseIndex, point_promises
 from cedr.columnar.times import Times
 from cedr.runtime.tally import Tally
 from cedr.temporal.time import INF
@@ -164,7 +164,7 @@ def tables_of_keys(n: int, seed: int = 7) -> dict[str, pl.DataFrame]:
 
 def many(report: Report, title: str, keys: pl.DataFrame) -> None:
     """All keys are told to be over, some at a time, then asked for."""
-    known, start = Known(), time.perf_counter()
+    known, start = PromiseIndex(), time.perf_counter()
     for a in range(0, keys.height, TOLD_AT_ONCE):
         part = keys[a : a + TOLD_AT_ONCE]
         known.add(point_promises(part, np.full(part.height, INF)))

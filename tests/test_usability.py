@@ -13,7 +13,7 @@ import pytest
 import cedr
 from cedr.recording.changelog import read_changelog
 from cedr.recording.difference import difference
-from cedr.runtime.late_rows import with_user_times
+from cedr.sources.late_rows import with_user_times
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

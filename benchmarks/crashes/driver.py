@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 import cedr
-from cedr.runtime.spark.late_files import read_late
-from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.driver.late_files import read_late
+from cedr.storage.folder import Folder
 from cedr.stream import Stream
 from crashes.workload import QUERIES
 

@@ -18,7 +18,7 @@ table; Spark has noted that it is done."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LIMIT = 900.0
 LINGERING = 300.0
-EXECUTOR, SHARD = "CoarseGrainedExecutorBackend", "cedr.runtime.spark.server"
+EXECUTOR, SHARD = "CoarseGrainedExecutorBackend", "cedr.runtime.spark.shard.server"
 """Words by which processes are known."""
 
 

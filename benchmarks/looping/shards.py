@@ -15,11 +15,11 @@ import cedr
 from cedr.bench import Report, median, spread
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.job import Job
-from cedr.runtime.spark.packer import Packer, closing
-from cedr.runtime.spark.packet import Packet, from_blob
-from cedr.runtime.spark.shard import Shard
-from cedr.runtime.spark.state import Parking
+from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.reader.packer import Packer, closing
+from cedr.runtime.spark.shard.packet import Packet, from_blob
+from cedr.runtime.spark.shard.shard import Shard
+from cedr.runtime.spark.shard.state import SpillFile
 from cedr.runtime.tally import in_order, net_changes, summed
 
 BATCHES = 10
@@ -88,6 +88,6 @@ def packed(job: Job, batch: int, tables: dict[str, pl.DataFrame]) -> dict[int, l
     """By shard what it gets of these rows."""
     found = defaultdict(list)
     for source, table in tables.items():
-        for packet in Packer(job, source, 0, Parking(job.folder, batch)).packets([table]):
+        for packet in Packer(job, source, 0, SpillFile(job.folder, batch)).packets([table]):
             found[packet.shard].append(packet)
     return found

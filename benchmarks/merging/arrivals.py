@@ -14,7 +14,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.merge.algorithms import ALGORITHMS
-from merging.told import SCHEMA, Elements, Floats, Told, agree
+from merging.told import SCHEMA, Elements, Floats, ProgressReport, agree
 
 RATE = 5_000
 """Events a second."""
@@ -73,7 +73,7 @@ class Followed:
         return slice(round(0.5 / TICK), round(self.output[-1] / RATE / TICK))
 
 
-def follow(payload: pl.DataFrame, inputs: int, delays: Delays, told: Told) -> Followed:
+def follow(payload: pl.DataFrame, inputs: int, delays: Delays, told: ProgressReport) -> Followed:
     """Merge inputs that are delayed like this, tick by tick."""
     elements = [told.elements(payload, seed) for seed in range(inputs)]
     times = [arrivals(e, delays(e, number)) for number, e in enumerate(elements)]

@@ -21,7 +21,7 @@ CHUNK = 5_000
 
 
 @dataclass(frozen=True)
-class Told:
+class ProgressReport:
     """How an input tells the history: what share of events comes late, by how much at most, and what share of ends is
     wrong at first."""
 
@@ -77,7 +77,7 @@ class Elements:
             i = j
 
 
-AS_IT_COMES, ORDERED = Told(), Told(late=0, wrong=0)
+AS_IT_COMES, ORDERED = ProgressReport(), ProgressReport(late=0, wrong=0)
 
 
 def payloads(n: int) -> pl.DataFrame:
@@ -87,7 +87,7 @@ def payloads(n: int) -> pl.DataFrame:
     return pl.DataFrame({"k": np.arange(n) % 400, "text": letters.astype(str)}, schema=SCHEMA)
 
 
-def streams(told: Told, payload: pl.DataFrame, inputs: int) -> list[list[Chunk]]:
+def streams(told: ProgressReport, payload: pl.DataFrame, inputs: int) -> list[list[Chunk]]:
     return [told.chunks(payload, seed) for seed in range(inputs)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from peers.parameters import HIGH, LOW, SCOPE
-from peers.pattern_state import ROWS, STATE, teller
+from peers.pattern_state import ROWS, STATE, emission
 from peers.workload import Workload, source
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def spark_query(streams: "Mapping[str, DataFrame]", seconds: int) -> "DataFrame"
     from pyspark.sql.streaming.state import GroupStateTimeout
 
     by_key, timeout = streams["events"].groupBy("k"), GroupStateTimeout.EventTimeTimeout
-    told = by_key.applyInPandasWithState(teller(seconds * 1_000_000), ROWS, STATE, "append", timeout)
+    told = by_key.applyInPandasWithState(emission(seconds * 1_000_000), ROWS, STATE, "append", timeout)
     times = (F.timestamp_micros(name).alias(name) for name in ("vs", "ve"))
     return told.select(*times, "k", "first", "second")
 

@@ -24,7 +24,7 @@ Events = list[tuple[int, float]]
 Row = tuple[int, int, int, float, float]
 
 
-def teller(scope: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
+def emission(scope: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the scope is in microseconds."""
 
     def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:

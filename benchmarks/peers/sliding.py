@@ -38,8 +38,8 @@ def spark_query(streams: "Mapping[str, DataFrame]", seconds: int, arrays: bool) 
 
     side = sliding_state if arrays else sliding_plain
     by_key = streams["events"].groupBy("k")
-    teller, timeout = side.teller(seconds * 1_000_000), GroupStateTimeout.EventTimeTimeout
-    told = by_key.applyInPandasWithState(teller, ROWS, side.STATE, "append", timeout)
+    emission, timeout = side.emission(seconds * 1_000_000), GroupStateTimeout.EventTimeTimeout
+    told = by_key.applyInPandasWithState(emission, ROWS, side.STATE, "append", timeout)
     return told.select(F.timestamp_micros("vs").alias("vs"), F.timestamp_micros("ve").alias("ve"), "k", "s")
 
 

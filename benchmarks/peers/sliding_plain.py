@@ -22,7 +22,7 @@ Frames = Iterator[pd.DataFrame]
 Row = tuple[int, int, int, float]
 
 
-def teller(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
+def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the window is in microseconds."""
 
     def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:

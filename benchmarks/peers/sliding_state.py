@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 Frames = Iterator[pd.DataFrame]
 
 
-def teller(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
+def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the window is in microseconds."""
 
     def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:

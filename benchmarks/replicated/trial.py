@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cedr.runtime.spark.replicas.control import MERGE, Control
-from cedr.runtime.spark.sinks.parquet import read_parquet
+from cedr.replicas.control import MERGE, Control
+from cedr.sinks.parquet_table import read_parquet
 from cedr.temporal.time import INF
 from replicated import jobs
 
@@ -165,4 +165,4 @@ def alive(process: int, name: str) -> bool:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return False
-    return name in words and "cedr.runtime.spark.replicas.member" in words
+    return name in words and "cedr.replicas.member" in words

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
     from cedr.language.query import queries, query
     from cedr.operators.merge.policy import Policy
-    from cedr.runtime.spark.files.settings import files
-    from cedr.runtime.spark.replicas.job import Replica
-    from cedr.runtime.spark.replicas.replicas import Replicas
-    from cedr.runtime.spark.session import spark_session
+    from cedr.replicas.job import Replica
+    from cedr.replicas.replicas import Replicas
+    from cedr.runtime.spark.driver.session import spark_session
+    from cedr.sources.files.settings import files
     from cedr.stream import Stream
 
 __version__ = "0.1.0"
@@ -66,13 +66,13 @@ LAZY = {
     **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
     **dict.fromkeys(("causality_chains", "connected_components", "reachability", "shortest_paths"), "cedr.graphs"),
     "Policy": "cedr.operators.merge.policy",
-    "Replica": "cedr.runtime.spark.replicas.job",
-    "Replicas": "cedr.runtime.spark.replicas.replicas",
+    "Replica": "cedr.replicas.job",
+    "Replicas": "cedr.replicas.replicas",
     "Stream": "cedr.stream",
-    "files": "cedr.runtime.spark.files.settings",
+    "files": "cedr.sources.files.settings",
     "queries": "cedr.language.query",
     "query": "cedr.language.query",
-    "spark_session": "cedr.runtime.spark.session",
+    "spark_session": "cedr.runtime.spark.driver.session",
 }
 """Where names are that are imported when they are asked for, so that `import cedr` is quick."""
 

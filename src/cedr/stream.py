@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
     from cedr.lineage.why import Why
     from cedr.lineage.why_not import WhyNot
-    from cedr.runtime.spark.sinks.base import TableSink
-    from cedr.runtime.spark.sinks.changelog import Changelog
-    from cedr.runtime.spark.streaming import RunningQuery
+    from cedr.runtime.spark.driver.changelog import Changelog
+    from cedr.runtime.spark.driver.streaming import RunningQuery
+    from cedr.sinks.base import TableSink
 
 Expressions = pl.Expr | str
 Columns = str | pl.Expr | Sequence[str | pl.Expr]
@@ -478,7 +478,7 @@ class Stream:
         late         a folder for rows that could not be used; by default one below the checkpoint
         shards       how many parts the work is cut into; by default as many as Spark has cores. Fixed at first start
         """
-        from cedr.runtime.spark.streaming import start
+        from cedr.runtime.spark.driver.streaming import start
 
         return start(
             nodes.Level(self.plan),
@@ -500,7 +500,7 @@ class Stream:
 
         Rows that cannot be used are an error, unless `late` names a folder to write them to.
         """
-        from cedr.runtime.spark.batch import batch
+        from cedr.runtime.spark.driver.batch import batch
 
         return batch(nodes.Level(self.plan), spark, data, late=late, shards=shards)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cedr.columnar.promises import NONE, Known, point_promises, promises_of
+from cedr.columnar.promises import NONE, PromiseIndex, point_promises, promises_of
 from cedr.temporal import INF, MIN, PayloadError, Row
 from cedr.temporal.punctuation import Constant, OneOf, Punctuation, Range, frontier, punctuation
 
@@ -162,7 +162,7 @@ def test_nothing_is_combined_that_the_ctis_say_anyway(one, cti, two, other_cti):
 
 @given(sets, st.lists(sets, max_size=4), ctis, st.lists(rows, max_size=4))
 def test_a_limit_is_what_was_said_and_is_known_too(said, known, cti, payloads):
-    told = Known()
+    told = PromiseIndex()
     for part in known:
         told.add(promises_of(part, SCHEMA))
     flat = [p for part in known for p in part]
@@ -179,7 +179,7 @@ def test_beyond_is_what_together_with_the_known_says_all(new, known, payloads):
     told, fresh = promises_of(known, SCHEMA), promises_of(new, SCHEMA).beyond(promises_of(known, SCHEMA))
     assert of(fresh.plus(told), payloads) == [promised([*new, *known], row) for row in payloads]
     assert not len(fresh.beyond(fresh))
-    several = Known()
+    several = PromiseIndex()
     for p in known:
         several.add(promises_of([p], SCHEMA))
     left = several.beyond(promises_of(new, SCHEMA))
@@ -251,14 +251,14 @@ def test_promises_about_keys_are_held_back_for_exactly_the_keys_in_state(said, s
 
 @given(st.lists(st.tuples(sets, ctis), max_size=5), st.lists(rows, max_size=4), st.data())
 def test_what_is_known_is_all_that_was_said(arrivals, payloads, data):
-    known, said, cti = Known(), [], MIN
+    known, said, cti = PromiseIndex(), [], MIN
     for punctuations, _ in arrivals:
         known.add(promises_of(punctuations, SCHEMA))
         said += punctuations
         action = data.draw(st.sampled_from(["go on", "restart", "forget", "as one"]))
         if action == "restart":
             saved = pickle.loads(pickle.dumps(known.save()))
-            known = Known()
+            known = PromiseIndex()
             known.load(saved)
         elif action == "forget":
             cti = max(cti, data.draw(ctis))
@@ -271,7 +271,7 @@ def test_what_is_known_is_all_that_was_said(arrivals, payloads, data):
 
 
 def test_what_a_cti_says_is_dropped_while_sets_are_merged():
-    known = Known()
+    known = PromiseIndex()
     for t in range(100):
         known.add(promises_of([punctuation(t + 1, text=f"key {t}")], SCHEMA), cti=t)
     assert len(known) < 10
@@ -281,7 +281,7 @@ def test_what_a_cti_says_is_dropped_while_sets_are_merged():
 
 
 def test_a_million_keys_in_a_row_are_one_range():
-    known = Known()
+    known = PromiseIndex()
     for start in range(0, 1_000_000, 100_000):
         keys = pl.DataFrame({"n": np.random.default_rng(start).permutation(np.arange(start, start + 100_000))})
         known.add(point_promises(keys, np.full(100_000, INF)))

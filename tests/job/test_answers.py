@@ -11,7 +11,7 @@ from cedr.job.job import read
 from cedr.job.local import LocalAnswer
 from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
-from cedr.runtime.spark.streaming import settings_for
+from cedr.runtime.spark.driver.streaming import settings_for
 from cedr.runtime.tally import Tally
 from cedr.temporal.errors import QueryError
 

@@ -17,9 +17,9 @@ from pyspark import cloudpickle
 from cedr import Secret, sinks
 from cedr.job.job import read
 from cedr.job.mistake import JobError
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.sinks.base import SinkError
 from cedr.secret import KNOWN, concealed, hidden, is_secret_name, known_forms, without_credentials
+from cedr.sinks.base import SinkError
+from cedr.storage.folder import Folder
 from cedr.temporal.errors import CedrError
 
 MARKER = "hunter2-marker"

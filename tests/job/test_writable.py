@@ -15,7 +15,7 @@ from cedr import sinks
 from cedr.job.job import read
 from cedr.job.mistake import JobError
 from cedr.job.writable import check_writable
-from cedr.runtime.spark.sinks.base import SinkError
+from cedr.sinks.base import SinkError
 
 WITHOUT_SINKS = JOB[: JOB.index("[sinks.hot]")]
 FIRST = '[sinks.first]\nparquet = "made"\n'

@@ -10,8 +10,8 @@ from matrix.roles import feed
 
 from cedr.job.rows import Rows
 from cedr.plan.source import Source
-from cedr.runtime.spark.files import Files
-from cedr.runtime.spark.files.columns import check_source
+from cedr.sources.files import Files
+from cedr.sources.files.columns import check_source
 from cedr.temporal import CedrError
 
 FORMATS = ("csv", "json", "parquet")

@@ -23,8 +23,8 @@ from runtime.spark.conftest import spark
 from runtime.spark.sinks.conftest import place
 
 import cedr
-from cedr.runtime.spark.files import Files
-from cedr.runtime.spark.types import as_table
+from cedr.runtime.spark.driver.types import as_table
+from cedr.sources.files import Files
 from cedr.stream import Stream
 
 __all__ = ["place", "postgres", "spark"]

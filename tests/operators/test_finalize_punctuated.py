@@ -10,7 +10,7 @@ from oracle_check import arrivals_of, check_against_oracle, meant
 
 from cedr import testing
 from cedr.columnar.chunk import OLD, TIMES, Chunk, chunk_of
-from cedr.columnar.promises import NONE, Known, promises_of
+from cedr.columnar.promises import NONE, PromiseIndex, promises_of
 from cedr.operators.finalize import Finalize
 from cedr.operators.guard import Guard
 from cedr.temporal import END, INF, MIN, Adjust, Cti, Insert, Row, canonical
@@ -59,7 +59,7 @@ def test_a_valid_stream_passes_as_it_is(stream, data_):
 @given(valid(adjusts=False, ghosts=0), st.sampled_from(["Finalize", "Guard"]), st.data())
 def test_where_nothing_is_held_every_promise_passes_at_once(stream, kind, data_):
     operator = Finalize(SCHEMA, insert_only=True) if kind == "Finalize" else Guard(SCHEMA)
-    came, left = Known(), Known()
+    came, left = PromiseIndex(), PromiseIndex()
     for slice_ in data_.draw(testing.slicings(stream)):
         chunk = chunk_of(slice_, SCHEMA)
         out = operator.process(0, chunk)

@@ -494,7 +494,7 @@ def test_invariant_ecq_past_tau_the_end_points_are_the_ends_of_live_tuples(eleme
     for e in elements:
         count.take(e)
         reached = max(count.tau, closed_up_to(count.arrived))
-        assert count.operator.teller.watermark == reached
+        assert count.operator.emission.watermark == reached
         assert count.ends_past(reached) == Counter(e.ve for e in count.history if e.ve > reached)
 
 

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cedr
-from cedr.columnar.promises import Known, promises_of
-from cedr.runtime.ingest import Ingest
-from cedr.runtime.keys import HIGHEST, Keys
+from cedr.columnar.promises import PromiseIndex, promises_of
 from cedr.runtime.local import LocalRun
-from cedr.runtime.progress import Progress, Told
+from cedr.sources.ingest import Ingest
+from cedr.sources.keys import HIGHEST, Keys
+from cedr.sources.progress import Progress, ProgressReport
 from cedr.temporal import INF, MIN, Cti, Insert, PayloadError, QueryError, Row, StreamError
 from cedr.temporal.punctuation import Range, punctuation
 from cedr.temporal.stream import violations
@@ -203,7 +203,7 @@ def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
 
     def hear(at, **keys):
         told = pl.DataFrame({"k": list(keys), HIGHEST: list(keys.values())})
-        cti = progress.hear([Told(keys=told, at=at)])
+        cti = progress.hear([ProgressReport(keys=told, at=at)])
         return cti, sorted(str(p) for p in progress.take_promises())
 
     assert hear(0, a=10, b=5) == (5, ["no more k=a before 10"])
@@ -217,13 +217,13 @@ def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
 
 def test_without_an_idle_time_keys_say_nothing_about_the_whole():
     progress = Progress(source(per="k", delay=0))
-    assert progress.hear([Told(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
+    assert progress.hear([ProgressReport(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
 
 
 def test_what_was_heard_of_partitions():
     progress = Progress(source(delay=3, partition="p"))
-    progress.hear([Told({"x": 10, "y": 5}, at=7)])
-    progress.hear([Told({"x": 20}, at=9)])
+    progress.hear([ProgressReport({"x": 10, "y": 5}, at=7)])
+    progress.hear([ProgressReport({"x": 20}, at=9)])
     assert progress.heard().rows() == [("y", 5, 2, 7, 2), ("x", 20, 17, 9, 0)]
 
 
@@ -231,10 +231,10 @@ def test_what_was_heard_of_partitions():
 def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promises(batches, order: random.Random):
     plan = cedr.source("s", {"k": int}, vs="ts", per="k", delay=3, idle=2).plan
     one, two = Progress(plan), Progress(plan)
-    ones, twos = Known(), Known()
+    ones, twos = PromiseIndex(), PromiseIndex()
     everyone = pl.DataFrame({"k": range(4)})
     for at, batch in enumerate(batches):
-        told = [Told(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
+        told = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
         one.hear(told)
         restored = Progress(plan)
         restored.load(pickle.loads(pickle.dumps(two.save())))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from cedr import api
-from cedr.runtime.user_times import chronons_within
+from cedr.sources.user_times import chronons_within
 from cedr.temporal.errors import StreamError, TimeError
 from cedr.temporal.time import INF, MIN
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cedr
-from cedr.runtime.keys import extremes
 from cedr.runtime.local import LocalRun
+from cedr.sources.keys import extremes
 
 SECOND = 1_000_000
 

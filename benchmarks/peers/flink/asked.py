@@ -11,7 +11,7 @@ STARTS, ENDS = MICROS.format("window_start"), MICROS.format("window_end")
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedLevel:
     streams: tuple[str, ...]
     answer: str
     """The columns of the answer."""

@@ -1,6 +1,6 @@
 """Nexmark's queries in Flink's SQL. An auction takes bids from its start to just before it expires."""
 
-from asked import MICROS, Asked
+from asked import MICROS, RequestedLevel
 from peers.parameters import NEXMARK_HOP, NEXMARK_WINDOW
 
 SAME_WINDOW = "x.window_start = y.window_start AND x.window_end = y.window_end"
@@ -19,22 +19,22 @@ FINALS = """
 """
 
 NEXMARK = {
-    "q0": Asked(
+    "q0": RequestedLevel(
         ("bid",),
         "ts BIGINT, auction BIGINT, bidder BIGINT, price BIGINT",
         "SELECT 1000 * ts, auction, bidder, price FROM bid",
     ),
-    "q1": Asked(
+    "q1": RequestedLevel(
         ("bid",),
         "ts BIGINT, auction BIGINT, bidder BIGINT, price DOUBLE",
         "SELECT 1000 * ts, auction, bidder, price * 0.908e0 FROM bid",
     ),
-    "q2": Asked(
+    "q2": RequestedLevel(
         ("bid",),
         "ts BIGINT, auction BIGINT, price BIGINT",
         "SELECT 1000 * ts, auction, price FROM bid WHERE MOD(auction, 123) = 0",
     ),
-    "q3": Asked(
+    "q3": RequestedLevel(
         ("person", "auction"),
         "name STRING, city STRING, state STRING, id BIGINT",
         """
@@ -42,14 +42,14 @@ NEXMARK = {
         WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
         """,
     ),
-    "q4": Asked(
+    "q4": RequestedLevel(
         ("auction", "bid"),
         "category BIGINT, price DOUBLE",
         "SELECT category, AVG(CAST(final AS DOUBLE)) FROM finals GROUP BY category",
         (FINALS,),
         changes=True,
     ),
-    "q5": Asked(
+    "q5": RequestedLevel(
         ("bid",),
         "`start` BIGINT, `end` BIGINT, auction BIGINT, n BIGINT",
         f"""
@@ -66,7 +66,7 @@ NEXMARK = {
             """,
         ),
     ),
-    "q6": Asked(
+    "q6": RequestedLevel(
         ("auction", "bid"),
         "seller BIGINT, price DOUBLE",
         """
@@ -77,7 +77,7 @@ NEXMARK = {
         (FINALS,),
         changes=True,
     ),
-    "q7": Asked(
+    "q7": RequestedLevel(
         ("bid",),
         "`start` BIGINT, auction BIGINT, bidder BIGINT, price BIGINT",
         f"""
@@ -88,7 +88,7 @@ NEXMARK = {
         ) y ON {SAME_WINDOW} AND x.price = y.most
         """,
     ),
-    "q8": Asked(
+    "q8": RequestedLevel(
         ("person", "auction"),
         "`start` BIGINT, id BIGINT, name STRING",
         f"""

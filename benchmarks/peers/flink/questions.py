@@ -1,12 +1,12 @@
 """The questions in Flink's SQL."""
 
-from asked import ENDS, STARTS, Asked
+from asked import ENDS, STARTS, RequestedLevel
 from auctions import NEXMARK
 from peers.parameters import APART, HIGH, HOP, LOW, SCOPE, SLIDING, WINDOW
 
 
-def windows(table_function: str) -> Asked:
-    return Asked(
+def windows(table_function: str) -> RequestedLevel:
+    return RequestedLevel(
         ("events",),
         "k BIGINT, `start` BIGINT, `end` BIGINT, n BIGINT, s DOUBLE, a DOUBLE, m DOUBLE",
         f"""
@@ -21,7 +21,7 @@ HOPPING = windows(f"HOP(TABLE events, DESCRIPTOR(rt), INTERVAL '{HOP}' SECOND, I
 TUMBLING = windows(f"TUMBLE(TABLE events, DESCRIPTOR(rt), INTERVAL '{WINDOW}' SECOND)")
 
 NEAR = f"INTERVAL '{(APART - 1) / 1000}' SECOND"
-JOIN = Asked(
+JOIN = RequestedLevel(
     ("left", "right"),
     "vs BIGINT, ve BIGINT, k BIGINT, v DOUBLE, v_right DOUBLE",
     f"""
@@ -30,7 +30,7 @@ JOIN = Asked(
     """,
 )
 
-SLIDING_SUM = Asked(
+SLIDING_SUM = RequestedLevel(
     ("events",),
     "vs BIGINT, k BIGINT, s DOUBLE",
     f"""
@@ -43,7 +43,7 @@ SLIDING_SUM = Asked(
 # MATCH_RECOGNIZE finds one match for each first event; asked for are all pairs. So: how many forbidding events have
 # come up to each event, those of its own time counted apart, and a join of pairs with none between.
 FORBIDDING = f"COUNT(CASE WHEN v >= {HIGH} THEN 1 END) OVER (PARTITION BY k ORDER BY rt RANGE BETWEEN"
-PATTERN = Asked(
+PATTERN = RequestedLevel(
     ("events",),
     "vs BIGINT, ve BIGINT, k BIGINT, `first` DOUBLE, `second` DOUBLE",
     f"""

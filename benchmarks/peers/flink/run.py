@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from asked import Asked
+from asked import RequestedLevel
 from changes import settled
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.version import __version__
@@ -36,7 +36,7 @@ SETTINGS = {
 """Mini-batches and two phases are what Flink's own tuning guide advises for throughput."""
 
 
-def ask(asked: Asked, folder: Path, out: Path) -> float:
+def ask(asked: RequestedLevel, folder: Path, out: Path) -> float:
     """The seconds of the job."""
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     for key, value in SETTINGS.items():
@@ -54,7 +54,7 @@ def ask(asked: Asked, folder: Path, out: Path) -> float:
     return job.get_job_execution_result().result().get_net_runtime() / 1000
 
 
-def read(asked: Asked, out: Path) -> pa.Table:
+def read(asked: RequestedLevel, out: Path) -> pa.Table:
     files = [path for path in sorted(out.iterdir()) if path.stat().st_size]
     if asked.changes:
         return pa.Table.from_pylist(settled(files), schema=pa.schema(asked.kinds.items()))

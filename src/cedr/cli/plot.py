@@ -62,8 +62,8 @@ def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
     from cedr.job.job import read
     from cedr.job.rows import Rows
     from cedr.recording.lifetimes import Lane, bars
-    from cedr.runtime.ingest import Ingest
     from cedr.runtime.local import LocalRun
+    from cedr.sources.ingest import Ingest
 
     job = read(file)
     stream = job.streams[job.answer]

@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cedr.runtime.spark.replicas.control import Control
+    from cedr.replicas.control import Control
 
 EVERY = 5.0
 """Seconds between two lines about how far members have come."""
@@ -38,8 +38,8 @@ def run(
 
     Whoever dies is started again. In a folder that has replicas already these go on.
     """
-    from cedr.runtime.spark.replicas.job import job_at
-    from cedr.runtime.spark.replicas.supervisor import Supervisor
+    from cedr.replicas.job import job_at
+    from cedr.replicas.supervisor import Supervisor
 
     job_at(job)
     job = absolute(job)
@@ -57,7 +57,7 @@ def run(
 @app.command()
 def status(folder: Folder, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Who is there, and how far."""
-    from cedr.runtime.spark.replicas.supervisor import known_control
+    from cedr.replicas.supervisor import known_control
 
     found = known_control(str(folder)).table()
     if json:
@@ -76,8 +76,8 @@ def cutover(
     timeout: Annotated[float, typer.Option(help="Seconds the new version has to catch up.")] = 3600.0,
 ) -> None:
     """Warm a new version up beside the old one, then retire the old one. Consumers see one unbroken stream."""
-    from cedr.runtime.spark.replicas.job import job_at
-    from cedr.runtime.spark.replicas.supervisor import cut_over
+    from cedr.replicas.job import job_at
+    from cedr.replicas.supervisor import cut_over
 
     job_at(job)
     job = absolute(job)
@@ -87,8 +87,8 @@ def cutover(
 @app.command()
 def retire(folder: Folder, name: Annotated[str, typer.Argument(help="The replica that is over.")]) -> None:
     """Say that a replica is over; its name cannot come back."""
-    from cedr.runtime.spark.replicas.replicas import retire
-    from cedr.runtime.spark.replicas.supervisor import known_control
+    from cedr.replicas.replicas import retire
+    from cedr.replicas.supervisor import known_control
 
     known_control(str(folder))
     retire(str(folder.absolute()), name)
@@ -97,7 +97,7 @@ def retire(folder: Folder, name: Annotated[str, typer.Argument(help="The replica
 @app.command()
 def stop(folder: Folder) -> None:
     """Stop all of them; `run` goes on later."""
-    from cedr.runtime.spark.replicas.supervisor import known_control
+    from cedr.replicas.supervisor import known_control
 
     known_control(str(folder)).stop_all()
 
@@ -130,8 +130,8 @@ def shown_times(control: "Control") -> Callable[[int], str]:
     """Times as the input has them."""
     import polars as pl
 
-    from cedr.runtime.spark.replicas.copies import copy_folder
-    from cedr.runtime.spark.replicas.replicas import table_of
+    from cedr.replicas.copies import copy_folder
+    from cedr.replicas.replicas import table_of
     from cedr.temporal.time import INF, MIN, show
 
     copies = control.folder.path.removesuffix("control") + "copies"

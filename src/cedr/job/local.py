@@ -18,11 +18,11 @@ from cedr.job.rows import Rows
 from cedr.job.sinks import JobSink
 from cedr.job.stores import table_sink
 from cedr.recording.changelog import as_told, check_not_of_spark, write_changelog
-from cedr.runtime.ingest import wall_clock
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
-from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.tally import VE
+from cedr.sinks.base import Table, TableSink
+from cedr.sources.ingest import wall_clock
 from cedr.temporal.errors import QueryError
 
 LATE = "late.parquet"

@@ -19,12 +19,12 @@ from cedr.job.section import Section
 from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store, table_sink
-from cedr.runtime.event_time import columns_read, time_columns
-from cedr.runtime.spark.folder import checkpoint_folder
-from cedr.runtime.spark.session import spark_session
-from cedr.runtime.spark.streaming import Agreed, RunningQuery
-from cedr.runtime.spark.types import spark_schema
+from cedr.runtime.spark.driver.session import spark_session
+from cedr.runtime.spark.driver.streaming import CheckpointIdentity, RunningQuery
+from cedr.runtime.spark.driver.types import spark_schema
 from cedr.secret import revealed
+from cedr.sources.event_time import columns_read, time_columns
+from cedr.storage.folder import checkpoint_folder
 from cedr.temporal.errors import QueryError
 
 SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
@@ -108,7 +108,7 @@ class SparkAnswer:
 
 def check_closing(checkpoint: str, close: bool) -> None:
     """A query that was to be closed at the end of its input cannot go on for ever, nor the other way round."""
-    before = Agreed.read(checkpoint_folder(checkpoint))
+    before = CheckpointIdentity.read(checkpoint_folder(checkpoint))
     if before is None or f"close: {close}" in before.plan:
         return
     right = "run it without --once, or with --once --no-close" if close else "run it with --once"

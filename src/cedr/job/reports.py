@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from cedr.runtime.user_times import TimeType
 from cedr.runtime.why_waiting import Words
+from cedr.sources.user_times import TimeType
 from cedr.temporal.time import MIN
 
 

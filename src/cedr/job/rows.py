@@ -14,14 +14,14 @@ from cedr.job.job import Job
 from cedr.job.sources import JobSource
 from cedr.plan.real_lengths import check_lengths as lengths_need_a_unit
 from cedr.plan.source import Source
-from cedr.runtime.event_time import shown_type
-from cedr.runtime.spark.files import clock
-from cedr.runtime.spark.files.columns import check_source
-from cedr.runtime.spark.files.listing import Stamp, in_order, listed, stamp
-from cedr.runtime.spark.files.reading import Planner, pieces, splits
-from cedr.runtime.spark.files.settings import Files, with_format
-from cedr.runtime.spark.files.unreadable import Unreadable
-from cedr.runtime.user_times import TimeType
+from cedr.sources.event_time import shown_type
+from cedr.sources.files import clock
+from cedr.sources.files.columns import check_source
+from cedr.sources.files.listing import Stamp, in_order, listed, stamp
+from cedr.sources.files.reading import Planner, pieces, splits
+from cedr.sources.files.settings import Files, with_format
+from cedr.sources.files.unreadable import Unreadable
+from cedr.sources.user_times import TimeType
 
 
 @dataclass

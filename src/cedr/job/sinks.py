@@ -54,7 +54,7 @@ class JobSink(Discreet):
 
     def __str__(self) -> str:
         if isinstance(self.target, Secret):
-            from cedr.runtime.spark.sinks.conninfo import server
+            from cedr.sinks.conninfo import server
 
             return f"{self.place} {server(self.target)}"
         return f"{self.place} {without_credentials(self.target) or (self.options or {}).get('topic', '')}".strip()

@@ -32,10 +32,10 @@ from cedr.job.section import (
 )
 from cedr.job.types import schema_of
 from cedr.plan.source import Source, Unit
-from cedr.runtime.event_time import needed_columns
-from cedr.runtime.spark.files.listing import check_place
-from cedr.runtime.spark.files.settings import Files, Format, OnBad, Order, files
 from cedr.secret import Discreet, Secret, without_credentials
+from cedr.sources.event_time import needed_columns
+from cedr.sources.files.listing import check_place
+from cedr.sources.files.settings import Files, Format, OnBad, Order, files
 from cedr.stream import Stream
 
 Origin = Literal["files", "kafka", "rate", "socket"]

@@ -8,8 +8,8 @@ from cedr.job.sinks import JobSink
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from cedr.runtime.spark.sinks.base import TableSink
-    from cedr.runtime.spark.sinks.changelog import Changelog
+    from cedr.runtime.spark.driver.changelog import Changelog
+    from cedr.sinks.base import TableSink
 
 
 def table_sink(sink: JobSink) -> "TableSink":

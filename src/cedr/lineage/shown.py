@@ -18,7 +18,7 @@ from cedr.reference.patterns.negation import Negation, Unless
 from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.reference.patterns.predicates import AttributeEqual, Condition, CorrelationKey, attribute
 from cedr.reference.patterns.sequence import Atleast, Ordered
-from cedr.runtime.user_times import as_user_times
+from cedr.sources.user_times import as_user_times
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN
 from cedr.temporal.time import show as show_time

@@ -17,8 +17,8 @@ from cedr.plan.node import Node
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
 from cedr.runtime.tally import VE
-from cedr.runtime.user_times import as_user_times
 from cedr.runtime.why_waiting import Words
+from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 3

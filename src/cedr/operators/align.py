@@ -33,7 +33,7 @@ import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.columnar.promises import NONE, Known, Names, Promises, point_promises
+from cedr.columnar.promises import NONE, Names, PromiseIndex, Promises, point_promises
 from cedr.kernels.chains import merge, nodes
 from cedr.operators.base import Operator, State
 from cedr.operators.waiting import Waiting
@@ -75,7 +75,7 @@ class Align(Operator):
         self._columns = [*TIMES, *self.schema]
         untils = dict.fromkeys(self.by.values(), pl.Int64())
         self._held = pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64()), **self.schema, **untils})
-        self._settling = {names: Known() for names in self.by}
+        self._settling = {names: PromiseIndex() for names in self.by}
         """Of what was promised, what is about columns in `by`."""
         self._waiting = Waiting()
         self._highest = MIN

@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
-from cedr.columnar.promises import Known
+from cedr.columnar.promises import PromiseIndex
 from cedr.temporal.time import MIN
 
 Latency = Literal["perfect", "ordered", "eager"]
@@ -81,7 +81,7 @@ class Operator(ABC):
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.ctis = [MIN] * self.ports
-        self.promised = [Known() for _ in range(self.ports)]
+        self.promised = [PromiseIndex() for _ in range(self.ports)]
         """What each input has promised about parts of it, beside its CTI; with what the chunk at hand promises."""
         self.cti_out = MIN
         self.skipped = MIN

@@ -40,7 +40,7 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
 from cedr.columnar.picked import picked
-from cedr.columnar.promises import NONE, Known, Promises
+from cedr.columnar.promises import NONE, PromiseIndex, Promises
 from cedr.kernels.chains import merge, nodes, on_cycles, reachable
 from cedr.kernels.tuple_store import TupleStore
 from cedr.operators.base import Operator, State
@@ -104,7 +104,7 @@ class Finalize(Operator):
         self._store = TupleStore()
         self._held = Edges.none()
         self._row_bytes = 0
-        self._known = Known()
+        self._known = PromiseIndex()
         """The punctuations that came before the chunk at hand."""
         self._kept_back = NONE
         """Punctuations of which not all could be passed on yet."""
@@ -145,7 +145,7 @@ class Finalize(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         """Judge, work in, see what the progress settles; then either raise or make it so."""
-        rows = Sieve(picked(chunk.rows, (*TIMES, *self.schema)), self._arrived)
+        rows = ValidatedRows(picked(chunk.rows, (*TIMES, *self.schema)), self._arrived)
         external = self._external.copy()
         self._judge(rows, external)
         past = self._judge_external(chunk, rows, external)
@@ -191,7 +191,7 @@ class Finalize(Operator):
 
     # --- judging -----------------------------------------------------------------------------------------------------
 
-    def _judge(self, rows: "Sieve", external: ExternalCtis) -> None:
+    def _judge(self, rows: "ValidatedRows", external: ExternalCtis) -> None:
         """Take out what breaks a promise; count what external CTIs count."""
         rows.refuse(rows.with_missing_times(), "no_lifetime", "a time is missing")
         vs, old, new = rows.times
@@ -220,7 +220,7 @@ class Finalize(Operator):
             vs, old, _ = rows.times
             rows.refuse(old != vs, "unknown_tuple", "to adjust; no tuple is kept, as only inserts were expected")
 
-    def _judge_external(self, chunk: Chunk, rows: "Sieve", external: ExternalCtis) -> Counter[str]:
+    def _judge_external(self, chunk: Chunk, rows: "ValidatedRows", external: ExternalCtis) -> Counter[str]:
         """Take in the external CTIs of a chunk; returns those that say nothing."""
         ignored: Counter[str] = Counter()
         for position, cti in enumerate(chunk.external, start=self._arrived + len(chunk)):
@@ -248,7 +248,7 @@ class Finalize(Operator):
 
     # --- chains ------------------------------------------------------------------------------------------------------
 
-    def _work_in(self, rows: "Sieve") -> "Worked":
+    def _work_in(self, rows: "ValidatedRows") -> "Worked":
         """Let rows and held adjusts find their tuples."""
         if not len(rows) and not len(self._held):
             return Worked.nothing()
@@ -330,7 +330,7 @@ class Finalize(Operator):
             self._held = self._held.with_ids(renumbered)
         self._store.refill((vs, pid, end, count), rows)
 
-    def _live(self, known: Known) -> tuple[Times, Ids, Times, Times]:
+    def _live(self, known: PromiseIndex) -> tuple[Times, Ids, Times, Times]:
         """The tuples that an adjust can still reach: those that end no earlier than what is promised for them."""
         vs, pid, end, count = self._store.live(self.cti_out)
         if not known or not len(pid):
@@ -370,7 +370,7 @@ class Finalize(Operator):
         self._kept_back = state["kept_back"]
 
 
-class Sieve:
+class ValidatedRows:
     """Rows of a chunk with their places in arrival order, and the late ones that were taken out."""
 
     def __init__(self, rows: pl.DataFrame, arrived: int) -> None:

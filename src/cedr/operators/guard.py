@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.columnar.promises import Known, Promises
+from cedr.columnar.promises import PromiseIndex, Promises
 from cedr.operators.base import Operator, State
 from cedr.operators.late import Late, LateStream, Reason, broken_promises
 from cedr.temporal.time import show
@@ -28,7 +28,7 @@ class Guard(Operator):
         self.schema, self.late = dict(schema), late
         self._late = LateStream(schema)
         self._arrived = 0
-        self._known = Known()
+        self._known = PromiseIndex()
         """What was promised before the chunk at hand."""
 
     def skip_before(self, t: int, judged: bool = True) -> int:

@@ -33,7 +33,7 @@ TOGETHER = np.zeros(1, dtype=np.bool_)
 """No group is ahead of the others."""
 
 
-class Teller:
+class EmissionPolicy:
     """`growing`: a result that ends at a time may go on if a tuple starts right there, so then it is not over yet.
 
     Times come and go as arrays by group, or of length 1 as long as all groups are equally far.

@@ -21,7 +21,7 @@ from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import Front, Mask, by_group, earliest
-from cedr.operators.latency import Teller
+from cedr.operators.latency import EmissionPolicy
 from cedr.operators.snapshot import restored
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.temporal.time import INF, MIN
@@ -38,7 +38,7 @@ class LevelOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
         super().__init__()
         self.schema = dict(schema)
-        self.teller = Teller(latency, growing=True)
+        self.emission = EmissionPolicy(latency, growing=True)
         self.payloads = RowIndex(self.schema)
         self.front = Front(self, self.payloads, needed=self.needed)
         self.endpoints = ep.empty_endpoints(self.ports)
@@ -56,15 +56,15 @@ class LevelOperator(Operator):
         self.front.advance(port, chunk)
         if len(chunk):
             self._merge(port, chunk)
-        self.teller.see(self, port, chunk)
+        self.emission.see(self, port, chunk)
         front, promised = self._front(), self.front.promised()
         g, t, _, counts = self.endpoints
         height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
-        tell, held = self.teller.tell(lg, start, end, front, promised, self.front.ahead(front))
+        tell, held = self.emission.tell(lg, start, end, front, promised, self.front.ahead(front))
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
         changed, _, at, before, after = self.told.tell(
-            lg[tell], start[tell], end[tell], no_words, self.teller.reached(front)
+            lg[tell], start[tell], end[tell], no_words, self.emission.reached(front)
         )
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed)
@@ -123,7 +123,7 @@ class LevelOperator(Operator):
             "endpoints": self.endpoints,
             "open": self.open,
             "order": (self.order.kept, self.order.highest),
-            **self.teller.save(),
+            **self.emission.save(),
             **self.told.save(),
             **self.front.save(),
         }
@@ -131,7 +131,7 @@ class LevelOperator(Operator):
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
         self.endpoints, self.open = restored(state["endpoints"]), state["open"]
-        self.teller.load(state)
+        self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
         self.front.load(state)

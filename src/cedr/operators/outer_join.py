@@ -23,16 +23,16 @@ import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.columnar.promises import Known, Promises
+from cedr.columnar.promises import PromiseIndex, Promises
 from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Latency, Operator, State
-from cedr.operators.common import Common
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import Join, Keys, right_names
 from cedr.operators.keyed import by_payload, done, kept
-from cedr.operators.latency import Teller
+from cedr.operators.latency import EmissionPolicy
+from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.temporal.time import INF, MIN
 
@@ -43,7 +43,7 @@ NOBODY = -1
 """The payload number of a stretch that stands for partners of the past."""
 
 
-class Partnered(Operator):
+class SemiAntiJoin(Operator):
     """The semi join (`partnered=True`) or the anti join of port 0 with port 1.
 
     A residual predicate speaks of left and right columns; `flipped` says that port 0 is the right side.
@@ -66,7 +66,7 @@ class Partnered(Operator):
         super().__init__()
         self.schema, self.partnered, self.residual = dict(left_schema), partnered, residual
         self.renamed, self.flipped = dict(renamed or {}), flipped
-        self.teller = Teller(latency, growing=partnered)
+        self.emission = EmissionPolicy(latency, growing=partnered)
         self.keys = Keys((left_schema, right_schema), (left_on, right_on))
         self.front = self.keys.front(self, needed=(0, 1) if partnered else (0,))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
@@ -79,18 +79,18 @@ class Partnered(Operator):
         if len(chunk):
             self._take(port, chunk)
         self.front.advance(port, chunk)
-        self.teller.see(self, port, chunk)
+        self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
         g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))
-        tell, held = self.teller.tell(g, start, end, front, promised, self.front.ahead(front))
+        tell, held = self.emission.tell(g, start, end, front, promised, self.front.ahead(front))
         tell &= end >= by_group(promised, g)  # earlier pieces are final
         order = np.lexsort((end, start, number))
         order = order[tell[order]]
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
         told = (number[order], start[order], end[order], no_words)
-        changed, _, at, before, after = self.told.tell(*told, self._by_payload(self.teller.reached(front)))
+        changed, _, at, before, after = self.told.tell(*told, self._by_payload(self.emission.reached(front)))
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), g[order])
         out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
@@ -166,7 +166,7 @@ class Partnered(Operator):
             "payloads": [p.snapshot() for p in self.payloads],
             "tuples": list(self.tuples),
             "order": (self.order.kept, self.order.highest),
-            **self.teller.save(),
+            **self.emission.save(),
             **self.told.save(),
             **self.front.save(),
         }
@@ -176,7 +176,7 @@ class Partnered(Operator):
         for index, rows in zip(self.payloads, state["payloads"], strict=True):
             index.restore(rows)
         self.tuples = list(state["tuples"])
-        self.teller.load(state)
+        self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
         self.front.load(state)
@@ -207,21 +207,21 @@ class OuterJoin(Operator):
         self.how = how
         self.flipped: list[bool] = []
         self.parts: list[Operator] = []
-        self.known = [Known() for _ in range(2 if how == "full" else 1)]
-        self.common = Common(self.known)
+        self.known = [PromiseIndex() for _ in range(2 if how == "full" else 1)]
+        self.common = PromiseIntersection(self.known)
         """What the anti joins have promised."""
         if how in ("semi", "anti"):
-            self.parts = [Partnered(*sides, how == "semi", residual, renamed, latency)]
+            self.parts = [SemiAntiJoin(*sides, how == "semi", residual, renamed, latency)]
             self.flipped = [False]
             self.schema = dict(left_schema)
             return
         inner = Join(*sides, residual, suffix)
         self.schema = inner.schema
-        self.parts = [inner, Partnered(*sides, False, residual, renamed, latency)]
+        self.parts = [inner, SemiAntiJoin(*sides, False, residual, renamed, latency)]
         self.flipped = [False, False]
         if how == "full":
             other_way = (right_schema, left_schema, right_on, left_on)
-            self.parts.append(Partnered(*other_way, False, residual, renamed, latency, flipped=True))
+            self.parts.append(SemiAntiJoin(*other_way, False, residual, renamed, latency, flipped=True))
             self.flipped.append(True)
         self.from_right = {name: pl.col(old) for old, name in renamed.items()}
         self.right_keys = dict(zip(left_on, right_on, strict=True))

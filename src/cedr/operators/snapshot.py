@@ -17,7 +17,7 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import Front, by_group, earliest
-from cedr.operators.latency import Teller
+from cedr.operators.latency import EmissionPolicy
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
 from cedr.operators.weights import OLD_SUMS
@@ -33,7 +33,7 @@ class SnapshotOperator(Operator):
 
     def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
-        self.teller = Teller(latency)
+        self.emission = EmissionPolicy(latency)
         self.groups = RowIndex(dict(group_schema))
         self.front = Front(self, self.groups)
         self.endpoints = ep.empty_endpoints(weights)
@@ -73,13 +73,13 @@ class SnapshotOperator(Operator):
             g, vs, old, new, ints = self.take(chunk, g)
             changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints)
             self.endpoints = ep.merge(*self.endpoints, *changes)
-        self.teller.see(self, port, chunk)
+        self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
         entries, g, start, end, sums, held = self._told(front, promised)
         which, words = self.answer(entries, sums)
         if which is not None:
             g, start, end = g[which], start[which], end[which]
-        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.teller.reached(front))
+        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.emission.reached(front))
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed_g)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
@@ -95,7 +95,7 @@ class SnapshotOperator(Operator):
             found: Times = ep.earliest_open(g, t, weights, until, promised)
             return found
 
-        limits = self.teller.limits(front, still_open, self.front.ahead(front))
+        limits = self.emission.limits(front, still_open, self.front.ahead(front))
         told: tuple[Times, ...] = ep.snapshots(g, t, weights, *limits, promised)
         return told
 
@@ -124,7 +124,7 @@ class SnapshotOperator(Operator):
             "groups": self.groups.snapshot(),
             "endpoints": self.endpoints,
             "order": (self.order.kept, self.order.highest),
-            **self.teller.save(),
+            **self.emission.save(),
             **self.told.save(),
             **self.front.save(),
         }
@@ -132,7 +132,7 @@ class SnapshotOperator(Operator):
     def load(self, state: State) -> None:
         self.groups.restore(state["groups"])
         self.endpoints = restored(state["endpoints"])
-        self.teller.load(state)
+        self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.told.load(state)
         self.front.load(state)

@@ -13,7 +13,7 @@ import polars as pl
 from cedr.columnar.chunk import FILE, TIMES, Chunk, Times
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.base import Operator, State
-from cedr.operators.common import Common
+from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.temporal.time import INF, MIN
 
 
@@ -95,7 +95,7 @@ class Union(Operator):
         self.ports = ports
         super().__init__()
         self.schema = dict(schema)
-        self.common = Common(self.promised)
+        self.common = PromiseIntersection(self.promised)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         new = [chunk.promises if p == port else NONE for p in range(self.ports)]

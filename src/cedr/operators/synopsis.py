@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
-from cedr.columnar.promises import NONE, Known, Promises
+from cedr.columnar.promises import NONE, PromiseIndex, Promises
 from cedr.kernels.difference import ending_from, net_change
 from cedr.operators.base import State
 from cedr.operators.values import Words
@@ -62,7 +62,7 @@ class Order:
         self.highest = MIN
         self.kept = True
 
-    def watch(self, chunk: Chunk, promised: Known | None = None) -> None:
+    def watch(self, chunk: Chunk, promised: PromiseIndex | None = None) -> None:
         if self.kept and len(chunk) and not promised:
             sync = chunk.sync
             self.kept = int(sync[0]) >= self.highest and bool((sync[1:] >= sync[:-1]).all())

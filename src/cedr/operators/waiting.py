@@ -8,7 +8,7 @@ proportion to the input.
 
 from collections.abc import Callable
 
-from cedr.columnar.promises import NONE, Known, Promises
+from cedr.columnar.promises import NONE, PromiseIndex, Promises
 from cedr.operators.base import State
 
 FEW = 1000
@@ -17,9 +17,9 @@ FEW = 1000
 
 class Waiting:
     def __init__(self) -> None:
-        self._said = Known()
+        self._said = PromiseIndex()
         """What was promised and is not passed on in full."""
-        self._told = Known()
+        self._told = PromiseIndex()
         """What was passed on of it."""
         self._work = 0
 
@@ -30,11 +30,11 @@ class Waiting:
         """
         if not len(new) and not self._said:
             return NONE
-        told = Known()
+        told = PromiseIndex()
         self._work += 1 + work + len(new)
         if len(self._said) <= FEW + self._work:
             new = self._said.all().plus(new)
-            self._said, self._told, told = Known(), Known(), self._told
+            self._said, self._told, told = PromiseIndex(), PromiseIndex(), self._told
             self._work = 0
         new = new.after(cti)
         now = sure(new).after(cti)

@@ -34,7 +34,7 @@ def spread_inputs(node: Node) -> list[Node]:
     return [node.inputs[port] for port in spread_ports(node)]
 
 
-def everywhere_inputs(node: Node) -> list[Node]:
+def broadcast_inputs(node: Node) -> list[Node]:
     ports = spread_ports(node)
     return [i for port, i in enumerate(node.inputs) if port not in ports]
 
@@ -52,7 +52,7 @@ def with_own_inputs(plan: Node) -> Node:
     """The plan with nodes of their own between paths, or state, and inputs that every shard gets."""
 
     def change(node: Node, shared: Shared) -> Node | None:
-        whole = everywhere_inputs(node)
+        whole = broadcast_inputs(node)
         if not whole:
             return None
         below = [n for i in whole for n in between(i)]

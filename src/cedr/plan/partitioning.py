@@ -22,7 +22,7 @@ from cedr.plan.consistency import Level
 from cedr.plan.everywhere import (
     IN_ANY_SHARD,
     between,
-    everywhere_inputs,
+    broadcast_inputs,
     on_paths,
     spread_inputs,
     spread_ports,
@@ -33,12 +33,12 @@ from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Clip, Iterate, Join, Reach, Source
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK, aggregate_in_parts
+from cedr.plan.partition_requirements import Keys, Part, PartitionRequirements, Wish, carried, chosen, in_common
+from cedr.plan.partition_requirements import wish as wish_of
 from cedr.plan.physical import Fragment, Input, add_source, fragment_from
 from cedr.plan.properties import Properties, derive
 from cedr.plan.rewrite import Shared, rewrite
 from cedr.plan.schema import Schema
-from cedr.plan.wishes import Keys, Part, Wish, Wishes, carried, chosen, in_common
-from cedr.plan.wishes import wish as wish_of
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 
@@ -160,13 +160,13 @@ class Staging:
 
     def __init__(self, plan: Node, not_before: Mapping[int, int] = NOTHING) -> None:
         self.plan, self.not_before = plan, not_before
-        self.wishes = Wishes(plan)
+        self.wishes = PartitionRequirements(plan)
         self.exchanges: dict[tuple[int, Keys | None, bool, int], tuple[Placed, Exchange, Placed]] = {}
         """By producer, keys, whether it goes everywhere, and stage: the rows that leave, the exchange, and the rows
         that arrive."""
         order = topological(plan)
         paths = on_paths(order)
-        self.repeated = {id(n) for node in order for i in everywhere_inputs(node) for n in between(i)}
+        self.repeated = {id(n) for node in order for i in broadcast_inputs(node) for n in between(i)}
         """Nodes that run in every shard, with the one node that takes their rows."""
         self.order = [node for node in order if id(node) not in self.repeated]
         self.placed: dict[int, Placed] = {}
@@ -190,7 +190,7 @@ class Staging:
             stage = latest
         else:
             keys, stage = wish, latest + 1
-        whole = everywhere_inputs(node)
+        whole = broadcast_inputs(node)
         below = [self.placed[id(n)] for i in whole for n in self._beneath(i)]
         stage = max([stage, *(rows.stage + (not is_there(rows, keys, rows.stage)) for rows in below)])
         moved = [
@@ -270,7 +270,7 @@ class Staging:
         needed = {id(self.plan): self.answer.stage}
         for node in reversed(self.order):
             stage = needed[id(node)] if id(node) in early else self.placed[id(node)].stage
-            whole = [n for i in everywhere_inputs(node) for n in self._beneath(i)]
+            whole = [n for i in broadcast_inputs(node) for n in self._beneath(i)]
             for below in (*spread_inputs(node), *whole):
                 needed[id(below)] = min(needed.get(id(below), INF), stage)
         return {number: stage for number, stage in needed.items() if number in early}

@@ -18,11 +18,11 @@ from functools import reduce, singledispatch
 from itertools import product
 
 from cedr.operators.patterns import single
-from cedr.plan.everywhere import everywhere_inputs
+from cedr.plan.everywhere import broadcast_inputs
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Finalize, Iterate, Match, Merge, MergeBy, Places, Reach, Sort, Source
+from cedr.plan.partition_requirements import passed, wish
 from cedr.plan.patterns import ends_with_event
-from cedr.plan.wishes import passed, wish
 from cedr.temporal.time import INF
 
 Names = tuple[str, ...]
@@ -163,7 +163,7 @@ def by_port(node: Node) -> list[dict[str, str]]:
     """Of each input the columns promises may speak about there, and their names in the first one."""
     if isinstance(node, MergeBy):
         return [{name: name for name in (node.column, node.join) if name}]
-    if everywhere_inputs(node):  # they know CTIs only
+    if broadcast_inputs(node):  # they know CTIs only
         return [{} for _ in node.inputs]
     keys = [(node.by[0],)] if isinstance(node, Sort) else wish(node)
     if keys is None:

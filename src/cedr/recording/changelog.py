@@ -23,12 +23,12 @@ from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.times import Times
 from cedr.plan.schema import Schema, first_line
 from cedr.runtime.result import changes, renamed
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.seal import DamageError, check_if_sealed
-from cedr.runtime.spark.sinks.manifest import FOLDER
-from cedr.runtime.spark.sinks.parquet import read_parquet
-from cedr.runtime.user_times import TimeType, time_type
-from cedr.runtime.user_times import chronons as as_chronons
+from cedr.sinks.manifest import FOLDER
+from cedr.sinks.parquet_table import read_parquet
+from cedr.sources.user_times import TimeType, time_type
+from cedr.sources.user_times import chronons as as_chronons
+from cedr.storage.folder import Folder
+from cedr.storage.seal import DamageError, check_if_sealed
 from cedr.temporal.errors import DamagedFileError, QueryError
 from cedr.temporal.time import INF, MIN
 

@@ -10,7 +10,7 @@ from cedr.recording.changelog import Recorded, check_times
 from cedr.recording.history import canonical_tuples
 from cedr.runtime.result import renamed
 from cedr.runtime.tally import COUNT, VE, in_order, summed
-from cedr.runtime.user_times import as_user_times
+from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

@@ -13,7 +13,7 @@ from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.recording.changelog import Recorded
 from cedr.runtime.result import renamed, table_of
 from cedr.runtime.tally import VE, Tally
-from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF
 from cedr.temporal.tritemporal import HistoryTable

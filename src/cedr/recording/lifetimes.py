@@ -15,7 +15,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk
 from cedr.plots import COLOURS, INK, check_installed, quiet
 from cedr.recording.ticks import Ticks, ticks
-from cedr.runtime.user_times import TimeType
+from cedr.sources.user_times import TimeType
 from cedr.temporal.element import Insert
 from cedr.temporal.errors import QueryError
 from cedr.temporal.stream import chains

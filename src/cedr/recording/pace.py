@@ -16,8 +16,8 @@ import polars as pl
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.recording.changelog import Recorded
 from cedr.runtime.result import renamed
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.user_times import as_user_times
+from cedr.sources.user_times import as_user_times
+from cedr.storage.folder import Folder
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
 

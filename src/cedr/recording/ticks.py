@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cedr.runtime.user_times import TimeType
+from cedr.sources.user_times import TimeType
 
 SECOND = 1_000_000
 MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND

@@ -9,14 +9,14 @@ from cedr.columnar.chunk import Chunk, empty
 from cedr.plan.analysis import analyse
 from cedr.plan.optimizer import optimize
 from cedr.plan.physical import Fragment
-from cedr.runtime.calendars import calendar_in, check_calendar
 from cedr.runtime.engine import Engine
-from cedr.runtime.ingest import Clock, Ingest, wall_clock
-from cedr.runtime.late_rows import in_user_times
 from cedr.runtime.result import Result
-from cedr.runtime.standing import standing
 from cedr.runtime.tally import MANY_ROWS, Tally
 from cedr.runtime.why_waiting import WhyWaiting, held_rows, why_waiting
+from cedr.sources.calendars import calendar_in, check_calendar
+from cedr.sources.ingest import Clock, Ingest, wall_clock
+from cedr.sources.late_rows import in_user_times
+from cedr.sources.source_status import source_status
 from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.time import INF
 
@@ -104,7 +104,7 @@ class LocalRun:
     def why_waiting(self) -> WhyWaiting:
         """Who or what holds the query back now."""
         fragment = self.engine.fragment
-        standings = [standing(ingest.progress) for ingest in self.ingests.values()]
+        standings = [source_status(ingest.progress) for ingest in self.ingests.values()]
         missing = analyse(optimize(fragment.query, fragment.rules).plan) if fragment.query else ()
         return why_waiting(
             fragment.sources,

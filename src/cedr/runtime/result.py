@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.operators.late import Late, LateStream
-from cedr.runtime.late_rows import counted, warn_of_late, with_user_times
 from cedr.runtime.tally import VE, Tally
-from cedr.runtime.user_times import TimeType, as_user_times
 from cedr.runtime.why_waiting import WhyWaiting
+from cedr.sources.late_rows import counted, warn_of_late, with_user_times
+from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.element import Element
 from cedr.temporal.errors import QueryError
 from cedr.temporal.history import Event, History

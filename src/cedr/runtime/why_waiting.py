@@ -15,8 +15,8 @@ from cedr.plan.explain import line
 from cedr.plan.nodes import Align, Sort
 from cedr.plan.physical import Step
 from cedr.plan.source import Source
-from cedr.runtime.standing import Member, Standing
-from cedr.runtime.user_times import TimeType, as_user_times
+from cedr.sources.source_status import Member, SourceStatus
+from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN, show
 
@@ -55,7 +55,7 @@ class WhyWaiting:
 
 def why_waiting(
     sources: Mapping[str, Source],
-    standings: Iterable[Standing],
+    standings: Iterable[SourceStatus],
     held: Iterable[Held],
     from_the_future: int,
     missing: Iterable[str],
@@ -99,7 +99,7 @@ class Words:
 
     time_type: TimeType
 
-    def of_source(self, source: Source, s: Standing) -> Iterator[str]:
+    def of_source(self, source: Source, s: SourceStatus) -> Iterator[str]:
         if not s.slowest:
             yield f"source {s.source!r} has told nothing yet"
             return
@@ -120,7 +120,7 @@ class Words:
                 'and makes others late; declare it with future="1h", or with per="column" if clocks differ by key'
             )
 
-    def _slow(self, source: Source, s: Standing, slow: Member) -> str:
+    def _slow(self, source: Source, s: SourceStatus, slow: Member) -> str:
         reached = f"source {s.source!r} has come to {self.time(s.cti)}" if s.cti != MIN else ""
         if not slow.name:
             behind = f", {self.length(source.delay)} behind its highest start" if source.delay else ""
@@ -136,7 +136,7 @@ class Words:
         reached = f"come to {self.time(h.progress)}" if h.progress != MIN else "told no CTI"
         return f"{h.operator} holds back {counted(h.rows, 'row')}; its input has {reached}"
 
-    def _ahead_of_clock(self, s: Standing) -> bool:
+    def _ahead_of_clock(self, s: SourceStatus) -> bool:
         limit = s.now + FAR_AHEAD // timedelta(microseconds=1)
         return isinstance(self.time_type, pl.Datetime) and bool(s.now) and limit < s.cti < INF
 
@@ -149,11 +149,11 @@ class Words:
         return show_duration(length) if isinstance(self.time_type, pl.Datetime) else str(length)
 
 
-def given_up(source: Source, s: Standing, member: Member) -> bool:
+def given_up(source: Source, s: SourceStatus, member: Member) -> bool:
     return source.idle is not None and s.now - member.at > source.idle
 
 
-def silence(s: Standing, member: Member) -> str:
+def silence(s: SourceStatus, member: Member) -> str:
     return f"{(s.now - member.at) / 1_000_000:.1f}s"
 
 
@@ -166,7 +166,9 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def members_table(sources: Mapping[str, Source], standings: Iterable[Standing], time_type: TimeType) -> pl.DataFrame:
+def members_table(
+    sources: Mapping[str, Source], standings: Iterable[SourceStatus], time_type: TimeType
+) -> pl.DataFrame:
     rows = [
         (s.source, m.name, m.settled, m.highest, m.at // 1_000_000, note)
         for s in standings

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from cedr import api
+from cedr.plan.partition_requirements import passed, wish
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
@@ -14,7 +15,6 @@ from cedr.plan.patterns import (
     Sequence,
     Unless,
 )
-from cedr.plan.wishes import passed, wish
 
 SCHEMA = {"kind": pl.String, "m": pl.Int64, "k": pl.Int64, "load": pl.Float64}
 FEED = api.source("feed", SCHEMA).plan

@@ -6,11 +6,11 @@ import polars as pl
 
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.job import Job
-from cedr.runtime.spark.packer import Packer, closing
-from cedr.runtime.spark.packet import Packet, from_blob
-from cedr.runtime.spark.shard import Shard
-from cedr.runtime.spark.state import Parking
+from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.reader.packer import Packer, closing
+from cedr.runtime.spark.shard.packet import Packet, from_blob
+from cedr.runtime.spark.shard.shard import Shard
+from cedr.runtime.spark.shard.state import SpillFile
 from cedr.runtime.tally import net_changes
 from cedr.temporal import Event, History, Row
 
@@ -27,7 +27,7 @@ class Cluster:
         made = []
         for source, parts_ in parts_by_source.items():
             for origin, part in enumerate(parts_):
-                made += Packer(self.job, source, origin, Parking(self.job.folder, batch)).packets([part])
+                made += Packer(self.job, source, origin, SpillFile(self.job.folder, batch)).packets([part])
         return made
 
     def closing(self) -> list[Packet]:

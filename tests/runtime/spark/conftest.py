@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import cedr
-from cedr.runtime.spark import disk
-from cedr.runtime.spark.disk import Disk, Parts
+from cedr.storage import disk
+from cedr.storage.disk import Disk, Parts
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from cedr.runtime.spark.disk import Body, Disk, Head, Parts
+from cedr.storage.disk import Body, Disk, Head, Parts
 
 
 class PowerCut(BaseException):

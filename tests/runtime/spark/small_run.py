@@ -8,19 +8,19 @@ import polars as pl
 import cedr
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.files.entry import Entry, File, cut
-from cedr.runtime.spark.files.listing import Stamp
-from cedr.runtime.spark.files.log import FileLog
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.job import Job, description
-from cedr.runtime.spark.late_files import late_folder, read_late
-from cedr.runtime.spark.packer import Packer, closing
-from cedr.runtime.spark.packet import Packet
-from cedr.runtime.spark.shard import Shard
-from cedr.runtime.spark.sinks.base import Table
-from cedr.runtime.spark.sinks.parquet import ParquetSink
-from cedr.runtime.spark.state import Parking
-from cedr.runtime.spark.streaming import Agreed
+from cedr.runtime.spark.driver.job import Job, description
+from cedr.runtime.spark.driver.late_files import late_folder, read_late
+from cedr.runtime.spark.driver.streaming import CheckpointIdentity
+from cedr.runtime.spark.reader.packer import Packer, closing
+from cedr.runtime.spark.shard.packet import Packet
+from cedr.runtime.spark.shard.shard import Shard
+from cedr.runtime.spark.shard.state import SpillFile
+from cedr.sinks.base import Table
+from cedr.sinks.parquet_table import ParquetSink
+from cedr.sources.files.entry import Entry, File, cut
+from cedr.sources.files.listing import Stamp
+from cedr.sources.files.log import FileLog
+from cedr.storage.folder import Folder
 
 BATCHES, ROWS = 6, 12
 QUERY = (
@@ -54,9 +54,9 @@ class SmallRun:
         plan = staged(Level(QUERY.plan))
         self.folder, self.shards = Folder(str(place / "checkpoint" / "cedr")), shards
         self.folder.sweep()
-        agreed = Agreed.read(self.folder)
+        agreed = CheckpointIdentity.read(self.folder)
         if agreed is None:
-            agreed = Agreed(description(plan, shards), shards, pl.Int64(), "only")
+            agreed = CheckpointIdentity(description(plan, shards), shards, pl.Int64(), "only")
             agreed.write(self.folder)
         assert agreed.plan == description(plan, shards)
         self.sink = ParquetSink(place / "out")
@@ -97,7 +97,7 @@ class SmallRun:
         rows, made = rows_of(batch), []
         size = -(-rows.height // parts)
         for origin, piece in enumerate(rows.iter_slices(size)):
-            made += Packer(self.job, "readings", origin, Parking(self.job.folder, batch)).packets([piece])
+            made += Packer(self.job, "readings", origin, SpillFile(self.job.folder, batch)).packets([piece])
         return made
 
     def run_from(self, batch: int, parts: int = 1) -> None:

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import cedr
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.lock import Lock
-from cedr.runtime.spark.processes import birth
+from cedr.storage.folder import Folder
+from cedr.storage.lock import Lock
+from cedr.storage.processes import birth
 from cedr.temporal import CedrError, QueryError
 from cedr.temporal.errors import DamagedFileError
 

@@ -14,18 +14,18 @@ from runtime.spark.small_run import BATCHES, LATE, SmallRun, expected
 
 from cedr.columnar.chunk import Chunk
 from cedr.recording.changelog import read_changelog, write_changelog
-from cedr.runtime.spark import state
-from cedr.runtime.spark.answers import read_metrics
-from cedr.runtime.spark.files import log
-from cedr.runtime.spark.files.entry import File, Part
-from cedr.runtime.spark.files.listing import stamp
-from cedr.runtime.spark.files.reading import file_pieces
-from cedr.runtime.spark.folder import NEW_CHECKPOINT, Folder
-from cedr.runtime.spark.replicas.control import Control, Standing, Wish
-from cedr.runtime.spark.replicas.copies import CopySink, copies_in
-from cedr.runtime.spark.seal import DamageError, check, check_parquet, header, sealed_parquet
-from cedr.runtime.spark.sinks.base import Table
-from cedr.runtime.spark.waiting import standings
+from cedr.replicas.control import Control, DesiredState, MemberStatus
+from cedr.replicas.copies import CopySink, copies_in
+from cedr.runtime.spark.driver.answers import read_metrics
+from cedr.runtime.spark.driver.waiting import standings
+from cedr.runtime.spark.shard import state
+from cedr.sinks.base import Table
+from cedr.sources.files import log
+from cedr.sources.files.entry import File, Part
+from cedr.sources.files.listing import stamp
+from cedr.sources.files.reading import file_pieces
+from cedr.storage.folder import NEW_CHECKPOINT, Folder
+from cedr.storage.seal import DamageError, check, check_parquet, header, sealed_parquet
 from cedr.temporal.errors import DamagedFileError
 
 # --- one file ------------------------------------------------------------------------------------------------------
@@ -276,10 +276,10 @@ def test_copies_in_another_order_are_named(tmp_path):
 def test_damaged_control_files_are_named(tmp_path, damage):
     control = Control(str(tmp_path))
     control.make()
-    control.wish(Wish("one"))
+    control.wish(DesiredState("one"))
     control.feed_back(7)
     control.agree_on({"v": pl.Int64()}, "query")
-    control.stand(Standing("one", "running", 1))
+    control.stand(MemberStatus("one", "running", 1))
     for name, read in (
         ("wishes/one", control.wished),
         ("feedback", lambda: control.feedback),

@@ -12,10 +12,10 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from cedr.runtime.spark import server
-from cedr.runtime.spark.private import make_private, note_owner, remove_left_over
-from cedr.runtime.spark.processes import is_java, parent_of
-from cedr.runtime.spark.session import folder_of_sockets
+from cedr.runtime.spark.driver.session import folder_of_sockets
+from cedr.runtime.spark.shard import server
+from cedr.storage.private import make_private, note_owner, remove_left_over
+from cedr.storage.processes import is_java, parent_of
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

@@ -13,11 +13,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 import cedr
 from cedr.plan.source import Source
-from cedr.runtime.spark.errors import original
-from cedr.runtime.spark.files import files
-from cedr.runtime.spark.files.reading import Piece, Split
-from cedr.runtime.spark.files.source import Pack, read_files, time_type_of
-from cedr.runtime.spark.starting import started
+from cedr.runtime.spark.driver.starting import started
+from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
+from cedr.runtime.spark.shard.errors import original
+from cedr.sources.files import files
+from cedr.sources.files.reading import Piece, Split
 from cedr.temporal.errors import CedrError, QueryError
 
 PACKED = "origin int, piece int, ts long, k long, why string"

@@ -13,8 +13,8 @@ from runtime.spark.tables import COLUMNS, history_of, table_of
 import cedr
 from cedr import reference as ref
 from cedr.reference.fixed_point import components, distances, fixed_point, reachable
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.late_files import read_late
+from cedr.runtime.spark.driver.late_files import read_late
+from cedr.storage.folder import Folder
 from cedr.stream import Stream
 from cedr.temporal import Cti, History, Insert, Row, canonical
 from cedr.testing import assert_same

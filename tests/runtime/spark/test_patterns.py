@@ -16,8 +16,8 @@ from runtime.spark.test_same_answer import in_few, on_spark
 from runtime.spark.test_shard import Cluster, history, very_few
 
 import cedr
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.late_files import read_late
+from cedr.runtime.spark.driver.late_files import read_late
+from cedr.storage.folder import Folder
 from cedr.stream import Stream
 from cedr.temporal import Event, History, QueryError, Row, Statement, canonical
 from cedr.testing import assert_same, slicings, streams

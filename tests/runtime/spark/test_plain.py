@@ -14,13 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cedr.columnar.promises import promises_of
-from cedr.runtime.progress import Told
-from cedr.runtime.spark.packer import Highest
-from cedr.runtime.spark.packet import Packet, from_parts, to_parts
-from cedr.runtime.spark.plain import FORMAT, MalformedError, from_bytes, to_bytes
-from cedr.runtime.spark.shard import Metrics
-from cedr.runtime.spark.state import Parked
-from cedr.runtime.standing import Member, Standing
+from cedr.runtime.spark.reader.packer import Highest
+from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
+from cedr.runtime.spark.shard.shard import Metrics
+from cedr.runtime.spark.shard.state import SpilledRows
+from cedr.sources.progress import ProgressReport
+from cedr.sources.source_status import Member, SourceStatus
+from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
 from cedr.temporal import ExternalCti, Row
 from cedr.temporal.punctuation import ANY, NOTHING, Constant, OneOf, Range, punctuation
 
@@ -121,7 +121,9 @@ def test_what_is_told_about_progress_comes_back():
     assert promises.steps
     assert promises.others
     keys = pl.DataFrame({"k": [1, 2], "_highest": [3, 4]})
-    told = Told({None: 3, "a": 4, 5: 6}, {None: 2}, (ExternalCti(1, 4, 2),), np.array([1, 2, 3]), 17, keys, promises)
+    told = ProgressReport(
+        {None: 3, "a": 4, 5: 6}, {None: 2}, (ExternalCti(1, 4, 2),), np.array([1, 2, 3]), 17, keys, promises
+    )
     source, (found,) = from_bytes(to_bytes(("readings", [told])))
     assert source == "readings"
     assert (found.highest, found.ctis, found.external, found.at) == (told.highest, told.ctis, told.external, told.at)
@@ -136,9 +138,9 @@ def test_what_is_told_about_progress_comes_back():
     "value",
     [
         Highest(3, 4),
-        Parked("parked-1", 5),
+        SpilledRows("parked-1", 5),
         Metrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
-        Standing("s", 1, 2, 3, (Member("a", 1, 2, 3),), (), 4),
+        SourceStatus("s", 1, 2, 3, (Member("a", 1, 2, 3),), (), 4),
         *(ANY, NOTHING, OneOf(["a", None]), Range(None, 3), punctuation(3, a=1)),
     ],
     ids=lambda value: type(value).__name__,

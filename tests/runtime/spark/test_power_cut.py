@@ -10,10 +10,11 @@ import pytest
 from runtime.spark.failing_disk import FailingDisk, PowerCut
 from runtime.spark.small_run import BATCHES, LATE, SmallRun, expected
 
-from cedr.runtime.spark import disk, state
-from cedr.runtime.spark.disk import Disk
-from cedr.runtime.spark.folder import TEMPORARY
-from cedr.runtime.spark.sinks import parquet
+from cedr.runtime.spark.shard import state
+from cedr.sinks import parquet_table as parquet
+from cedr.storage import disk
+from cedr.storage.disk import Disk
+from cedr.storage.folder import TEMPORARY
 from cedr.temporal.errors import CedrError, StorageError
 
 CUTS = 20

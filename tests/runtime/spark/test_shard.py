@@ -11,9 +11,9 @@ from runtime.spark.cluster import Cluster, history
 from runtime.spark.tables import COLUMNS, parts, table_of
 
 import cedr
-from cedr.runtime.spark import state
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.late_files import read_late
+from cedr.runtime.spark.driver.late_files import read_late
+from cedr.runtime.spark.shard import state
+from cedr.storage.folder import Folder
 from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
 

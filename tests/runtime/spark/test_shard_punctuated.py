@@ -14,10 +14,10 @@ from runtime.spark.tables import TIMES, parts
 
 import cedr
 from cedr import reference as ref
-from cedr.columnar.promises import Known, point_promises
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.late_files import read_late
-from cedr.runtime.spark.upstream import Upstream
+from cedr.columnar.promises import PromiseIndex, point_promises
+from cedr.runtime.spark.driver.late_files import read_late
+from cedr.runtime.spark.shard.upstream import Upstream
+from cedr.storage.folder import Folder
 from cedr.temporal import Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.punctuation import Punctuation
 from cedr.temporal.time import INF, MIN
@@ -218,8 +218,8 @@ steps = st.lists(
 @given(steps, st.integers(0, 9))
 def test_shards_that_speak_in_any_order(heard, restart):
     everyone = pl.DataFrame({"k": list("abc")})
-    upstream, told = Upstream(3), Known()
-    ctis, known = [MIN] * 3, [Known() for _ in range(3)]
+    upstream, told = Upstream(3), PromiseIndex()
+    ctis, known = [MIN] * 3, [PromiseIndex() for _ in range(3)]
     for number, (shard, rise, promised) in enumerate(heard):
         ctis[shard] = rise if ctis[shard] == MIN else ctis[shard] + rise
         known[shard].add(keys(*promised.items()))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cedr.runtime.spark.session import (
+from cedr.runtime.spark.driver.session import (
     AUTH_SECRET,
     AUTHENTICATE,
     LISTENING,
@@ -22,7 +22,7 @@ from cedr.runtime.spark.session import (
 CLOSED_TO_OTHERS = """
 import os
 from pathlib import Path
-from cedr.runtime.spark.processes import is_java, parent_of
+from cedr.storage.processes import is_java, parent_of
 
 def is_below(process):
     while process not in (None, 0, os.getpid()):
@@ -54,7 +54,7 @@ SCRIPT = (
 import os
 import cedr
 import pyarrow as pa
-from cedr.runtime.spark.environment import ENVIRONMENT
+from cedr.runtime.spark.driver.environment import ENVIRONMENT
 
 def seen(batches):
     for _ in batches:

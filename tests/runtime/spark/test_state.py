@@ -7,16 +7,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.packet import Packet, from_header
-from cedr.runtime.spark.state import (
+from cedr.runtime.spark.shard.packet import Packet
+from cedr.runtime.spark.shard.state import (
     KEPT_SNAPSHOTS,
     MANY_BATCHES,
     MANY_BYTES,
     SMALL_LOG,
-    Parking,
+    SpillFile,
     StateStore,
 )
+from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError
 
 
@@ -131,7 +131,7 @@ MANY = MANY_BYTES // 8
 @pytest.mark.parametrize("inserts", [True, False])
 def test_many_rows_are_parked_and_few_travel(tmp_path, inserts):
     few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
-    parking, packet = Parking(str(tmp_path), 7), Packet(1, 0, "rows")
+    parking, packet = SpillFile(str(tmp_path), 7), Packet(1, 0, "rows")
     sent = [parking.put(packet, rows) for rows in (few, many)]
     assert [bool(p.blob) for p in sent] == [True, False]
     store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
@@ -143,7 +143,7 @@ def test_many_rows_are_parked_and_few_travel(tmp_path, inserts):
 def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
     store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
     for batch in range(4):
-        parking, packet = Parking(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
+        parking, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
         parking.put(packet, chunk_rows(MANY))  # of an attempt that failed
         store.log(batch, [parking.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
@@ -156,13 +156,21 @@ def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
 
 def test_rows_are_parked_in_remote_folders(tmp_path):
     Folder("mock://bucket/parked/state/1/0").make()
-    sent = Parking("mock://bucket/parked", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
+    sent = SpillFile("mock://bucket/parked", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
     assert sent.header
 
 
-def test_logs_with_pickled_headers_can_still_be_read(tmp_path):
-    """As earlier versions wrote them; through a socket they do not come."""
+def test_logs_of_earlier_versions_are_refused(tmp_path):
+    """Their headers were pickled, or named classes that have other names now."""
     folder = Folder(str(tmp_path))
-    folder.write("log-000000000003", pickle.dumps([(1, 0, "close", -1, 0, 0, pickle.dumps("readings"), b"", 0)]))
-    (packet,) = StateStore(folder).logged(3)
-    assert from_header(packet.header) == "readings"
+    for header in (pickle.dumps("readings"), b"c1x"):
+        folder.write("log-000000000003", pickle.dumps([(1, 0, "close", -1, 0, 0, header, b"", 0)]))
+        with pytest.raises(DamagedFileError, match="log-000000000003: another version of cedr wrote it"):
+            StateStore(folder).logged(3)
+
+
+def test_snapshots_whose_classes_have_moved_are_refused(tmp_path):
+    folder = Folder(str(tmp_path))
+    folder.write("snapshot-000000000003", b"ccedr.operators.common\nCommon\n.")
+    with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):
+        StateStore(folder).newest_snapshot(4)

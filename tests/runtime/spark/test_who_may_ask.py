@@ -21,13 +21,14 @@ import pytest
 import cedr
 from cedr.plan.consistency import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark import client, job, wire
-from cedr.runtime.spark.client import ask, executor_process, forget, home
-from cedr.runtime.spark.job import Job, find_job, leave_job
-from cedr.runtime.spark.packer import Packer
-from cedr.runtime.spark.private import FolderError, check_private, make_private, read_private, secret_of
-from cedr.runtime.spark.state import Parking
-from cedr.runtime.spark.wire import RefusedError, accept, connect, listen
+from cedr.runtime.spark.driver import job
+from cedr.runtime.spark.driver.job import Job, find_job, leave_job
+from cedr.runtime.spark.reader.packer import Packer
+from cedr.runtime.spark.shard import client, wire
+from cedr.runtime.spark.shard.client import ask, executor_process, forget, home
+from cedr.runtime.spark.shard.state import SpillFile
+from cedr.runtime.spark.shard.wire import RefusedError, accept, connect, listen
+from cedr.storage.private import FolderError, check_private, make_private, read_private, secret_of
 
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
@@ -55,7 +56,7 @@ def packed(tmp_path, folder, monkeypatch):
 def packets(packed, batch):
     whole = packed.open()
     rows = pl.DataFrame({"ts": [20 * batch, 20 * batch + 12], "v": [1, 2]})
-    return list(Packer(whole, "readings", 0, Parking(whole.folder, batch)).packets([rows]))
+    return list(Packer(whole, "readings", 0, SpillFile(whole.folder, batch)).packets([rows]))
 
 
 def shard_process(place):

@@ -16,7 +16,7 @@ def run(code: str, *arguments: str) -> str:
 def test_the_collector_passes_over_what_was_there_after_the_first_tasks():
     code = """
 import gc
-from cedr.runtime.spark.worker import FIRST_TASKS, in_worker
+from cedr.runtime.spark.shard.worker import FIRST_TASKS, in_worker
 kept, frozen = [], [0]
 for _ in range(FIRST_TASKS + 2):
     kept.append([[] for _ in range(1000)])
@@ -33,7 +33,7 @@ def test_zip_files_are_forgotten_until_an_import_needs_them(tmp_path):
         archive.writestr("second_of_zip.py", "value = 2")
     code = """
 import sys
-from cedr.runtime.spark.worker import in_worker
+from cedr.runtime.spark.shard.worker import in_worker
 sys.path.insert(0, sys.argv[1])
 import first_of_zip
 assert sys.argv[1] in sys.path_importer_cache
@@ -50,7 +50,7 @@ print(second_of_zip.value)
 )
 def test_errors_pass(raised, seen):
     code = f"""
-from cedr.runtime.spark.worker import in_worker
+from cedr.runtime.spark.shard.worker import in_worker
 from cedr.temporal.errors import CedrError
 def task():
     yield 1

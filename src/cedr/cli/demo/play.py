@@ -60,7 +60,7 @@ def perform(shown: Lines, folder: Path, pace: float, stop: threading.Event) -> i
 @contextmanager
 def local_spark(shown: Lines, folder: Path, stop: threading.Event) -> Iterator["SparkSession"]:
     with shown.waiting("Spark starts; a few seconds"):
-        from cedr.runtime.spark.session import spark_session
+        from cedr.runtime.spark.driver.session import spark_session
 
         log, here = folder / "spark.log", "127.0.0.1"
         settings = {"spark__driver__host": here, "spark__driver__bindAddress": here}

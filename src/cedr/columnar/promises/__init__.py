@@ -9,12 +9,12 @@ steps    one attribute of whole numbers or times: disjoint ranges in order, neig
          promises about the keys 1, 2, 3, ... become one range
 others   what fits neither (ranges of texts, doubles or of several attributes), one by one; keep those few
 
-A set never changes. `Known` collects what arrives, merging small sets into large ones now and then.
+A set never changes. `PromiseIndex` collects what arrives, merging small sets into large ones now and then.
 """
 
 from cedr.columnar.promises.building import Schema, point_promises, promises_of
-from cedr.columnar.promises.known import Known
 from cedr.columnar.promises.points import BEFORE, Names
+from cedr.columnar.promises.promise_index import PromiseIndex
 from cedr.columnar.promises.promises import NONE, Promises
 from cedr.columnar.promises.steps import NO_STEPS, Steps
 
@@ -22,8 +22,8 @@ __all__ = [
     "BEFORE",
     "NONE",
     "NO_STEPS",
-    "Known",
     "Names",
+    "PromiseIndex",
     "Promises",
     "Schema",
     "Steps",

@@ -19,9 +19,9 @@ from cedr.columnar.chunk import Chunk, empty
 from cedr.operators.base import Operator, State
 from cedr.operators.iterate.body import LOOP, Body, outside
 from cedr.operators.iterate.ffp import METHODS
-from cedr.operators.iterate.holdings import Holdings
 from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.iterate.settings import Settings
+from cedr.operators.iterate.support_table import SupportTable
 from cedr.temporal.errors import DivergenceError
 from cedr.temporal.time import INF, MIN
 from cedr.temporal.time import show as show_time
@@ -32,7 +32,7 @@ class Iterate(Operator):
         self.ports = len(body.names)
         super().__init__()
         self.schema, self.body, self.settings = dict(schema), body, settings
-        self.holdings = Holdings(schema, settings.selection)
+        self.holdings = SupportTable(schema, settings.selection)
         self.ffp = METHODS[settings.progress]()
         self.taken = 0
         """Turns."""

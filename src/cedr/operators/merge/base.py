@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
-from cedr.columnar.promises import Known
+from cedr.columnar.promises import PromiseIndex
 from cedr.operators.base import Operator, State
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.temporal.element import Adjust, Insert
@@ -91,7 +91,7 @@ class LMerge(Operator):
         """One more input, not attached yet; returns its number."""
         port, self.ports = self.ports, self.ports + 1
         self.ctis.append(MIN)
-        self.promised.append(Known())
+        self.promised.append(PromiseIndex())
         self.attached.append(False)
         self.joins.append(MIN)
         self.arrived.append(0)

@@ -23,7 +23,7 @@ from cedr.kernels.instances import expanded
 from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import still_matters
-from cedr.operators.latency import Teller
+from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
@@ -66,7 +66,7 @@ class BitemporalMatcher(Operator):
         super().__init__()
         self.schema = dict(schema)
         self.prepared = Prepared(schemas, pattern, where, (*VERSION, *outputs), start="vs")
-        self.teller = Teller(latency, growing=True)
+        self.emission = EmissionPolicy(latency, growing=True)
         self.payloads = [RowIndex(dict(s)) for s in schemas]
         self.tuples = [tu.empty_tuples() for _ in schemas]
         self.results = RowIndex(self.schema)
@@ -84,13 +84,13 @@ class BitemporalMatcher(Operator):
             one_group = np.zeros(len(chunk), dtype=np.int64)
             changes = tu.tuple_changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
             self.tuples[port] = tu.merge_tuples(*self.tuples[port], *changes)
-        self.teller.see(self, port, chunk)
+        self.emission.see(self, port, chunk)
         number, start, end = self._answer()
         front = np.array([self.cti])
-        tell, held = self.teller.tell(number, start, end, front, np.array([self.cti_out]))
+        tell, held = self.emission.tell(number, start, end, front, np.array([self.cti_out]))
         settled = min(self.cti, int(held[0]))
         no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
-        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.teller.reached(front))
+        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.emission.reached(front))
         changed, _, at, before, after = told
         out = self.order.chunk(at, before, after, self.results.take(changed), settled)
         if settled > self.cti_out:
@@ -184,7 +184,7 @@ class BitemporalMatcher(Operator):
             "since": self.since,
             "going_on": self.going_on,
             "order": (self.order.kept, self.order.highest),
-            **self.teller.save(),
+            **self.emission.save(),
             **self.told.save(),
         }
 
@@ -195,7 +195,7 @@ class BitemporalMatcher(Operator):
         self.tuples = list(state["tuples"])
         self.since, self.going_on = state["since"], state["going_on"]
         self.order.kept, self.order.highest = state["order"]
-        self.teller.load(state)
+        self.emission.load(state)
         self.told.load(state)
 
 

@@ -25,6 +25,7 @@ from cedr.kernels.instances import partners
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
+from cedr.operators.patterns.emission import Limits, MatchEmission
 from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
@@ -32,7 +33,6 @@ from cedr.operators.patterns.instances import Instances, Mask, Scope
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.rendering import Outputs, Rendering
 from cedr.operators.patterns.selection import Consumed, Selection
-from cedr.operators.patterns.telling import Limits, Telling
 from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order
 from cedr.temporal.time import INF, MIN
@@ -92,7 +92,7 @@ class Matcher(Operator):
         self.prepared = Prepared(schemas, pattern, where, outputs)
         self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
         self.shows_end = "Ve" in self.rendering.reads
-        self.telling = Telling(self.root, latency, self.shows_end)
+        self.telling = MatchEmission(self.root, latency, self.shows_end)
         index = self.entry.keys.index
         out = {name: tuple((shown or {}).get(name, ())) for name in index.schema}
         self.front = Front(self, index, self.entry.key_names(self.ports), out)

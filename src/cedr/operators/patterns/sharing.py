@@ -95,11 +95,11 @@ def told(expression: pl.Expr, own: Mapping[str, int]) -> str:
     try:
         written = json.loads(expression.meta.serialize(format="json"))
         return json.dumps(placed(written, own), sort_keys=True)
-    except (PolarsError, NotToldError):
+    except (PolarsError, NotDescribableError):
         return f"only {id(expression)}"
 
 
-class NotToldError(Exception):
+class NotDescribableError(Exception):
     """Something in an expression cannot be written down, so the expression is not known to be the same as any other."""
 
 
@@ -108,7 +108,7 @@ def placed(tree: Any, own: Mapping[str, int]) -> Any:
         case {"Datetime": [*words, None]}:  # without a time zone
             return {"Datetime": words}
         case None:  # often an infinity or NaN, and JSON does not say which
-            raise NotToldError
+            raise NotDescribableError
         case {"Column": str(name), **rest} if not rest:
             variable, _, attribute = name.partition(".")
             return {"Column": [own.get(variable, variable), attribute]}

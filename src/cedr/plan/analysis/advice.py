@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from cedr.plan.analysis.needs import Need
+from cedr.plan.analysis.progress_requirements import Need
 from cedr.plan.node import Node
 from cedr.plan.nodes import Align, Finalize, Fused, Guard, Project, Select, Source, Union
 from cedr.plan.schemes import by_port, passing, tells_ctis

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cedr.plan.analysis.advice import advice
-from cedr.plan.analysis.needs import AT_ONCE, Need, Seen, needs
+from cedr.plan.analysis.progress_requirements import AT_ONCE, Need, Seen, needs
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Source
 from cedr.plan.properties import all_properties

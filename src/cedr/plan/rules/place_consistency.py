@@ -32,16 +32,16 @@ from cedr.temporal.consistency import MIDDLE, Consistency
 from cedr.temporal.time import INF
 
 
-class Asked(NamedTuple):
+class RequestedLevel(NamedTuple):
     consistency: Consistency | None = None
     latency: Latency | None = None
     flavour: Flavour | None = None
     written: Consistency | None = None
     """What the query says, whatever level it was moved to while it runs."""
 
-    def below(self, level: Level) -> "Asked":
+    def below(self, level: Level) -> "RequestedLevel":
         """What counts below a level: its words where nothing was said above."""
-        return Asked(
+        return RequestedLevel(
             self.consistency or level.consistency,
             self.latency or level.latency,
             self.flavour or level.flavour,
@@ -53,7 +53,7 @@ def place_consistency(plan: Node) -> Node:
     """Applies once: a query's plan starts with a `Level`, and none is left."""
     if not isinstance(plan, Level):
         return plan
-    placed = released_by_promises(waiting(Placement(plan).place(plan, Asked())))
+    placed = released_by_promises(waiting(Placement(plan).place(plan, RequestedLevel())))
     asked = asked_at_top(plan)
     waits = asked.consistency is not None and asked.consistency.block == INF
     if not waits or properties(placed).ordered or sorted_by_value(placed):
@@ -93,8 +93,8 @@ def sorted_by_value(plan: Node) -> bool:
     return isinstance(plan, Sort)
 
 
-def asked_at_top(plan: Node) -> Asked:
-    asked = Asked()
+def asked_at_top(plan: Node) -> RequestedLevel:
+    asked = RequestedLevel()
     while isinstance(plan, Level):
         asked, plan = asked.below(plan), plan.input
     return asked
@@ -106,16 +106,16 @@ class Placement:
         for node in topological(plan):
             below = any(self.keeps_state[id(i)] for i in node.inputs)
             self.keeps_state[id(node)] = below or isinstance(node, STATEFUL)
-        self.placed: dict[tuple[int, Asked, bool], Node] = {}
+        self.placed: dict[tuple[int, RequestedLevel, bool], Node] = {}
 
-    def place(self, node: Node, asked: Asked, covered: bool = False) -> Node:
+    def place(self, node: Node, asked: RequestedLevel, covered: bool = False) -> Node:
         """`covered`: a Finalize and Align stand above already. Shared nodes stay shared where the same is asked."""
         key = (id(node), asked, covered)
         if key not in self.placed:
             self.placed[key] = self._place(node, asked, covered)
         return self.placed[key]
 
-    def _place(self, node: Node, asked: Asked, covered: bool) -> Node:
+    def _place(self, node: Node, asked: RequestedLevel, covered: bool) -> Node:
         if isinstance(node, Level):
             return self.place(node.input, asked.below(node), covered)
         if not self.keeps_state[id(node)] and not covered:
@@ -129,7 +129,7 @@ class Placement:
             return Finalize(node, (asked.consistency or MIDDLE).remember, node.late)
         return node
 
-    def _cover(self, node: Node, asked: Asked) -> Node:
+    def _cover(self, node: Node, asked: RequestedLevel) -> Node:
         inner = innermost(node, asked)
         level = inner.consistency or MIDDLE
         raises = any(isinstance(n, Source) and n.late == "raise" for n in topological(node))
@@ -138,7 +138,7 @@ class Placement:
         return Align(finalized, level.block, inner.flavour or "ordered")
 
 
-def usual_latency(node: Speculative, asked: Asked) -> Latency:
+def usual_latency(node: Speculative, asked: RequestedLevel) -> Latency:
     """How early an operator emits if the query does not say. A pattern of a query that never blocks answers at once.
 
     It does not change while the query runs, whatever level it is moved to: operators go on with the state they have.
@@ -153,7 +153,7 @@ def finalize_below_align(node: Node, remember: int, late: Literal["collect", "ra
     return Finalize(node, remember, late)
 
 
-def innermost(node: Node, asked: Asked) -> Asked:
+def innermost(node: Node, asked: RequestedLevel) -> RequestedLevel:
     """What counts for a path without state: the levels written inside it included."""
     for n in reversed(topological(node)):
         if isinstance(n, Level):

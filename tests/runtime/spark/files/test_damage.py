@@ -9,10 +9,10 @@ import pytest
 
 import cedr
 from cedr.plan.source import Source
-from cedr.runtime.spark.files import files
-from cedr.runtime.spark.files.listing import stamp
-from cedr.runtime.spark.files.reading import Planner, pieces, splits
-from cedr.runtime.spark.files.unreadable import BadFileError, Unreadable
+from cedr.sources.files import files
+from cedr.sources.files.listing import stamp
+from cedr.sources.files.reading import Planner, pieces, splits
+from cedr.sources.files.unreadable import BadFileError, Unreadable
 
 GOOD = [(ts, 2 * ts, f"text {ts}") for ts in range(1, 6)]
 JSON = "".join(f'{{"ts": {ts}, "k": {k}, "s": "{s}"}}\n' for ts, k, s in GOOD).encode()

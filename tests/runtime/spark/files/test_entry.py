@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.runtime.spark.files.entry import Entry, File, Part, cut, runs
-from cedr.runtime.spark.files.listing import Stamp
+from cedr.sources.files.entry import Entry, File, Part, cut, runs
+from cedr.sources.files.listing import Stamp
 
 FILES = st.lists(
     st.builds(

@@ -11,14 +11,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import cedr
 from cedr.plan.source import Source
-from cedr.runtime.spark.files import files, log
-from cedr.runtime.spark.files.entry import Entry, File, cut
-from cedr.runtime.spark.files.listing import Stamp
-from cedr.runtime.spark.files.log import FileLog, report_bad
-from cedr.runtime.spark.files.reading import splits
-from cedr.runtime.spark.files.source import FileJob, Supply
-from cedr.runtime.spark.files.unreadable import BadFileError
-from cedr.runtime.spark.folder import Folder
+from cedr.runtime.spark.reader.source import FileJob, Supply
+from cedr.sources.files import files, log
+from cedr.sources.files.entry import Entry, File, cut
+from cedr.sources.files.listing import Stamp
+from cedr.sources.files.log import FileLog, report_bad
+from cedr.sources.files.reading import splits
+from cedr.sources.files.unreadable import BadFileError
+from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError, QueryError
 
 FEED = cedr.source("feed", {"ts": int, "k": int}, vs="ts").plan

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 import cedr
 from cedr.plan.source import Source
-from cedr.runtime.row_times import FILE
-from cedr.runtime.spark.files import files, reading, text
-from cedr.runtime.spark.files import parquet as parquet_file
-from cedr.runtime.spark.files.columns import Wanted, check_source
-from cedr.runtime.spark.files.entry import File, Part
-from cedr.runtime.spark.files.listing import Stamp, stamp
-from cedr.runtime.spark.files.reading import Planner, pieces, splits
-from cedr.runtime.spark.files.unreadable import BadFileError, Unreadable
+from cedr.sources.files import files, reading, text
+from cedr.sources.files import parquet as parquet_file
+from cedr.sources.files.columns import Wanted, check_source
+from cedr.sources.files.entry import File, Part
+from cedr.sources.files.listing import Stamp, stamp
+from cedr.sources.files.reading import Planner, pieces, splits
+from cedr.sources.files.unreadable import BadFileError, Unreadable
+from cedr.sources.row_times import FILE
 from cedr.temporal.errors import QueryError
 
 SCHEMA: dict[str, Any] = {"k": int, "v": float}

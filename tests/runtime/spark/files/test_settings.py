@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cedr.runtime.spark.files import Files, files
-from cedr.runtime.spark.files.listing import check_place, complete, in_order, listed, stamp
-from cedr.runtime.spark.files.settings import with_format
+from cedr.sources.files import Files, files
+from cedr.sources.files.listing import check_place, complete, in_order, listed, stamp
+from cedr.sources.files.settings import with_format
 from cedr.temporal.errors import QueryError
 
 
@@ -98,7 +98,7 @@ def test_order_by_name_or_by_time(tmp_path: Path) -> None:
 
 
 def test_settings_need_no_spark() -> None:
-    code = "import sys; from cedr.runtime.spark.files import files; files('in/*.csv'); print('pyspark' in sys.modules)"
+    code = "import sys; from cedr.sources.files import files; files('in/*.csv'); print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
@@ -106,7 +106,7 @@ def test_the_planner_of_parquet_files_does_without_pandas(tmp_path: Path) -> Non
     """Spark starts a Python for each source of a query, and to import pandas takes as long as all the rest of it."""
     pl.DataFrame({"ts": [1]}).write_parquet(tmp_path / "0.parquet")
     code = (
-        "import sys, cedr.runtime.spark.files.source; from cedr.runtime.spark.files.parquet import clock_in; "
+        "import sys, cedr.runtime.spark.reader.source; from cedr.sources.files.parquet import clock_in; "
         "from cedr.plan.source import Source; feed = Source('s', (), 'ts'); "
         f"print(clock_in({str(tmp_path / '0.parquet')!r}, feed), *(m in sys.modules for m in ('pandas', 'lark')))"
     )

@@ -9,13 +9,13 @@ import pytest
 
 import cedr
 from cedr import Replicas
-from cedr.runtime.spark.folder import Folder
-from cedr.runtime.spark.lock import Lock
-from cedr.runtime.spark.replicas.control import TRY_AGAIN, USERS_MISTAKE, Control, Wish
-from cedr.runtime.spark.replicas.copies import CopySink, copies_in, copies_of
-from cedr.runtime.spark.replicas.member import main
-from cedr.runtime.spark.replicas.replicas import told_up_to
-from cedr.runtime.spark.sinks.base import SinkError
+from cedr.replicas.control import TRY_AGAIN, USERS_MISTAKE, Control, DesiredState
+from cedr.replicas.copies import CopySink, copies_in, copies_of
+from cedr.replicas.member import main
+from cedr.replicas.replicas import told_up_to
+from cedr.sinks.base import SinkError
+from cedr.storage.folder import Folder
+from cedr.storage.lock import Lock
 from cedr.temporal import INF, MIN, QueryError
 
 ONCE = {"availableNow": True}
@@ -222,12 +222,12 @@ def test_a_member_whose_checkpoint_another_one_still_has_may_be_tried_again(spar
     control = Control(str(tmp_path / "set" / "control"))
     control.make()
     (tmp_path / "set" / "logs").mkdir()
-    control.wish(Wish("a", f"{tmp_path}/job.py:job"))
+    control.wish(DesiredState("a", f"{tmp_path}/job.py:job"))
     with Lock(Folder(str(tmp_path / "set" / "checkpoints" / "a" / "cedr"))) as lock:
         assert main(str(tmp_path / "set"), "a", "local[2]") == TRY_AGAIN
         assert "is in use by a query that runs in process" in control.standing()["a"].error
         lock.release()
-    control.wish(Wish("a", f"{tmp_path}/job.py:no_job"))
+    control.wish(DesiredState("a", f"{tmp_path}/job.py:no_job"))
     assert main(str(tmp_path / "set"), "a", "local[2]") == USERS_MISTAKE
 
 

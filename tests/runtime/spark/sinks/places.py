@@ -11,8 +11,8 @@ from postgres_server import Server
 
 from cedr import sinks
 from cedr.columnar.chunk import VS, Chunk, chunk_of
-from cedr.runtime.spark.sinks.base import Table, TableSink
 from cedr.runtime.tally import VE
+from cedr.sinks.base import Table, TableSink
 from cedr.temporal import Cti, Element, Event, History, Row
 
 SCHEMA = {"m": pl.Int64(), "v": pl.Int64()}

@@ -13,7 +13,7 @@ from runtime.spark.sinks.places import SCHEMA, DuckdbPlace, ParquetPlace, Postgr
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.spark.sinks.base import Table
+from cedr.sinks.base import Table
 from cedr.temporal import Adjust, Cti, Insert, Row
 
 TABLE = Table("q", SCHEMA)
@@ -60,17 +60,17 @@ def crash(make: str, where: tuple[str, ...], point: str, when: str) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
-SINKS = "cedr.runtime.spark.sinks"
+SINKS = "cedr.sinks"
 
 
 @pytest.mark.parametrize(
     ("point", "when", "batch"),
     [
         ("manifest:Part:to_bytes", "before", 0),  # the first shard has written its files
-        ("parquet:ParquetSink:commit", "before", 0),  # all shards have
+        ("parquet_table:ParquetSink:commit", "before", 0),  # all shards have
         ("manifest:Manifest:write", "before", 0),  # the files are in the folder
         ("manifest:Manifest:write", "after", 1),  # the commit is done, old files are still there
-        ("parquet:ParquetSink:_sweep", "after", 1),  # nobody knows yet
+        ("parquet_table:ParquetSink:_sweep", "after", 1),  # nobody knows yet
     ],
 )
 def test_parquet(tmp_path, point, when, batch):
@@ -94,10 +94,13 @@ def test_databases(sql_place, point, when, batch):
     match here:
         case PostgresPlace():
             crash(
-                "postgres", (here.server.dsn, f"{here.schema}.answers"), f"{SINKS}.postgres:PostgresSink:{point}", when
+                "postgres",
+                (here.server.dsn, f"{here.schema}.answers"),
+                f"{SINKS}.postgres_table:PostgresSink:{point}",
+                when,
             )
         case DuckdbPlace():
-            crash("duckdb", (here.sink().path, "answers"), f"{SINKS}.duckdb:DuckdbSink:{point}", when)
+            crash("duckdb", (here.sink().path, "answers"), f"{SINKS}.duckdb_table:DuckdbSink:{point}", when)
     sink = opened(here, TABLE)
     assert sink.last_batch() == batch
     assert sink.read().rows() == (AFTER_SECOND if batch else AFTER_FIRST)

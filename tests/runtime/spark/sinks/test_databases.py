@@ -11,7 +11,7 @@ from runtime.spark.sinks.places import SCHEMA, opened, send
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.spark.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, Table
 from cedr.temporal import INF, CedrError, Cti, Insert, Row
 
 A, B = Row(m=1, v=1), Row(m=2, v=None)
@@ -199,7 +199,7 @@ def test_a_file_that_another_program_has_open(tmp_path):
 def test_a_package_that_is_not_installed_is_named(monkeypatch, module, make):
     extra = make.__name__
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, f"cedr.runtime.spark.sinks.{extra}", raising=False)
+    monkeypatch.delitem(sys.modules, f"cedr.sinks.{extra}_table", raising=False)
     with pytest.raises(
         CedrError, match=rf"cedr.sinks.{extra} needs the package {module}: pip install 'cedr\[{extra}\]'"
     ):

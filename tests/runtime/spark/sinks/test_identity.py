@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.runtime.spark.sinks.identity import tuple_ids
+from cedr.sinks.identity import tuple_ids
 
 MISSING, THERE = b"\0", b"\1"
 

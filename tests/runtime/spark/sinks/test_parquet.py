@@ -13,9 +13,9 @@ from runtime.spark.sinks.places import SCHEMA, ParquetPlace, by_shard, history_o
 
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.spark.sinks import parquet
-from cedr.runtime.spark.sinks.base import SinkError, Table
-from cedr.runtime.spark.sinks.manifest import Manifest
+from cedr.sinks import parquet_table as parquet
+from cedr.sinks.base import SinkError, Table
+from cedr.sinks.manifest import Manifest
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.errors import DamagedFileError
 

@@ -19,8 +19,8 @@ from cedr.cli.run.spark import tell_trouble
 from cedr.columnar.chunk import chunk_of
 from cedr.job.job import read
 from cedr.job.stores import table_sink
-from cedr.runtime.spark.sinks.base import SinkError, Table
-from cedr.runtime.spark.sinks.retry import Retry, UnreachableError
+from cedr.sinks.base import SinkError, Table
+from cedr.sinks.retry import Retry, UnreachableError
 from cedr.temporal import Cti, Insert, QueryError, Row
 
 PASSWORD = "not-for-others"

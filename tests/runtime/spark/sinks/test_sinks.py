@@ -12,8 +12,8 @@ from runtime.spark.sinks.places import SCHEMA, by_shard, history_of, in_shard, o
 
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.spark.sinks.base import SinkError, Table
 from cedr.runtime.tally import Tally
+from cedr.sinks.base import SinkError, Table
 from cedr.temporal import INF, Adjust, Cti, Insert, QueryError, Row, canonical
 
 some = settings(max_examples=settings.default.max_examples // 2)

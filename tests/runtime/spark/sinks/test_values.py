@@ -12,8 +12,8 @@ from runtime.spark.sinks.places import opened, send
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.runtime.result import Result
-from cedr.runtime.spark.sinks.base import SinkError, Table
 from cedr.runtime.tally import Tally
+from cedr.sinks.base import SinkError, Table
 from cedr.temporal import INF, QueryError
 
 NAN, INFINITE = float("nan"), float("inf")

@@ -1,0 +1,256 @@
+"""What a loop holds at each instant, and how many derivations support it.
+
+A row that the body puts out is one derivation of its payload for a while. A payload is held while it has support, and,
+with a selection, while it is the best of its group. A retraction is where care is needed: rows that derive each other
+keep each other alive when what they came from is gone. So first everything that lost *a* derivation is withdrawn, and
+what follows from it, and so on (`withdraw`); only when no more falls, what still has support is held again (`renew`).
+What was never touched has only derivations that stand, so it rests on firm ground, and so does what follows from it.
+This is delete and rederive, for all instants at once, each by itself.
+
+    counts    derivations, as entries of `cedr.kernels.supports`
+    held      what is held now
+    fed       what the body has seen of it; the rest circulates
+    told      what the output has seen of it
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.index import RowIndex
+from cedr.kernels import supports as su
+from cedr.kernels.ragged_pairs import RaggedPairs
+from cedr.operators.base import State
+from cedr.operators.iterate.selection import Selection
+from cedr.temporal.time import INF, MIN
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Intervals = tuple[Times, Times, Times]
+"""Payload, start and end, sorted."""
+
+
+class Changes(NamedTuple):
+    """How ends of intervals change."""
+
+    payload: Times
+    vs: Times
+    old: Times
+    new: Times
+
+    @property
+    def sync(self) -> Times:
+        return np.minimum(self.old, self.new)
+
+
+class SupportTable:
+    def __init__(self, schema: Mapping[str, pl.DataType], selection: Selection | None = None) -> None:
+        self.payloads = RowIndex(dict(schema))
+        self.selection = selection
+        self.groups = RowIndex({name: schema[name] for name in selection.by}) if selection else None
+        self.group_of = np.empty(0, dtype=np.int64)
+        self.counts, self.held, self.fed, self.told = (RaggedPairs() for _ in NAMES)
+        self.lost: list[Intervals] = []
+        self.since = MIN
+        """Before this nothing changes any more."""
+        self.differs: Changes | None = None
+        """What circulates, as long as that is known."""
+        self._grow()
+
+    # --- what the body says --------------------------------------------------------------------------------------
+
+    def absorb(self, chunk: Chunk, *, firm: bool) -> None:
+        """Count the derivations that came and went.
+
+        `firm`: they went only because something better came, so that what still has support is on firm ground.
+        """
+        if not len(chunk):
+            return
+        p, old, new = self.payloads.ids(chunk.rows), chunk.old, chunk.new
+        self._grow()
+        low, high, sign = np.minimum(old, new), np.maximum(old, new), np.where(new > old, 1, -1)
+        changes = su.count_changes(p, low, high, sign)
+        touched = distinct(changes[0])
+        self.counts.put(touched, *su.merge(*self.counts.of(touched), *changes))
+        self.dirty[self.group_of[p]] = True
+        went = sign < 0
+        if went.any():
+            lost = p[went], low[went], high[went]
+            self.lost.append(su.without_support(*self._entries(), *lost) if firm else lost)
+
+    def withdraw(self) -> bool:
+        """Let go of what lost a derivation; whether anything was held of it."""
+        if not self.lost:
+            return False
+        p, low, high = (np.concatenate(arrays) for arrays in zip(*self.lost, strict=True))
+        self.lost = []
+        order = np.lexsort((low, p))
+        gone = su.union(p[order], low[order], high[order])
+        touched = distinct(gone[0])
+        before = self.held.of(touched)
+        after = su.subtract(*before, *gone)
+        if same(before, after):
+            return False
+        self._hold(touched, after)
+        return True
+
+    def renew(self) -> None:
+        """Hold what has support, in the groups about which something was said since the last time."""
+        if not self.dirty.any():
+            return
+        touched = np.flatnonzero(self.dirty if self.selection is None else self.dirty[self.group_of])
+        found = self._supported(touched)
+        p, start, end = self.held.of(touched)
+        settled = start < self.since
+        if settled.any():
+            mine = p[settled], start[settled], np.minimum(end[settled], self.since)
+            found = joined(mine, found)
+        if settled.any() or self.selection:
+            order = np.lexsort((found[1], found[0]))
+            found = su.union(*(a[order] for a in found))
+        self._hold(touched, found)
+        self.dirty[:] = False
+
+    def _supported(self, members: Times) -> Intervals:
+        """When each of these payloads has support, and is the best of its group."""
+        if self.selection is None:
+            return su.all_supported(*self._entries(), members, self.since)
+        groups = self.group_of[members]
+        order = self.selection.preferred(self.payloads.take(members), groups)
+        return su.best(*self._entries(), members[order], groups[order], self.since)
+
+    def _entries(self) -> tuple[Times, Times, Times, Times]:
+        return self.counts.first, self.counts.size, self.counts.one, self.counts.two
+
+    def _hold(self, touched: Times, intervals: Intervals) -> None:
+        self.held.put(touched, *intervals)
+        self.unfed[touched] = True
+        self.untold[touched] = True
+        self.differs = None
+
+    # --- what goes round, and what goes out ----------------------------------------------------------------------
+
+    def circulating(self) -> Changes:
+        """What is held differently from what the body has seen."""
+        if self.differs is None:
+            self.differs = self._unseen(self.fed, self.unfed)
+        return self.differs
+
+    def feed(self, cti: int) -> Chunk:
+        """What circulates, for the body."""
+        chunk = self._chunk(self.circulating(), cti)
+        self._seen(self.fed, self.unfed)
+        self.differs = None
+        return chunk
+
+    def tell(self, cti: int) -> Chunk:
+        """What changed since the last time, for the output."""
+        changes = self._unseen(self.told, self.untold)
+        self._seen(self.told, self.untold)
+        return self._chunk(changes, cti)
+
+    def _unseen(self, seen: RaggedPairs, marks: Mask) -> Changes:
+        payloads = np.flatnonzero(marks)
+        return Changes(*su.end_changes(*seen.of(payloads), *self.held.of(payloads)))
+
+    def _seen(self, seen: RaggedPairs, marks: Mask) -> None:
+        payloads = np.flatnonzero(marks)
+        seen.put(payloads, *self.held.of(payloads))
+        marks[:] = False
+
+    def _chunk(self, changes: Changes, cti: int) -> Chunk:
+        """Ends that shrink come first, so that no payload is ever there twice."""
+        p, vs, old, new = changes
+        grows = new > old
+        if not grows.all():
+            order = np.argsort(grows, kind="stable")
+            p, vs, old, new = p[order], vs[order], old[order], new[order]
+        return assemble(vs, old, new, self.payloads.take(p), cti)
+
+    # --- forgetting ----------------------------------------------------------------------------------------------
+
+    def forget(self, before: int) -> None:
+        """Nothing before this time changes any more: let go of what only matters there. Call it when all is told."""
+        self.since = before
+        counts = su.nothing() if before == INF else su.fold(*self.counts.all(), before)
+        all_kept = [counts, *(kept(shelves.all(), before) for shelves in (self.held, self.fed, self.told))]
+        numbers = self.payloads.compact(np.concatenate([p for p, _, _ in all_kept]))
+        if numbers is not None:
+            all_kept = [(numbers[p], one, two) for p, one, two in all_kept]
+            self._number_anew(unfed=self.unfed[numbers >= 0])
+        self._fill(all_kept)
+
+    def _fill(self, contents: Sequence[Intervals]) -> None:
+        for name, intervals in zip(NAMES, contents, strict=True):
+            getattr(self, name).fill(len(self.payloads), *intervals)
+        self.differs = None
+
+    def _number_anew(self, unfed: Mask | None = None) -> None:
+        """Groups and marks for payloads that have got new numbers; without marks all is looked at again."""
+        if self.selection:
+            self.groups = RowIndex({name: self.payloads.schema[name] for name in self.selection.by})
+        self.group_of = np.empty(0, dtype=np.int64)
+        self._grow()
+        size = len(self.payloads)
+        self.unfed = np.ones(size, dtype=np.bool_) if unfed is None else unfed
+        self.untold = np.ones(size, dtype=np.bool_) if unfed is None else np.zeros(size, dtype=np.bool_)
+
+    # --- numbers -------------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        """Groups and marks for new payloads."""
+        known, size = len(self.group_of), len(self.payloads)
+        if known == 0:
+            self.dirty, self.unfed, self.untold = (np.zeros(0, dtype=np.bool_) for _ in range(3))
+        if known == size:
+            return
+        new = np.arange(known, size)
+        groups = new if self.groups is None else self.groups.ids(self.payloads.take(new))
+        self.group_of = np.concatenate((self.group_of, groups))
+        self.unfed, self.untold = extended(self.unfed, size), extended(self.untold, size)
+        self.dirty = extended(self.dirty, size if self.groups is None else len(self.groups))
+        for name in NAMES:
+            getattr(self, name).grow(size)
+
+    def size(self) -> tuple[int, int]:
+        return len(self.counts) + len(self.held), sum(getattr(self, name).nbytes for name in NAMES)
+
+    def save(self) -> State:
+        contents = {name: getattr(self, name).all() for name in NAMES}
+        return {**contents, "payloads": self.payloads.snapshot(), "since": self.since}
+
+    def load(self, state: State) -> None:
+        self.payloads.restore(state["payloads"])
+        self.since = state["since"]
+        self._number_anew()
+        self._fill([state[name] for name in NAMES])
+
+
+NAMES = ("counts", "held", "fed", "told")
+
+
+def distinct(payloads: Times) -> Times:
+    """Of sorted numbers each once."""
+    return payloads[np.diff(payloads, prepend=-1) != 0]
+
+
+def joined(one: Intervals, two: Intervals) -> Intervals:
+    p, start, end = (np.concatenate(both) for both in zip(one, two, strict=True))
+    return p, start, end
+
+
+def same(one: Intervals, two: Intervals) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def kept(intervals: Intervals, before: int) -> Intervals:
+    """What ends at the time may still grow; what is for ever stays until all is over."""
+    p, start, end = intervals
+    keep = (end >= before) & (before != INF)
+    return (p, start, end) if keep.all() else (p[keep], start[keep], end[keep])
+
+
+def extended(mask: Mask, size: int) -> Mask:
+    return np.concatenate((mask, np.zeros(size - len(mask), dtype=np.bool_)))

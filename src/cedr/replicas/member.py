@@ -1,0 +1,105 @@
+"""The process of one member, a replica or the merge: `python -m cedr.replicas.member FOLDER NAME MASTER`.
+
+It finds its job in the control store, runs it, says how far it has come, and ends when it is told to, when nothing more
+will come, or when the supervisor is gone. What it ends with tells the supervisor whether to start it again.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from cedr.replicas.control import MERGE, TRY_AGAIN, USERS_MISTAKE, Control, MemberStatus, State
+from cedr.replicas.job import job_at, made
+from cedr.replicas.replicas import Replicas, told_up_to
+from cedr.runtime.spark.driver.session import spark_session
+from cedr.runtime.spark.driver.streaming import RunningQuery
+from cedr.sinks.parquet_table import ParquetSink
+from cedr.storage.lock import InUseError
+from cedr.temporal.errors import CedrError, QueryError
+from cedr.temporal.time import INF, MIN
+
+IDLE = "Waiting for data to arrive"
+"""What Spark says of a query that has found nothing more to read."""
+LOOK = 0.25
+"""Seconds between two looks at the control store."""
+
+
+class Member:
+    def __init__(self, folder: str, name: str, master: str) -> None:
+        self.folder, self.name, self.master = folder, name, master
+        self.control = Control(os.path.join(folder, "control"))
+        self.parent = os.getppid()
+        self.batch: int | None = None
+        self.idle = False
+
+    def run(self) -> None:
+        wish = self.control.wish_of(self.name)
+        if wish is None:
+            raise QueryError(f"nobody has asked for a member {self.name!r} in {self.folder}")
+        self.stand("starting", MIN)
+        job = job_at(wish.job)
+        log = os.path.join(self.folder, "logs", f"{self.name}.java")
+        spark = spark_session(self.master, f"cedr {self.name}", log=log)
+        replica = made(job, spark, self.name, wish.job)
+        replicas = Replicas(self.folder, replica.query)
+        if self.name == MERGE:
+            sink = replica.sink or ParquetSink(os.path.join(self.folder, "merged"))
+            running = replicas.start_merge(spark, sink=sink, policy=replica.policy, trigger=replica.merge_trigger)
+            self.state = self.follow(running, lambda: told_up_to(running), ends=True)
+        else:
+            join = replica.join if wish.join is None else wish.join
+            running = replicas.start(
+                spark,
+                replica.data,
+                self.name,
+                join=join,
+                trigger=replica.trigger,
+                close=replica.close,
+                shards=replica.shards,
+            )
+            self.state = self.follow(running, lambda: replicas.reached(self.name))
+        self.stand(self.state, self.cti)
+        spark.stop()
+
+    def follow(self, running: RunningQuery, reached: Callable[[], int], ends: bool = False) -> State:
+        """Until the query ends, or somebody wants it to."""
+        self.cti, last = MIN, -1.0
+        while running.is_active:
+            self.cti = max(self.cti, reached())
+            if time.monotonic() - last > 1:
+                progress = running.progress
+                self.batch = progress[-1].batchId if progress else self.batch
+                self.idle = bool(progress) and running.spark_query.status["message"] == IDLE
+                self.stand("running", self.cti)
+                last = time.monotonic()
+            if self.name == MERGE:
+                self.control.feed_back(self.cti)
+            wish = self.control.wish_of(self.name)
+            over = wish is not None and wish.over
+            if over or self.control.stopping or os.getppid() != self.parent or (ends and self.cti == INF):
+                running.stop()
+                self.cti = max(self.cti, reached())
+                return "over" if over else "done" if self.cti == INF else "stopped"
+            time.sleep(LOOK)
+        running.await_termination()
+        self.cti = max(self.cti, reached())
+        return "done"
+
+    def stand(self, state: State, cti: int, error: str = "") -> None:
+        self.control.stand(MemberStatus(self.name, state, os.getpid(), self.batch, cti, self.idle, error))
+
+
+def main(folder: str, name: str, master: str) -> int:
+    member = Member(folder, name, master)
+    try:
+        member.run()
+    except CedrError as e:
+        print(f"error: {e}", file=sys.stderr)
+        member.stand("failed", MIN, str(e))
+        return TRY_AGAIN if isinstance(e, InUseError) else USERS_MISTAKE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

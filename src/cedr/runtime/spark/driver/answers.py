@@ -1,0 +1,101 @@
+"""What leaves the last stage: rows for a sink, and beside them the metrics that Spark observes.
+
+A table's answer is one row per shard whose `blob` the sink understands. A changelog's answer has the user's columns:
+
+    change   insert, adjust, remove, or cti: how far this shard has come (`vs`)
+    vs ve    the lifetime; for an adjust or remove the one the tuple had
+    ve_new   its new end
+    shard    rows of one shard are in order, and its progress is about its own rows only
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from cedr.columnar.chunk import empty
+from cedr.runtime.result import changes
+from cedr.runtime.spark.driver import types
+from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_header
+from cedr.runtime.spark.shard.shard import Answer, Metrics
+from cedr.storage.folder import Folder
+from cedr.temporal.time import MIN
+
+METRICS = "_cedr"
+METRICS_TYPE = pa.struct(
+    [("stage", pa.int32()), ("shard", pa.int32()), *((name, pa.int64()) for name in Metrics._fields[2:])]
+)
+
+
+def as_batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
+    yield from types.as_table(frame).to_batches(max_chunksize=200_000)
+
+
+def changelog(rows: pl.DataFrame, cti: int, shard: int, job: Job) -> pl.DataFrame:
+    """The rows of a chunk as a user reads them, and the progress that holds after them."""
+    shown = changes(rows, cti, job.time_type, job.plan.schema)
+    name = "_shard" if "shard" in job.plan.schema else "shard"
+    return shown.with_columns(pl.lit(shard, pl.Int32).alias(name))
+
+
+def no_changes(job: Job) -> pl.DataFrame:
+    return changelog(empty(dict(job.plan.schema)).rows, MIN, 0, job)
+
+
+def answer_schema(job: Job) -> StructType:
+    return from_arrow_schema(arrow_schema(job))
+
+
+def arrow_schema(job: Job) -> pa.Schema:
+    if job.answer == "table":
+        return pa.schema([("blob", pa.binary()), (METRICS, METRICS_TYPE)])
+    return types.arrow_schema(no_changes(job).schema).append(pa.field(METRICS, METRICS_TYPE))
+
+
+def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
+    """The answer of one shard, with its own metrics and those of earlier stages that came along."""
+    schema = arrow_schema(job)
+    metrics = [{METRICS: m._asdict()} for m in (answer.metrics, *(from_header(packet.header) for packet in counted))]
+    if job.answer == "table":
+        metrics[0]["blob"] = answer.blob
+    else:
+        rows = changelog(from_blob(answer.blob), answer.metrics.cti, shard, job)
+        for batch in as_batches(rows):
+            nothing = pa.nulls(batch.num_rows, METRICS_TYPE)
+            yield pa.RecordBatch.from_arrays([*batch.columns, nothing], schema=schema)
+    yield pa.RecordBatch.from_pylist(metrics, schema=schema)
+
+
+def metrics_packet(stage: int, metrics: Metrics) -> Packet:
+    return Packet(stage, metrics.shard, "metrics", origin=metrics.shard, header=to_header(metrics))
+
+
+def observed(answer: DataFrame, job: Job) -> DataFrame:
+    """The answer without the metrics, which Spark reports with each micro-batch as `observedMetrics["cedr"]`."""
+    field = {name: sf.col(f"{METRICS}.{name}") for name in Metrics._fields}
+    is_first, is_last = field["stage"] == 1, field["stage"] == job.last
+    sums = {
+        "rows_in": sf.sum(sf.when(is_first, field["rows_in"])),
+        "rows_out": sf.sum(sf.when(is_last, field["rows_out"])),
+        "adjusts_out": sf.sum(sf.when(is_last, field["adjusts_out"])),
+        "late": sf.sum(field["late"]),
+        "state_rows": sf.sum(field["state_rows"]),
+        "state_bytes": sf.sum(field["state_bytes"]),
+        "cti": sf.nullif(sf.min(sf.when(is_last, field["cti"])), sf.lit(MIN)),
+    }
+    watched = answer.observe("cedr", *(value.alias(name) for name, value in sums.items()))
+    if job.answer == "table":  # whoever commits passes over rows without a blob
+        return watched.drop(METRICS)
+    return watched.where(sf.col(METRICS).isNull()).drop(METRICS)
+
+
+def read_metrics(folder: Folder) -> pl.DataFrame:
+    """Figures only: what a power cut has damaged counts as missing, and is there again after the next micro-batch."""
+    found = [folder.find_intact(name) for name in folder.names()]
+    frames = [from_blob(content) for content in found if content is not None]
+    return pl.concat(frames).sort("stage", "shard", "step") if frames else pl.DataFrame()

@@ -1,0 +1,210 @@
+"""What a query reads on Spark: a DataFrame, or files, for each of its sources."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import Any, NoReturn
+
+import polars as pl
+import pyarrow as pa
+from polars.exceptions import PolarsError
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from cedr.plan.node import Node
+from cedr.plan.partitioning import StagedPlan
+from cedr.plan.real_lengths import check_lengths
+from cedr.plan.schema import check_columns, first_line
+from cedr.plan.source import Source
+from cedr.runtime.spark.driver.job import Job, PackedJob
+from cedr.runtime.spark.driver.types import UTC, as_frame
+from cedr.runtime.spark.reader.batch_time import clock_of
+from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE, Packer, closing
+from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
+from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, to_batches
+from cedr.runtime.spark.shard.state import SpillFile
+from cedr.runtime.spark.shard.worker import in_worker
+from cedr.sources.calendars import calendar_in, check_calendar
+from cedr.sources.event_time import check_times, needed_columns, time_columns
+from cedr.sources.files import Files
+from cedr.sources.files.reading import Piece, Split
+from cedr.sources.files.unreadable import Unreadable
+from cedr.sources.user_times import TimeType
+from cedr.storage.folder import Folder
+from cedr.temporal.errors import QueryError, TimeError
+
+Input = DataFrame | Files
+
+
+class Inputs:
+    """The inputs by source, checked; `time_type` is how their times look."""
+
+    def __init__(
+        self, spark: SparkSession, plan: StagedPlan, data: Any, streaming: bool, known: TimeType | None = None
+    ) -> None:
+        """`known` is how times looked when this query ran before."""
+        self.spark, self.plan, self.streaming, self.known = spark, plan, streaming, known
+        self.data = by_source(plan, data)
+        for name, given in self.data.items():
+            check_input(plan.sources[name], given, streaming)
+        kinds = {name: self._time_type(plan.sources[name], given) for name, given in self.data.items()}
+        if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
+            said = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+            raise QueryError(f"the sources tell time differently ({said}); convert all to timestamps or whole numbers")
+        calendar = calendar_in([*(p.fragment for p in plan.paths), *(s.fragment for s in plan.stages)])
+        for name, kind in kinds.items():
+            check_calendar(calendar, name, kind)
+        self.time_type = next(iter(kinds.values()))
+
+    def check_lengths(self, query: Node) -> None:
+        """Lengths with a unit need times that have one."""
+        if not isinstance(self.time_type, pl.Datetime):
+            for name in self.data:
+                check_lengths(self.plan.sources[name], query)
+
+    @property
+    def packed(self) -> bool:
+        """Whether rows are packets before Spark sees them."""
+        return all(isinstance(given, Files) for given in self.data.values())
+
+    def packets(self, job: Job, packed: PackedJob, closes: bool = False) -> DataFrame:
+        """The packets of all inputs; `closes`: files say that nothing more comes, once they are read."""
+        frames = []
+        for name, given in self.data.items():
+            if isinstance(given, Files):
+                log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
+                source, pack = self.plan.sources[name], packing_files(packed, name)
+                frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
+            else:
+                wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
+                frames.append(given.select(*wanted).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _untold(self, source: Source) -> NoReturn:
+        raise QueryError(
+            f"source {source.name!r}: no file tells yet whether {source.vs!r} holds timestamps (2026-01-31T08:00) or "
+            f"whole numbers; put a first file there, or declare {source.vs!r} in the schema of the source"
+        )
+
+    def _time_type(self, source: Source, given: Input) -> TimeType:
+        if isinstance(given, Files):
+            return self.known or time_type_of(given, source) or self._untold(source)
+        return spark_time_type(source, given.schema, str(self.spark.conf.get("spark.sql.session.timeZone")))
+
+
+def packing_files(job: PackedJob, source: str) -> Pack:
+    def pack(pieces: Iterator[Piece], split: Split) -> Iterator[pa.RecordBatch]:
+        packer = packer_of(job, source, split.origin, in_turn=True)
+        bad: list[Unreadable] = []
+
+        def frames() -> Iterator[pl.DataFrame]:
+            for piece in pieces:
+                if isinstance(piece, Unreadable):
+                    bad.append(piece)
+                else:
+                    yield piece
+
+        yield from to_batches(packer.packets(frames()))
+        for piece in bad:
+            yield from to_batches(packer.late(piece.late(packer.source)))
+        if split.ends:
+            yield from to_batches(closing(packer.job, source))
+
+    return pack
+
+
+def by_source(plan: StagedPlan, data: Any) -> dict[str, Input]:
+    names = list(plan.sources)
+    if not isinstance(data, Mapping):
+        if len(names) > 1:
+            example = ", ".join(f'"{name}": ...' for name in names)
+            raise QueryError(f"the query reads {len(names)} sources; give the data of each: {{{example}}}")
+        return {names[0]: data}
+    for name in [*data, *names]:
+        if name not in plan.sources:
+            raise QueryError(f"the query has no source {name!r}; its sources are {', '.join(map(repr, names))}")
+        if name not in data:
+            raise QueryError(f"the query reads {name!r}, but no data are given for it")
+    return dict(data)
+
+
+def check_input(source: Source, given: Any, streaming: bool) -> None:
+    if source.vs is None:
+        raise QueryError(
+            f"source {source.name!r} names no time column, so it cannot read a DataFrame; "
+            f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
+        )
+    if isinstance(given, Files):
+        return
+    if not isinstance(given, DataFrame):
+        raise QueryError(
+            f"source {source.name!r} cannot read a {type(given).__name__} on Spark; give a Spark DataFrame or "
+            'cedr.files("folder")'
+        )
+    if given.isStreaming != streaming:
+        right = "start() takes streaming DataFrames (spark.readStream), batch() static ones (spark.read)"
+        raise QueryError(
+            f"the DataFrame for source {source.name!r} is {'static' if streaming else 'streaming'}; {right}"
+        )
+    needed = needed_columns(source, given.columns)
+    check_columns(needed, dict.fromkeys(given.columns), f"DataFrame for source {source.name!r}")
+
+
+def spark_time_type(source: Source, schema: StructType, zone: str) -> TimeType:
+    """How the times of a DataFrame look. Spark keeps timestamps in UTC and shows them in the zone of the session."""
+    wanted = set(time_columns(source, schema.names))
+    fields = [field for field in schema.fields if field.name in wanted]
+    try:
+        columns = dict(pl.DataFrame(to_arrow_schema(StructType(fields), timezone=UTC).empty_table()).schema)
+    except (PySparkException, PolarsError) as e:
+        raise TimeError(f"source {source.name!r}: its times cannot be read: {first_line(e)}") from None
+    kind = check_times(source, columns)
+    of_spark = kind.is_temporal() and getattr(kind, "time_zone", None) and not (source.unit or source.format)
+    return pl.Datetime("us", zone if is_known_zone(zone) else UTC) if of_spark else kind
+
+
+def is_known_zone(zone: str) -> bool:
+    """Spark has zones such as `+05:30`, for which polars and Arrow have no name; their times are shown in UTC."""
+    try:
+        pl.Series([0]).cast(pl.Datetime("us", zone))
+    except PolarsError:
+        return False
+    return True
+
+
+def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        packer = packer_of(job, source, context.partitionId())
+        yield from to_batches(packer.packets(gathered(batches)))
+
+    return lambda batches: in_worker(run(batches))
+
+
+def packer_of(job: PackedJob, source: str, origin: int, in_turn: bool = False) -> Packer:
+    opened = job.open()
+    return Packer(opened, source, origin, parking(job), clock_of(opened, opened.plan.sources[source]), in_turn)
+
+
+def parking(job: PackedJob) -> SpillFile | None:
+    """In a stream, rows go to their shard by way of its folder. A static query has none."""
+    context, folder = TaskContext.get(), job.open().folder
+    batch = context.getLocalProperty(BATCH_ID) if context and folder else None
+    return None if batch is None else SpillFile(folder, int(batch))
+
+
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+    """Spark's small batches in larger frames."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield as_frame(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield as_frame(waiting)

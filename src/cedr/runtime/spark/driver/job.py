@@ -1,0 +1,133 @@
+"""A job: what the tasks of one run of a query need to know, as plain data that travels with them."""
+
+import hashlib
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Literal
+
+import polars as pl
+from pyspark import cloudpickle
+
+from cedr.plan.explain import line
+from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
+from cedr.plan.source import Source
+from cedr.sinks.base import TableSink
+from cedr.storage.private import read_private, write_private
+
+
+@dataclass(frozen=True)
+class Job:
+    """`run` names this run of the query, `application` the Spark application it is part of.
+
+    `folder` is where its state lives, `late` where rows go that cannot be used. `at` is when it was started, in
+    microseconds since 1970: the time of day for a static query, so that a task that runs again comes to the same.
+    """
+
+    plan: StagedPlan
+    shards: int
+    run: str
+    application: str
+    folder: str
+    late: str
+    time_type: pl.DataType
+    answer: Literal["table", "changelog"] = "table"
+    sink: TableSink | None = None
+    at: int = 0
+    feedback: str | None = None
+    """The folder in which a merge notes what it has no more use for."""
+
+    def stage(self, number: int) -> Stage:
+        return self.plan.stages[number - 1]
+
+    @property
+    def last(self) -> int:
+        return len(self.plan.stages)
+
+    def paths_from(self, source: str) -> list[Path]:
+        return [path for path in self.plan.paths if path.source == source]
+
+    def paths_into(self, stage: int) -> list[Path]:
+        return [path for path in self.plan.paths if path.exchange.stage == stage]
+
+    def packed(self) -> "PackedJob":
+        content = cloudpickle.dumps(self)
+        return PackedJob(self.run, self.application, content, digest_of(content))
+
+
+@dataclass(frozen=True)
+class PackedJob:
+    """A job as bytes, opened once per process."""
+
+    run: str
+    application: str
+    content: bytes
+    digest: str
+
+    def open(self) -> Job:
+        return opened(self.run, self.content)
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@lru_cache(maxsize=4)
+def opened(run: str, content: bytes) -> Job:
+    job = cloudpickle.loads(content)
+    assert isinstance(job, Job)
+    return job
+
+
+def job_file(place: FilePath, digest: str) -> FilePath:
+    return place / f"job-{digest}"
+
+
+def leave_job(place: FilePath, job: PackedJob) -> None:
+    """Put the job where processes of shards look for it, whole."""
+    beginning = place / f".job-{secrets.token_hex(8)}"
+    write_private(beginning, job.content)
+    os.replace(beginning, job_file(place, job.digest))
+
+
+def find_job(place: FilePath, run: str, digest: str) -> PackedJob | None:
+    """The job in a folder of ours. Its digest names it, so it is the one that was left there."""
+    if re.fullmatch("[0-9a-f]{64}", digest) is None:
+        return None
+    try:
+        content = read_private(job_file(place, digest))
+    except FileNotFoundError:
+        return None
+    return PackedJob(run, "", content, digest) if digest_of(content) == digest else None
+
+
+def description(plan: StagedPlan, shards: int) -> list[str]:
+    """The plan in lines. Two plans with the same lines can go on with each other's state."""
+    lines = [f"shards: {shards}"]
+    lines += [f"source {describe(source)}" for source in plan.sources.values()]
+    for path in plan.paths:
+        lines += [f"path {path.source} -> {path.exchange.name} {spreading(path.exchange)}"]
+        lines += [f"  {line(step.node)}" for step in path.fragment.steps]
+    for stage in plan.stages:
+        lines += [f"stage {stage.number}: {', '.join(stage.fragment.sources)} -> {stage.fragment.output}"]
+        lines += [f"  {line(step.node)} of {step.inputs}" for step in stage.fragment.steps]
+        lines += [f"  {number} -> {exchange.name} {spreading(exchange)}" for number, exchange in stage.outputs]
+    return lines
+
+
+def spreading(exchange: Exchange) -> str:
+    return "to every shard" if exchange.everywhere else f"keys {exchange.keys}"
+
+
+def describe(source: Source) -> str:
+    said = {name: getattr(source, name) for name in Source.__dataclass_fields__}
+    return " ".join(
+        f"{name}={value}" for name, value in said.items() if value is not None and value is not False and value != ()
+    )
+
+
+def fingerprint(lines: list[str]) -> str:
+    return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,413 @@
+"""A query over streaming DataFrames.
+
+    source --pack--> packets --by shard--> stage 1 --> packets --by shard--> stage 2 ... --> sink
+
+For Spark this is a query without state: each micro-batch goes through the tasks from left to right. cedr's state lives
+with the shards and is versioned by the number of the micro-batch, which Spark tells its tasks. Spark logs what belongs
+to a batch before it runs and runs it again after a crash; shards and sinks recognise a batch they have seen.
+"""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cedr.plan.analysis import analyse
+from cedr.plan.analysis.warning import warn_of_findings
+from cedr.plan.consistency import Level
+from cedr.plan.optimizer import optimize
+from cedr.plan.partitioning import staged
+from cedr.runtime.spark.driver import answers
+from cedr.runtime.spark.driver.answers import answer_schema
+from cedr.runtime.spark.driver.changelog import Changelog
+from cedr.runtime.spark.driver.inputs import Inputs
+from cedr.runtime.spark.driver.job import Job, PackedJob, description, fingerprint
+from cedr.runtime.spark.driver.late_files import late_folder, read_late
+from cedr.runtime.spark.driver.starting import started
+from cedr.runtime.spark.driver.waiting import waiting
+from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint
+from cedr.runtime.spark.reader.packer import closing
+from cedr.runtime.spark.shard.client import ask, forget, unguessable
+from cedr.runtime.spark.shard.errors import carried, kind_of, original
+from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
+from cedr.runtime.spark.shard.worker import in_worker
+from cedr.runtime.why_waiting import WhyWaiting
+from cedr.sinks.base import Table, TableSink
+from cedr.sources.late_rows import counted, in_user_times, warn_of_late
+from cedr.storage.folder import Folder, checkpoint_folder
+from cedr.storage.lock import Lock
+from cedr.temporal.errors import CedrError, QueryError
+
+Trigger = Mapping[str, Any]
+SETTING = threading.RLock()
+QUICK = {"spark.sql.adaptive.enabled": "false"}
+"""Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
+QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+"""Where Spark moves nothing but packets, a few rows per task, writing Java code for them takes longer than any other
+way. Where it has rows of users to read or to write, it does write code. Decision 27."""
+QUICK_LOCAL = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
+}
+"""On a local disk it is the quicker one. Both write a file under another name and then rename it; who comes second is
+kept away by our lock. Decision 10."""
+
+
+def start(
+    query: Level,
+    spark: SparkSession,
+    data: Any,
+    *,
+    sink: TableSink | Changelog,
+    checkpoint: str,
+    shards: int | None = None,
+    trigger: Trigger | None = None,
+    close: bool = False,
+    late: str | None = None,
+    name: str | None = None,
+    feedback: str | None = None,
+) -> "RunningQuery":
+    """See `Stream.start`."""
+    plan = staged(query)
+    if close and not (trigger or {}).get("availableNow"):
+        raise QueryError('close=True says that nothing more comes; it goes with trigger={"availableNow": True}')
+    folder = checkpoint_folder(str(checkpoint))
+    with Lock(folder) as lock:
+        folder.sweep()
+        before = CheckpointIdentity.read(folder)
+        check_notes(folder)
+        inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
+        shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
+        lines = [*description(plan, shards), f"close: {close}"]
+        lines += ["each source closes after its last file"] if close and inputs.packed else []
+        now = CheckpointIdentity(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
+        table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
+        sink.check(table)
+        if before is None:
+            inputs.check_lengths(query)
+            now.write(folder)
+        else:
+            before.check(now, folder)
+        if not close:
+            warn_of_findings(query, stacklevel=3)
+        sink.open(table)
+        if isinstance(sink, TableSink):
+            sink.check_reached(last_committed(folder))
+        job = Job(
+            plan,
+            shards,
+            uuid.uuid4().hex,
+            unguessable(str(spark.sparkContext.applicationId)),
+            folder.place,
+            late or folder.sub("late").place,
+            inputs.time_type,
+            "table" if isinstance(sink, TableSink) else "changelog",
+            sink if isinstance(sink, TableSink) else None,
+            feedback=feedback,
+        )
+        late_folder(job.late).sweep()
+        running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
+        running.begin()
+        return running
+
+
+@dataclass(frozen=True)
+class CheckpointIdentity:
+    """What all runs with one checkpoint have in common; its state fits nothing else. Nor does its table: with another
+    checkpoint the batches of the same query have other rows, so a checkpoint has a name, drawn at the first start."""
+
+    plan: list[str]
+    shards: int
+    time_type: pl.DataType
+    checkpoint: str
+
+    @property
+    def name(self) -> str:
+        return f"query {fingerprint(self.plan)} with checkpoint {self.checkpoint}"
+
+    @staticmethod
+    def read(folder: Folder) -> "CheckpointIdentity | None":
+        content = folder.find("query.json")
+        if content is None and folder.sub("state").path_is_there:
+            raise folder.damaged("query.json", "it is missing, and nothing else says which query the state belongs to")
+        if content is None:
+            return None
+        known = json.loads(content)
+        zone = known["zone"]
+        time_type = pl.Datetime("us", zone) if known["timestamps"] else pl.Int64()
+        return CheckpointIdentity(known["plan"], known["shards"], time_type, known["checkpoint"])
+
+    def write(self, folder: Folder) -> None:
+        folder.make()
+        timestamps = isinstance(self.time_type, pl.Datetime)
+        zone = self.time_type.time_zone if isinstance(self.time_type, pl.Datetime) else None
+        content = {"plan": self.plan, "shards": self.shards, "timestamps": timestamps, "zone": zone}
+        folder.write_once("query.json", json.dumps({**content, "checkpoint": self.checkpoint}, indent=1).encode())
+
+    def check(self, now: "CheckpointIdentity", folder: Folder) -> None:
+        if self.plan != now.plan:
+            old, new = first_difference(self.plan, now.plan)
+            raise QueryError(
+                f"the checkpoint {folder.place} belongs to another query. It has:\n  {old}\nthis query has:\n  {new}\n"
+                "State of one cannot serve the other: start with a new checkpoint, or run the query it belongs to"
+            )
+
+
+def first_difference(old: list[str], new: list[str]) -> tuple[str, str]:
+    longest = max(len(old), len(new))
+    padded = [lines + ["nothing more"] * (longest - len(lines)) for lines in (old, new)]
+    return next((a.strip(), b.strip()) for a, b in zip(*padded, strict=True) if a != b)
+
+
+def last_committed(folder: Folder) -> int | None:
+    """The newest micro-batch that Spark has noted as done."""
+    return max(numbers(Folder(f"{spark_checkpoint(folder)}/commits")), default=None)
+
+
+# --- the tasks ----------------------------------------------------------------------------------------------------
+
+
+def pipeline(job: Job, packed: PackedJob, packets: DataFrame) -> DataFrame:
+    """Packets through all stages; the result has one column per column of the answer, and the metrics."""
+    for stage in job.plan.stages:
+        arrived = packets.repartitionById(job.shards, "shard")
+        if stage.number < job.last:
+            packets = arrived.mapInArrow(stage_task(packed, stage.number), SPARK_SCHEMA)
+    return arrived.mapInArrow(last_task(packed, job.last), answer_schema(job))
+
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def stage_task(job: PackedJob, number: int) -> Task:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine, passing = sorted_out(batches, number)
+        yield from to_batches(passing)
+        shard, batch = here()
+        answer = ask(job, number, shard, batch, mine)
+        yield from to_batches(answer.packets)
+        yield from to_batches([answers.metrics_packet(job.open().last, answer.metrics)])
+
+    return lambda batches: in_worker(run(batches))
+
+
+def last_task(job: PackedJob, number: int) -> Task:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        mine, _ = sorted_out(batches, number)
+        shard, batch = here()
+        counted = [p for p in mine if p.kind == "metrics"]
+        answer = ask(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
+        yield from answers.batches(job.open(), shard, answer, counted)
+
+    return lambda batches: in_worker(run(batches))
+
+
+def sorted_out(batches: Iterator[pa.RecordBatch], number: int) -> tuple[list[Packet], list[Packet]]:
+    """The packets for this stage, and those for later ones."""
+    packets = [packet for batch in batches for packet in from_batch(batch)]
+    return [p for p in packets if p.stage == number], [p for p in packets if p.stage != number]
+
+
+def here() -> tuple[int, int]:
+    """The shard this task is for, and the micro-batch it belongs to."""
+    context = TaskContext.get()
+    assert context is not None
+    batch = context.getLocalProperty(BATCH_ID)
+    assert batch is not None
+    return context.partitionId(), int(batch)
+
+
+# --- the running query --------------------------------------------------------------------------------------------
+
+
+class RunningQuery:
+    """A query that runs. `spark_query` is Spark's own handle."""
+
+    spark_query: StreamingQuery
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        job: Job,
+        inputs: Inputs,
+        sink: TableSink | Changelog,
+        folder: Folder,
+        trigger: dict[str, Any],
+        close: bool,
+        name: str | None,
+        lock: Lock,
+        query: Level,
+    ) -> None:
+        self.spark, self.job, self.inputs, self.sink = spark, job, inputs, sink
+        self.folder, self.trigger, self.close, self.name, self.lock = folder, trigger, close, name, lock
+        self.control, self.query = folder.sub("control"), query
+        self._earlier: list[Any] = []
+
+    def begin(self) -> None:
+        try:
+            self.spark_query = started(self._begin)
+        except Exception as e:  # Java found notes of its own damaged
+            if (ours := original(e)) is not None:
+                raise ours from None
+            raise
+        self.lock.in_use = lambda: self.spark_query.isActive
+
+    def _begin(self) -> StreamingQuery:
+        packed = self.job.packed()
+        packets = self.inputs.packets(self.job, packed, self.close and not self.closes_apart)
+        if self.closes_apart:
+            self.control.make()
+            lines = self.spark.readStream.schema("value string").text(self.control.path)
+            packets = packets.unionAll(lines.mapInArrow(closing_task(packed), SPARK_SCHEMA))
+        answer = answers.observed(pipeline(self.job, packed, packets), self.job)
+        if isinstance(self.sink, Changelog):
+            answer = self.sink.shape(answer)
+        writer = answer.writeStream.option("checkpointLocation", spark_checkpoint(self.folder))
+        if self.trigger:
+            writer = writer.trigger(**self.trigger)
+        if self.name:
+            writer = writer.queryName(self.name)
+        with settings_for(self.spark, self._settings()):
+            if isinstance(self.sink, TableSink):
+                return writer.foreachBatch(committer(self.sink)).start()
+            return self.sink.start(writer)
+
+    def _settings(self) -> dict[str, str]:
+        only_packets = self.inputs.packed and isinstance(self.sink, TableSink)
+        return {**QUICK, **(QUICK_PACKETS if only_packets else {}), **(QUICK_LOCAL if self.folder.local else {})}
+
+    def await_termination(self, timeout: int | None = None) -> bool:
+        """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""
+        try:
+            if not self.spark_query.awaitTermination(timeout) and timeout is not None:
+                return False
+            if self.closes_apart and not self.control.names():
+                self._close()
+        except StreamingQueryException as e:
+            self._end()
+            if (ours := original(e)) is not None:
+                raise in_user_times(ours, self.job.time_type) from None
+            raise
+        self._end()
+        self._warn_of_late(stacklevel=2)
+        return True
+
+    @property
+    def closes_apart(self) -> bool:
+        """Spark does not say when it has read all of a DataFrame, so the query is started again to close it."""
+        return self.close and not self.inputs.packed
+
+    def _close(self) -> None:
+        """All there was has been read: say that nothing more comes, in a micro-batch of its own."""
+        self.control.write_plain("close", b"close\n")
+        self._earlier += self.spark_query.recentProgress
+        self.begin()
+        self.spark_query.awaitTermination()
+
+    @property
+    def is_active(self) -> bool:
+        return self.spark_query.isActive
+
+    def stop(self, timeout: float = 60.0) -> None:
+        """End after the micro-batch that is being worked in; after so many seconds, in the middle of it."""
+        deadline = time.monotonic() + timeout
+        while self.spark_query.isActive and self.spark_query.status["isTriggerActive"] and time.monotonic() < deadline:
+            if not self.spark_query.status["isDataAvailable"] or self.trouble is not None:
+                break
+            time.sleep(0.02)
+        if self.trouble is not None:
+            self.sink.close()  # Spark waits for the commit, which waits for the store
+        self.spark_query.stop()
+        self._end()
+
+    def _end(self) -> None:
+        self.sink.close()
+        forget(self.job.application, self.job.run)
+        self.lock.release()
+
+    @property
+    def trouble(self) -> str | None:
+        """What the sink waits for, if its store is away; the query goes on when it is back."""
+        return self.sink.trouble if isinstance(self.sink, TableSink) else None
+
+    @property
+    def progress(self) -> list[Any]:
+        """Spark's reports of the last micro-batches; `observedMetrics["cedr"]` holds ours."""
+        return [*self._earlier, *self.spark_query.recentProgress]
+
+    def metrics(self) -> pl.DataFrame:
+        """One row per stage, shard and operator: what it has done and what it holds."""
+        return answers.read_metrics(self.folder.sub("metrics"))
+
+    def why_waiting(self) -> WhyWaiting:
+        """Who or what holds the query back after the last micro-batch: a source, partition or key, or a promise."""
+        missing = [text for finding in analyse(optimize(self.query).plan) for text in finding.missing]
+        return waiting(self.job, missing)
+
+    def _warn_of_late(self, stacklevel: int) -> None:
+        observed = (progress.observedMetrics.get("cedr") for progress in self.progress)
+        if any(metrics and metrics["late"] for metrics in observed):
+            warn_of_late(counted(self.late()), stacklevel + 1)
+
+    def late(self) -> pl.DataFrame:
+        """All rows that could not be used so far, with the reason."""
+        return read_late(late_folder(self.job.late))
+
+    def table(self) -> pl.DataFrame:
+        """The answer as the sink has it."""
+        if not isinstance(self.sink, TableSink):
+            raise QueryError("a changelog is no table; read what its sink has written")
+        return self.sink.read()
+
+
+@contextmanager
+def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Settings for the query that is started meanwhile, which keeps a copy; the session gets its own back. Starts of
+    other threads wait, or one would take the other's settings for the session's own."""
+    with SETTING:
+        before = {name: spark.conf.get(name, None) for name in wanted}
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
+
+
+def closing_task(job: PackedJob) -> Task:
+    """The word that nothing more comes, of all sources."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if sum(batch.num_rows for batch in batches):
+            opened = job.open()
+            for source in opened.plan.sources:
+                yield from to_batches(closing(opened, source))
+
+    return run
+
+
+def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
+    def commit(frame: DataFrame, batch: int) -> None:
+        prepared = frame.toArrow().column("blob").to_pylist()
+        try:
+            sink.commit(batch, [blob for blob in prepared if blob is not None])
+        except CedrError as e:
+            raise carried(kind_of(e), str(e)) from None
+
+    return commit

@@ -1,0 +1,179 @@
+"""Packing: rows of a source become packets for the shards of every stage the source leads to.
+
+Runs in the tasks that read a source. Rows are checked and given their lifetimes, go through the operators without state
+that follow the source, and are split by shard. What the rows say about progress goes to every shard. A packer knows
+nothing of other tasks, so the promise itself is worked out by the shards, from everybody's words.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk
+from cedr.columnar.promises import NONE
+from cedr.columnar.sharding import shards_of, split
+from cedr.plan.partitioning import Exchange
+from cedr.runtime.engine import Engine
+from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.shard.packet import Packet, to_blob, to_header
+from cedr.runtime.spark.shard.state import SpillFile, with_files
+from cedr.sources.ingest import Clock, Ingest, wall_clock
+from cedr.sources.keys import most
+from cedr.sources.progress import ProgressReport
+from cedr.storage.folder import Folder
+from cedr.storage.plain import allowed
+from cedr.temporal.time import MIN
+
+ROWS_AT_ONCE = 500_000
+MANY_ROUNDS = 2**16
+LAST_ROUND = 2**31 - 1
+"""After everything else in a micro-batch."""
+
+
+class Packer:
+    """The packets of one part of a source; `origin` numbers the part within its micro-batch. Parts of files come one
+    after the other: `in_turn`. Those of a DataFrame have no order."""
+
+    def __init__(
+        self,
+        job: Job,
+        source: str,
+        origin: int,
+        parking: SpillFile | None = None,
+        clock: Clock = wall_clock,
+        in_turn: bool = False,
+    ) -> None:
+        self.job, self.source, self.origin, self.parking = job, job.plan.sources[source], origin, parking
+        self.first_round = origin * MANY_ROUNDS if in_turn else 0
+        self.ingest = Ingest(self.source, clock)
+        self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
+        self.told: dict[int, list[ProgressReport]] = {}
+        self.highest: dict[tuple[int, int], Highest] = {}
+        """By exchange and round."""
+
+    def packets(self, frames: Iterable[pl.DataFrame]) -> Iterator[Packet]:
+        """All packets of this part: rows as they come, then what was said about progress."""
+        pieces = (piece for frame in frames for piece in self.ingest.pieces(frame, ROWS_AT_ONCE))
+        parted = self.source.cti or self.source.punctuation  # only a promise among the rows parts them into rounds
+        for number, piece in enumerate(pieces):
+            seq = self.first_round + number if parted else 0
+            self.told.setdefault(seq, []).append(piece.told)
+            yield from self._rows(Chunk(piece.rows, files=piece.files), seq)
+        yield from self.late(self.ingest.late.take())
+        yield from self._headers()
+        yield from self._feedback()
+
+    def late(self, rows: pl.DataFrame) -> Iterator[Packet]:
+        """Rows that cannot be used, with the columns `reason` and `message`."""
+        if rows.height:
+            stage = min(path.exchange.stage for path, _ in self.paths)
+            header = to_header(self.source.name)
+            shard = self.origin % self.job.shards
+            yield Packet(stage, shard, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
+
+    def _feedback(self) -> Iterator[Packet]:
+        """As a packet, it is part of the micro-batch's log: who works it in again leaves out the same."""
+        if self.job.feedback is not None and (t := read_feedback(Folder(self.job.feedback))) != MIN:
+            for shard in range(self.job.shards):
+                yield Packet(self.job.last, shard, "feedback", -1, self.origin, 0, to_header(t))
+
+    def _rows(self, chunk: Chunk, seq: int) -> Iterator[Packet]:
+        for path, engine in self.paths:
+            out = engine.push(path.source, chunk)
+            place = path.exchange.number, seq
+            self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
+            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.parking, out.files)
+
+    def _headers(self) -> Iterator[Packet]:
+        stages = {path.exchange.stage for path, _ in self.paths}
+        for seq, told in self.told.items():
+            header = to_header((self.source.name, merged(told)))
+            for stage in sorted(stages):
+                for shard in range(self.job.shards):
+                    yield Packet(stage, shard, "told", -1, self.origin, seq, header)
+        exchanges = {path.exchange.number: path.exchange for path, _ in self.paths}
+        for (number, seq), highest in self.highest.items():
+            yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
+
+
+def closing(job: Job, source: str) -> Iterator[Packet]:
+    """The word that nothing more comes from a source, for every shard of every stage it leads to."""
+    for stage in sorted({path.exchange.stage for path in job.paths_from(source)}):
+        for shard in range(job.shards):
+            yield Packet(stage, shard, "close", seq=LAST_ROUND, header=to_header(source))
+
+
+def row_packets(
+    rows: pl.DataFrame,
+    exchange: Exchange,
+    shards: int,
+    origin: int,
+    seq: int,
+    parking: SpillFile | None = None,
+    files: tuple[str, ...] = (),
+) -> Iterator[Packet]:
+    """The rows of an exchange, a packet for each shard that gets any."""
+    if not rows.height:
+        return
+    parts = [rows] * shards if exchange.everywhere else split(rows, shards_of(rows, exchange.keys, shards), shards)
+    for shard, part in enumerate(parts):
+        if part.height:
+            packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
+            packet, part = with_files(packet, part, files)
+            yield parking.put(packet, part) if parking else packet._replace(blob=to_blob(part))
+
+
+FEEDBACK = "feedback"
+
+
+def read_feedback(folder: Folder) -> int:
+    content = folder.find(FEEDBACK)
+    return MIN if content is None else int(content)
+
+
+def write_feedback(folder: Folder, t: int) -> None:
+    folder.write(FEEDBACK, str(t).encode())
+
+
+@allowed
+class Highest(NamedTuple):
+    """The highest sync time and start among some rows."""
+
+    sync: int
+    start: int
+
+
+NOTHING_SEEN = Highest(MIN, MIN)
+
+
+def highest_of(chunk: Chunk, before: Highest = NOTHING_SEEN) -> Highest:
+    if not len(chunk):
+        return before
+    return Highest(max(before.sync, int(chunk.sync.max())), max(before.start, int(chunk.vs.max())))
+
+
+def highest_packets(highest: Highest, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
+    """How far the rows of an exchange reach, for the shards that get none of the furthest."""
+    if highest != NOTHING_SEEN:
+        header = to_header(highest)
+        for shard in range(shards):
+            yield Packet(exchange.stage, shard, "highest", exchange.number, origin, seq, header)
+
+
+def merged(told: list[ProgressReport]) -> list[ProgressReport]:
+    """The same words in fewer pieces, where nothing depends on their order."""
+    if len(told) < 2 or any(said.external or said.syncs is not None for said in told):
+        return told
+    highest: dict[object, int] = {}
+    ctis: dict[object, int] = {}
+    for said in told:
+        for whole, part in ((highest, said.highest), (ctis, said.ctis)):
+            for partition, time in part.items():
+                whole[partition] = max(time, whole.get(partition, time))
+    keys = [said.keys for said in told if said.keys is not None]
+    promises = NONE
+    for said in told:
+        promises = promises.plus(said.promises)
+    at = max(said.at for said in told)
+    return [ProgressReport(highest, ctis, at=at, keys=most(pl.concat(keys)) if keys else None, promises=promises)]

@@ -1,0 +1,142 @@
+"""Asking the process of a shard, and starting it when there is none.
+
+The processes of an executor share a folder that nobody else can enter. It holds their sockets, the secret that tasks
+and processes show each other, and the jobs they work on: a job has functions of the user and so has to be unpickled,
+which is done with files of this folder and with nothing that comes through a socket (decision 28).
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import subprocess
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import cedr
+from cedr.runtime.spark.driver.environment import ENVIRONMENT, temporary
+from cedr.runtime.spark.driver.job import PackedJob, leave_job
+from cedr.runtime.spark.shard.errors import carried
+from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
+from cedr.runtime.spark.shard.shard import Answer, Metrics
+from cedr.runtime.spark.shard.wire import Wire, connect
+from cedr.storage.private import (
+    PREFIX,
+    FolderError,
+    is_private,
+    make_private,
+    note_owner,
+    remove_left_over,
+    secret_of,
+)
+from cedr.storage.processes import is_java
+from cedr.temporal.errors import CedrError
+
+ATTEMPTS = 4
+"""One of them may end with the question for the job."""
+START_SECONDS = 120.0
+
+
+def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
+    """The answer of a shard to a micro-batch. When its process is lost meanwhile, the next one rebuilds the shard."""
+    executor = executor_process()
+    place = home(job.application, executor)
+    small, parts = to_parts(packets)
+    request = ["work", job.run, job.digest, stage, shard, batch, small]
+    for _ in range(ATTEMPTS):
+        with contextlib.suppress(EOFError, ConnectionError), connected(place, shard, executor) as wire:
+            wire.send(request, parts)
+            (kind, *rest), blobs = wire.receive()
+            if kind != "job?":
+                break
+            leave_job(place, job)
+    else:
+        raise CedrError(
+            f"the process of shard {shard} was lost again and again in stage {stage} of micro-batch {batch}; if "
+            f"memory ran out, use more shards or larger machines. See its log: {place}/log-{shard}"
+        )
+    if kind == "error":
+        raise carried(*rest)
+    metrics, small = rest
+    return Answer(from_parts(small, blobs[1:]), blobs[0], Metrics(*metrics))
+
+
+def forget(application: str, run: str) -> None:
+    """Tell the processes on this machine that a query has ended; those elsewhere find out after a while."""
+    for place in temporary().glob(home(application, "*").name):
+        if not is_private(place):
+            continue
+        for address in place.glob("[0-9]*"):
+            with contextlib.suppress(EOFError, OSError, FolderError):
+                if address.is_socket() and (wire := connect(address, secret_of(place))):
+                    with wire:
+                        wire.send(["forget", run])
+                        wire.receive()
+
+
+def executor_process() -> int:
+    """The process that processes of shards live and die with: the daemon that made this worker, which lives as long as
+    the executor does. A worker that has lost its daemon belongs to process 1, or to whatever else takes orphans in; the
+    shards it needs are its own then."""
+    parent = os.getppid()
+    return parent if parent == os.getpgrp() or is_java(parent) else os.getpid()
+
+
+@lru_cache
+def unguessable(application: str) -> str:
+    """A name for Spark's application that is the same in all of this driver, and that nobody else knows beforehand: a
+    folder of that name cannot be in the way."""
+    return f"{application}-{secrets.token_hex(8)}"
+
+
+def home(application: str, executor: int | str) -> Path:
+    """Where the processes of an executor listen."""
+    short = hashlib.blake2b(application.encode(), digest_size=6).hexdigest()
+    return temporary() / f"{PREFIX}{os.getuid()}-{short}-{executor}"
+
+
+children: list["subprocess.Popen[bytes]"] = []
+"""The processes that this one has started, so that the operating system need not list those that have ended."""
+known: dict[Path, bytes] = {}
+"""The secrets of folders that were checked. Who answers there has to know it, so they are not checked each time."""
+
+
+def connected(place: Path, shard: int, executor: int) -> Wire:
+    address = place / str(shard)
+    if place in known and (wire := connect(address, known[place])) is not None:
+        return wire
+    make_private(place)
+    secret = known[place] = secret_of(place)
+    with open(place / f"lock-{shard}", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return connect(address, secret) or started(address, secret, executor)
+
+
+def started(address: Path, secret: bytes, executor: int) -> Wire:
+    """A connection to a new process, which finds the secret beside its address."""
+    remove_left_over()
+    note_owner(address.parent, executor)
+    address.unlink(missing_ok=True)
+    paths = [str(Path(cedr.__file__).parent.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    log = address.with_name(f"log-{address.name}")
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cedr.runtime.spark.shard.server", str(address), str(executor)],
+            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(p for p in paths if p)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    children[:] = [process, *(child for child in children if child.poll() is None)]
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if (wire := connect(address, secret)) is not None:
+            return wire
+        if process.poll() is not None:
+            raise RuntimeError(f"the process of a shard ended at once: {log.read_text()[-2000:]}")
+        time.sleep(0.02)
+    raise RuntimeError(f"the process of a shard did not start within {START_SECONDS:.0f} s; see {log}")

@@ -1,0 +1,54 @@
+"""Errors on their way from a task to the user: the message survives, the tracebacks of three languages do not."""
+
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+
+from cedr.storage.folder import NEW_CHECKPOINT
+from cedr.storage.seal import OTHER_CONTENT
+from cedr.temporal import errors
+from cedr.temporal.errors import CedrError, DamagedFileError
+
+BEGIN, END = "<<cedr:", ":cedr>>"
+SPARKS_NOTES = re.compile(r"(?:Checksum error: |Failed to read log file )(?:file:)?(\S+?)(?: at |\. )")
+"""What Spark says of a file of its own that is damaged, in a checkpoint of ours."""
+T = TypeVar("T")
+
+
+class TaskError(Exception):
+    """What a task raises: Spark shows its text among tracebacks, `original` finds it again."""
+
+
+def carried(kind: str, text: str) -> TaskError:
+    return TaskError(f"{BEGIN}{kind}:{text}{END}")
+
+
+def carrying(results: Iterator[T]) -> Iterator[T]:
+    """The results of a task, whose errors of ours reach the user."""
+    try:
+        yield from results
+    except CedrError as e:
+        raise carried(kind_of(e), str(e)) from None
+
+
+def kind_of(error: CedrError) -> str:
+    """The name of its nearest class that everybody knows."""
+    return next(c.__name__ for c in type(error).__mro__ if hasattr(errors, c.__name__))
+
+
+def damage_to_sparks_notes(text: str) -> DamagedFileError | None:
+    found = SPARKS_NOTES.search(text)
+    return None if found is None else DamagedFileError(found[1], OTHER_CONTENT, NEW_CHECKPOINT)
+
+
+def original(error: BaseException) -> CedrError | None:
+    """The error of ours inside one of Spark's, if there is one."""
+    found = re.search(f"{BEGIN}(.*?):(.*?){END}", str(error), re.DOTALL)
+    if found is None:
+        return damage_to_sparks_notes(str(error))
+    kind, text = found.groups()
+    named = getattr(errors, kind, None)
+    known = named if isinstance(named, type) and issubclass(named, CedrError) else CedrError
+    result = known.__new__(known)
+    Exception.__init__(result, text)
+    return result

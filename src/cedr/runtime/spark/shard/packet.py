@@ -1,0 +1,105 @@
+"""Packets: what travels between the tasks of a micro-batch, one Spark row each.
+
+rows       chunk rows for a shard, as Arrow IPC, on their way through an exchange
+told       what a part of a source says about progress; goes to every shard of each stage the source leads to
+cti        how far a shard of an earlier stage has come with an exchange, and its new promises; goes to every shard
+highest    the highest times among the rows that some task sent through an exchange, to any shard; goes to every shard
+late       rows of a source that could not be used
+close      nothing more will come from a source
+feedback   the time before which the answer is of no more use to the merge that takes it; goes to the last stage
+answer     what the last stage says: changes for a sink
+
+`origin` is the task or shard that made the packet, `seq` the round in which it is to be worked in: all packets of one
+round before any of the next. The order of packets is no information; they are sorted before use.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
+
+BATCH_ID = "streaming.sql.batchId"
+"""The property in which Spark tells a task its micro-batch."""
+SPARK_SCHEMA = (
+    "stage int, shard int, kind string, exchange int, origin int, seq int, header binary, blob binary, rows bigint"
+)
+ARROW_SCHEMA = pa.schema(
+    [
+        ("stage", pa.int32()),
+        ("shard", pa.int32()),
+        ("kind", pa.string()),
+        ("exchange", pa.int32()),
+        ("origin", pa.int32()),
+        ("seq", pa.int32()),
+        ("header", pa.binary()),
+        ("blob", pa.binary()),
+        ("rows", pa.int64()),
+    ]
+)
+
+
+class Packet(NamedTuple):
+    stage: int
+    shard: int
+    kind: str
+    exchange: int = -1
+    origin: int = 0
+    seq: int = 0
+    header: bytes = b""
+    blob: bytes = b""
+    rows: int = 0
+
+    @property
+    def place(self) -> tuple[int, int, int, str]:
+        """What packets are sorted by."""
+        return (self.seq, self.exchange, self.origin, self.kind)
+
+
+def to_batches(packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:
+    """One batch per packet: blobs are large."""
+    for packet in packets:
+        yield pa.RecordBatch.from_pylist([packet._asdict()], schema=ARROW_SCHEMA)
+
+
+def from_batch(batch: pa.RecordBatch) -> Iterator[Packet]:
+    columns = [batch.column(name).to_pylist() for name in Packet._fields]
+    yield from map(Packet._make, zip(*columns, strict=True))
+
+
+def to_blob(rows: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    rows.write_ipc_stream(buffer)
+    return buffer.getvalue()
+
+
+def from_blob(blob: bytes) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(blob))
+
+
+def to_header(value: Any) -> bytes:
+    return to_bytes(value)
+
+
+def from_header(header: bytes) -> Any:
+    return from_bytes(header)
+
+
+def to_parts(packets: Sequence[Packet]) -> tuple[list[list[Any]], list[bytes]]:
+    """Packets for a socket: what is small as columns, then header and blob of each."""
+    small = [list(column) for column in zip(*((*p[:6], p.rows) for p in packets), strict=True)]
+    return small, [part for p in packets for part in (p.header, p.blob)]
+
+
+def from_parts(small: Sequence[Sequence[Any]], parts: Sequence[bytes]) -> list[Packet]:
+    """What came through a socket. Its headers are checked at once: from a log, those of before are unpickled."""
+    headers, blobs = parts[::2], parts[1::2]
+    if not all(header.startswith(FORMAT) for header in headers if header):
+        raise MalformedError(
+            "a packet has a header that is not a plain value; all machines need the same version of cedr"
+        )
+    rows = zip(*small, strict=True) if small else ()
+    return [Packet._make((*p[:6], header, blob, p[6])) for p, header, blob in zip(rows, headers, blobs, strict=True)]

@@ -1,0 +1,147 @@
+"""The process of a shard: keeps its engine between micro-batches, whichever Python worker comes to ask.
+
+Spark's Python workers are interchangeable, so state kept in one of them is found there only by chance. This process is
+started by the first worker that needs it, listens on a socket of this machine, and ends with the Spark executor that
+worker belongs to. All queries of an application share the processes of an executor, one per shard number; a query that
+was not heard of for long is forgotten. A process may be lost at any moment: the next one rebuilds its shards from their
+snapshots and logs.
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cedr.runtime.spark.driver.job import find_job, job_file
+from cedr.runtime.spark.shard.errors import kind_of
+from cedr.runtime.spark.shard.packet import from_parts, to_parts
+from cedr.runtime.spark.shard.shard import Shard
+from cedr.runtime.spark.shard.wire import Wire, accept, listen
+from cedr.storage.plain import MalformedError
+from cedr.storage.private import check_private, secret_of
+from cedr.storage.processes import birth, is_java, parent_of
+from cedr.temporal.errors import CedrError
+
+IDLE_SECONDS = 900.0
+"""A query that sends nothing for this long is forgotten; a process that gets nothing for this long ends."""
+LOOK_SECONDS = 0.5
+
+Reply = tuple[list[Any], list[bytes]]
+
+
+class Place(NamedTuple):
+    run: str
+    stage: int
+    shard: int
+
+
+class Server:
+    """`home` is the folder of its socket, its secret and its jobs."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.shards: dict[Place, Shard] = {}
+        self.digests: dict[str, str] = {}
+        self.asked: dict[Place, float] = {}
+        self.busy, self.last = False, time.monotonic()
+
+    def serve(self, wire: Wire) -> None:
+        """One request: a micro-batch for a shard, or the run of a query that has ended."""
+        self.busy = True
+        try:
+            self._serve(wire)
+        finally:
+            self.busy, self.last = False, time.monotonic()
+        self._forget(place for place, asked in self.asked.items() if self.last - asked > IDLE_SECONDS)
+
+    def _serve(self, wire: Wire) -> None:
+        with wire:
+            match wire.receive():
+                case ["work", str(run), str(digest), int(stage), int(shard), int(batch), list(small)], parts:
+                    place = Place(run, stage, shard)
+                    answer = self._work(place, digest, batch, small, parts)
+                    try:
+                        wire.send(*answer)
+                    except CedrError as e:  # it is too large
+                        wire.send(["error", kind_of(e), str(e)])
+                case ["forget", str(run)], _:
+                    self._forget(place for place in self.shards if place.run == run)
+                    job_file(self.home, self.digests.pop(run, "")).unlink(missing_ok=True)
+                    wire.send(["forgotten"])
+                    return
+                case _:
+                    raise MalformedError("a message that is no request")
+        if place in self.shards:  # the answer is on its way, so what can wait comes now
+            self.shards[place].tidy()
+
+    def _work(self, place: Place, digest: str, batch: int, small: list[list[Any]], parts: list[bytes]) -> Reply:
+        """["answer", ...], ["error", kind, text], or ["job?"] when the job is not in the folder yet."""
+        self.asked[place] = time.monotonic()
+        try:
+            if place not in self.shards:
+                if (job := find_job(self.home, place.run, digest)) is None:
+                    return ["job?"], []
+                self.shards[place] = Shard(job.open(), place.stage, place.shard)
+                self.digests[place.run] = digest
+            answer = self.shards[place].process(batch, from_parts(small, parts))
+            small, parts = to_parts(answer.packets)
+            return ["answer", answer.metrics, small], [answer.blob, *parts]
+        except CedrError as e:
+            return ["error", kind_of(e), str(e)], []
+        except Exception:
+            return ["error", "", traceback.format_exc()], []
+
+    def _forget(self, places: Iterable[Place]) -> None:
+        for place in list(places):
+            self.shards.pop(place, None)
+            self.asked.pop(place, None)
+
+
+def main(address: Path, executor: int) -> None:
+    """`executor` is the process we live and die with."""
+    check_private(address.parent)
+    server, secret = Server(address.parent), secret_of(address.parent)
+    with listen(address) as listener:
+        threading.Thread(target=watch, args=(server, executor, address), daemon=True).start()
+        while True:
+            # Tasks may die any time, and who cannot prove to be one is not served.
+            with contextlib.suppress(OSError, EOFError, MalformedError):
+                server.serve(accept(listener, secret))
+
+
+def watch(server: Server, executor: int, address: Path) -> None:
+    """End with the executor: with the daemon of its Python workers, and with its Java. End as well when no task can
+    find this process any more, or none has come for long; the next one that is needed goes on where this one ended."""
+    watched = {process: birth(process) for process in living_with(executor)}
+    own = identity(address)
+    while identity(address) == own and (server.busy or time.monotonic() - server.last < IDLE_SECONDS):
+        if any(born is None or birth(process) != born for process, born in watched.items()):
+            shutil.rmtree(address.parent, ignore_errors=True)
+            break
+        time.sleep(LOOK_SECONDS)
+    os._exit(0)
+
+
+def living_with(executor: int) -> list[int]:
+    """The executor's process that was named, and the Java that started it."""
+    parent = parent_of(executor)
+    return [executor] if parent is None or not is_java(parent) else [executor, parent]
+
+
+def identity(address: Path) -> tuple[int, int] | None:
+    """Whether a socket is the same one as before."""
+    try:
+        found = os.lstat(address)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

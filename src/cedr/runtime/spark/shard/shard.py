@@ -1,0 +1,304 @@
+"""One shard of one stage: the engine that holds its state, and the version it is at.
+
+The version is the number of the last micro-batch that was worked in. A batch that comes next is logged and worked in; a
+batch that was just worked in gets the same answer again; for any other the shard is rebuilt from its snapshot and log.
+So a task that runs twice, on two machines or after a crash, changes nothing.
+"""
+
+import pickle
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk, concat, concat_rows, empty
+from cedr.columnar.promises import Promises
+from cedr.operators.align import Align
+from cedr.operators.finalize import Finalize
+from cedr.operators.late import Late, LateStream
+from cedr.plan.partitioning import Exchange
+from cedr.plan.physical import Input
+from cedr.runtime.engine import Engine
+from cedr.runtime.result import readable
+from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.late_files import late_folder, write_late
+from cedr.runtime.spark.reader.batch_time import sync_notes
+from cedr.runtime.spark.reader.packer import Highest, highest_of, highest_packets, row_packets
+from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.shard.state import SpillFile, StateStore, state_folder
+from cedr.runtime.spark.shard.upstream import Upstream
+from cedr.sources.progress import Progress
+from cedr.sources.source_status import source_status
+from cedr.storage.folder import Folder
+from cedr.storage.plain import allowed
+from cedr.temporal.time import INF, MIN
+
+
+@allowed
+class Metrics(NamedTuple):
+    """What a shard did in one micro-batch, and what it holds after it."""
+
+    stage: int
+    shard: int
+    rows_in: int
+    rows_out: int
+    adjusts_out: int
+    late: int
+    state_rows: int
+    state_bytes: int
+    cti: int
+
+
+class Answer(NamedTuple):
+    """`blob` is for the sink: what its `prepare` returned, or the rows of the changelog."""
+
+    packets: list[Packet]
+    blob: bytes
+    metrics: Metrics
+
+
+class Shard:
+    def __init__(self, job: Job, stage: int, shard: int) -> None:
+        self.job, self.number, self.shard = job, stage, shard
+        self.stage, self.is_last = job.stage(stage), stage == job.last
+        folder = Folder(job.folder)
+        self.store = StateStore(state_folder(job.folder, stage, shard))
+        self.late_folder, self.metrics_folder = late_folder(job.late), folder.sub("metrics")
+        self.standing_folder = folder.sub("standing")
+        for written in (self.late_folder, self.metrics_folder, self.standing_folder):
+            written.make()
+        self.core: Core | None = None
+        self.version: int | None = None
+        self.answer: Answer | None = None
+
+    def process(self, batch: int, packets: list[Packet]) -> Answer:
+        """Work a micro-batch in, once, and say what follows."""
+        if self.version == batch and self.answer is not None:
+            return self.answer
+        try:
+            core = self._at(batch - 1)
+            if self.number == 1:  # a later stage comes after all shards of the first
+                sync_notes(self.job, batch)
+            counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
+            self.version = None
+            self.answer = self._answer(core, batch, counted)
+        except BaseException:
+            self.core, self.version, self.answer = None, None, None  # what is in memory may be half done
+            raise
+        self.version = batch
+        return self.answer
+
+    def tidy(self) -> None:
+        """What can wait until the answer is on its way: a snapshot, when one is due."""
+        if self.core is not None and self.version is not None and self.store.due:
+            self.store.snapshot(self.version, self.core.save())
+
+    def _at(self, version: int) -> "Core":
+        """The shard as it was after a batch; -1 is before the first."""
+        if self.core is None or self.version is None or not self._is_on_the_way(version):
+            self._rebuild(version)
+        assert self.core is not None
+        assert self.version is not None
+        for batch in range(self.version + 1, version + 1):
+            self.core.work(self.store.logged(batch))
+        self.version = version
+        return self.core
+
+    def _is_on_the_way(self, version: int) -> bool:
+        """Whether what is in memory only misses batches that another process has worked in, and that are in the log."""
+        assert self.version is not None
+        return self.version == version or (self.version < version and self.store.has(self.version + 1))
+
+    def _rebuild(self, version: int) -> None:
+        """From the newest snapshot that is not after this version, if there is one."""
+        self.core, self.version = Core(self.job, self.number, self.shard, self.store), -1
+        if (found := self.store.newest_snapshot(version + 1)) is not None:
+            self.version, state = found
+            self.core.load(state)
+
+    def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
+        worked = core.work(packets)
+        late = self._write_late(batch, worked.late)
+        parking = SpillFile(self.job.folder, batch)
+        leaving = [p for number, to in self.stage.outputs for p in core.leaving(number, to, worked, parking)]
+        out = worked.outputs[self.stage.fragment.output]
+        blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
+        said = out if self.is_last else empty({})
+        rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.told_elsewhere)
+        operators = core.engine.metrics()
+        self._write_metrics(batch, operators)
+        self._write_standing(core)
+        metrics = Metrics(
+            self.number,
+            self.shard,
+            rows,
+            len(said),
+            len(said) - int(said.is_insert.sum()),
+            late,
+            int(operators["state_rows"].sum()),
+            int(operators["state_bytes"].sum()),
+            core.ctis_out[self.stage.fragment.output],
+        )
+        return Answer(leaving, blob, metrics)
+
+    def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
+        if self.job.sink is None:
+            return to_blob(out.rows)
+        return self.job.sink.prepare(self.shard, batch, Chunk(out.rows, cti))
+
+    def _write_late(self, batch: int, frames: list[pl.DataFrame]) -> int:
+        """Into a file whose name says where they come from, so that a second attempt replaces the first."""
+        if not frames:
+            return 0
+        rows = readable(pl.concat(frames, how="diagonal_relaxed"), self.job.time_type, self.job.plan.schema)
+        write_late(self.late_folder, f"{batch:012d}-{self.number}-{self.shard}", rows)
+        return rows.height
+
+    def _write_metrics(self, batch: int, operators: pl.DataFrame) -> None:
+        where = {"batch": batch, "stage": self.number, "shard": self.shard}
+        frame = operators.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+        self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame), sync="none")
+
+    def _write_standing(self, core: "Core") -> None:
+        """Every shard hears how far sources have come, so one may tell it."""
+        if self.shard == 0 and core.progress:
+            found = [source_status(progress) for progress in core.progress.values()]
+            self.standing_folder.write(str(self.number), to_header(found), sync="none")
+
+
+class Worked(NamedTuple):
+    outputs: dict[Input, Chunk]
+    late: list[pl.DataFrame]
+
+
+class Core:
+    """What a shard knows: the engine, the progress of the sources, and how far earlier stages have come."""
+
+    def __init__(self, job: Job, number: int, shard: int, store: StateStore) -> None:
+        self.job, self.shard, self.store = job, shard, store
+        self.stage = job.stage(number)
+        self.engine = Engine(self.stage.fragment)
+        self.told_elsewhere = self.stage.told_elsewhere(shard)
+        self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
+        names = {path.source for path, _ in self.paths}
+        sources = job.plan.sources
+        self.progress = {name: Progress(sources[name], counts=sources[name].external) for name in sorted(names)}
+        self.upstream: dict[str, Upstream] = {}
+        self.ctis_in: dict[str, int] = defaultdict(lambda: MIN)
+        self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
+
+    def work(self, packets: list[Packet]) -> Worked:
+        """Work the packets of a micro-batch in, round by round; they are sorted."""
+        outputs: dict[Input, list[Chunk]] = defaultdict(list)
+        late = [from_blob(p.blob) for p in packets if p.kind == "late"]
+        wanted: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
+        for _, round_ in groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq):
+            said = self.engine.feed(self._arrived(list(round_)))
+            for number in wanted & said.keys():
+                outputs[number].append(said[number].without_files())
+                self.ctis_out[number] = max(self.ctis_out[number], said[number].cti)
+            late += [self.engine.take_late(self.told_elsewhere), *self._broken()]
+        schemas = {number: self._schema(number) for number in wanted}
+        return Worked(
+            {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in wanted},
+            [frame for frame in late if frame.height],
+        )
+
+    def leaving(self, number: Input, exchange: Exchange, worked: Worked, parking: SpillFile) -> Iterator[Packet]:
+        """What goes on to a later stage: the rows by shard, and to every shard how far we have come."""
+        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, parking)
+        yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
+        header = to_header((self.ctis_out[number], worked.outputs[number].promises))
+        for shard in range(self.job.shards):
+            yield Packet(exchange.stage, shard, "cti", exchange.number, self.shard, 0, header)
+
+    def _arrived(self, packets: list[Packet]) -> dict[str, Chunk]:
+        """Of each exchange the rows of this round and the progress that holds after them."""
+        rows: dict[str, list[tuple[pl.DataFrame, tuple[str, ...]]]] = defaultdict(list)
+        told: dict[str, list[Any]] = defaultdict(list)
+        for packet in packets:
+            match packet.kind:
+                case "rows":
+                    rows[f"#{packet.exchange}"].append(self.store.rows_of_files(packet))
+                case "told":
+                    source, words = from_header(packet.header)
+                    told[source] += words
+                case "cti":
+                    upstream = self.upstream.setdefault(f"#{packet.exchange}", Upstream(self.job.shards))
+                    upstream.hear(packet.origin, *from_header(packet.header))
+                case "highest":
+                    self._saw(f"#{packet.exchange}", from_header(packet.header))
+                case "close":
+                    # Without a name it is from a log of before, when all sources closed at once.
+                    for source in [from_header(packet.header)] if packet.header else self.progress:
+                        self.progress[source].cti = INF
+                case "feedback":
+                    self.engine.skip_before(from_header(packet.header))
+        for source, words in told.items():
+            self.progress[source].hear(words)
+        promised = {source: progress.take_promises() for source, progress in self.progress.items()}
+        return {name: self._chunk(name, rows[name], promised) for name in self.stage.fragment.sources}
+
+    def _saw(self, name: str, highest: Highest) -> None:
+        """Finalize and Align measure from the highest time in the whole stream; most of it goes to other shards."""
+        after: Input = name
+        for number, step in enumerate(self.engine.fragment.steps):
+            operator = self.engine.operators[number]
+            if step.inputs == (after,) and isinstance(operator, Finalize | Align):
+                operator.saw(highest.sync if isinstance(operator, Finalize) else highest.start)
+                after = number
+
+    def _chunk(
+        self, name: str, parts: list[tuple[pl.DataFrame, tuple[str, ...]]], promised: Mapping[str, Promises]
+    ) -> Chunk:
+        """`promised` is what is new about parts of each source."""
+        schema = self.stage.fragment.sources[name].schema
+        rows, files = concat_rows(parts) if parts else (empty(schema).rows, ())
+        for path, engine in self.paths:
+            if path.exchange.name == name:
+                source = self.job.plan.sources[path.source]
+                word = empty(source.schema, self.progress[path.source].cti)
+                said = engine.push(path.source, replace(word, promises=promised[path.source]))
+                self.ctis_in[name] = max(self.ctis_in[name], said.cti)
+                return Chunk(rows, self.ctis_in[name], promises=said.promises, files=files)
+        upstream = self.upstream.get(name)
+        return Chunk(rows, upstream.cti, promises=upstream.take_promises()) if upstream else Chunk(rows)
+
+    def _broken(self) -> Iterator[pl.DataFrame]:
+        """External CTIs that cannot be right."""
+        for name, progress in self.progress.items():
+            late = LateStream(self.job.plan.sources[name].schema)
+            for cti, reason, promise in progress.take_broken():
+                late.add(Late.of_external(cti, 0, reason, promise, late.schema))
+            yield late.take()
+
+    def _schema(self, number: Input) -> dict[str, pl.DataType]:
+        fragment = self.stage.fragment
+        return fragment.sources[number].schema if isinstance(number, str) else fragment.steps[number].node.schema
+
+    def save(self) -> bytes:
+        state = {
+            "engine": self.engine.snapshot(),
+            "paths": [engine.snapshot() for _, engine in self.paths],
+            "progress": {name: progress.save() for name, progress in self.progress.items()},
+            "upstream": {name: upstream.save() for name, upstream in self.upstream.items()},
+            "ctis_in": dict(self.ctis_in),
+            "ctis_out": dict(self.ctis_out),
+        }
+        return pickle.dumps(state, protocol=5)
+
+    def load(self, content: bytes) -> None:
+        state = pickle.loads(content)
+        self.engine.restore(state["engine"])
+        for (_, engine), saved in zip(self.paths, state["paths"], strict=True):
+            engine.restore(saved)
+        for name, saved in state["progress"].items():
+            self.progress[name].load(saved)
+        for name, saved in state["upstream"].items():
+            self.upstream[name] = Upstream(self.job.shards)
+            self.upstream[name].load(saved)
+        self.ctis_in.update(state["ctis_in"])
+        self.ctis_out.update(state["ctis_out"])

@@ -1,0 +1,208 @@
+"""What a shard can be rebuilt from: a snapshot and the packets of every micro-batch since.
+
+    snapshot-00000041        everything the shard knew after micro-batch 41
+    log-00000042             the packets it got in micro-batch 42
+    parked-00000042-<token>  rows that a packet of micro-batch 42 names
+    log-00000043             ...
+
+Each of them is synced before something relies on it: the log and the rows it names before the batch is answered, a
+snapshot before the log that it replaces is removed.
+
+A batch is logged before it is worked in. Whoever works it in again, after a crash or in another process, takes the
+logged packets and not the ones at hand, so it comes to the same answer whatever way the input was split this time.
+
+Rows have to get here in any case. So whoever packs many of them writes them here at once, and sends their name through
+Spark instead: they are written once and read once, and cross neither the shuffle nor a socket (decision 10).
+"""
+
+import pickle
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import polars as pl
+
+from cedr.columnar.chunk import FILE, OLD, VS
+from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.storage.folder import Folder
+from cedr.storage.plain import FORMAT, allowed
+
+KEPT_SNAPSHOTS = 2
+SMALL_LOG = 64 << 20
+"""So many bytes of log never call for a snapshot."""
+MANY_BATCHES = 64
+OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
+MANY_BYTES = 64 << 10
+"""So many bytes of rows are parked; fewer travel in their packet."""
+
+
+@allowed
+class RowsHeader(NamedTuple):
+    """About the rows of a packet: where they are, if not in it, and the files they are from, run after run."""
+
+    parked: "SpilledRows | None"
+    files: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+
+@allowed
+class SpilledRows(NamedTuple):
+    """Where the rows of a packet are."""
+
+    name: str
+    size: int
+
+
+def state_folder(job_folder: str, stage: int, shard: int) -> Folder:
+    return Folder(job_folder).sub(f"state/{stage}/{shard}")
+
+
+class SpillFile:
+    """Takes rows of a micro-batch to where their shard will look for them."""
+
+    def __init__(self, job_folder: str, batch: int) -> None:
+        self.job_folder, self.batch = job_folder, batch
+
+    def put(self, packet: Packet, rows: pl.DataFrame) -> Packet:
+        """The packet, with the rows or with the name of the file they are in."""
+        if rows.estimated_size() < MANY_BYTES:
+            return packet._replace(blob=to_blob(rows))
+        if (rows[OLD] == rows[VS]).all():
+            rows = rows.drop(OLD)
+        folder = state_folder(self.job_folder, packet.stage, packet.shard)
+        folder.make()
+        file = f"{name('parked', self.batch)}-{uuid4().hex}"
+        folder.write_body(file, rows.write_ipc_stream)  # `log` syncs it
+        parked, files = SpilledRows(file, int(rows.estimated_size())), rows_header(packet)
+        return packet._replace(header=to_header(files._replace(parked=parked) if files else parked))
+
+
+def rows_header(packet: Packet) -> RowsHeader | None:
+    """What is known about the rows of a packet."""
+    found = from_header(packet.header) if packet.kind == "rows" and packet.header else None
+    return RowsHeader(found, ()) if isinstance(found, SpilledRows) else found
+
+
+def parked_at(packet: Packet) -> SpilledRows | None:
+    header = rows_header(packet)
+    return header.parked if header else None
+
+
+def with_files(packet: Packet, rows: pl.DataFrame, files: tuple[str, ...]) -> tuple[Packet, pl.DataFrame]:
+    """The packet with the names of the files that its rows are from, and the rows as it holds them."""
+    if not files:
+        return packet, rows
+    if FILE not in rows.columns:
+        return packet._replace(header=to_header(RowsHeader(None, files))), rows
+    runs = rows[FILE].rle().struct.unnest()
+    used = runs["value"].drop_nulls().unique()
+    numbers = runs["value"].replace_strict(used, pl.Series(range(len(used))), default=None).fill_null(-1)
+    header = RowsHeader(None, tuple(files[n] for n in used), tuple(numbers), tuple(runs["len"]))
+    return packet._replace(header=to_header(header)), rows.drop(FILE)
+
+
+class StateStore:
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.folder.make()
+        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, 0
+
+    def log(self, batch: int, packets: list[Packet]) -> list[Packet]:
+        """The packets that count for this batch: those logged first."""
+        self.folder.sync_files([parked.name for p in packets if (parked := parked_at(p))])
+        content = pickle.dumps([tuple(p) for p in packets], protocol=5)
+        there = self.folder.write_once(name("log", batch), content)
+        return self._counted(packets if there is content else self._packets(name("log", batch), there), len(there))
+
+    def logged(self, batch: int) -> list[Packet]:
+        """The packets of a batch that was worked in."""
+        content = self.folder.find(file := name("log", batch))
+        if content is None:
+            raise self.folder.damaged(file, f"it is missing, and the state after micro-batch {batch} needs it")
+        return self._counted(self._packets(file, content), len(content))
+
+    def _counted(self, packets: list[Packet], size: int) -> list[Packet]:
+        self.log_bytes += size + sum(parked.size for p in packets if (parked := parked_at(p)))
+        self.log_batches += 1
+        return packets
+
+    def rows_of_files(self, packet: Packet) -> tuple[pl.DataFrame, tuple[str, ...]]:
+        """The rows of a packet, with their files as in a chunk."""
+        rows, header = self.rows(packet), rows_header(packet)
+        if header is None or not header.lengths:
+            return rows, header.files if header else ()
+        numbers = pl.Series(FILE, np.repeat(header.numbers, header.lengths), dtype=pl.Int32)
+        return rows.with_columns(numbers.set(numbers < 0, None)), header.files
+
+    def rows(self, packet: Packet) -> pl.DataFrame:
+        """The rows of a packet, wherever they are."""
+        if (parked := parked_at(packet)) is None:
+            return from_blob(packet.blob)
+        try:
+            rows = self.folder.read_body(parked.name, pl.read_ipc_stream)
+        except FileNotFoundError:
+            what = f"it is missing, and the log needs its {packet.rows} rows"
+            raise self.folder.damaged(parked.name, what) from None
+        if OLD in rows.columns:
+            return rows
+        return rows.select(VS, pl.col(VS).alias(OLD), pl.exclude(VS))
+
+    def has(self, batch: int) -> bool:
+        """Whether the batch is logged; then all batches after it are, up to the newest."""
+        return self.folder.has(name("log", batch))
+
+    def newest_snapshot(self, before: int) -> tuple[int, Any] | None:
+        """The newest snapshot after a batch lower than `before`."""
+        batches = [b for b in self._batches("snapshot") if b < before]
+        if not batches:
+            return None
+        content = self.folder.read(name("snapshot", batches[-1]))
+        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
+        return batches[-1], self._unpickled(name("snapshot", batches[-1]), content)
+
+    def _packets(self, file: str, content: bytes) -> list[Packet]:
+        packets = [Packet(*values) for values in self._unpickled(file, content)]
+        if any(p.header and not p.header.startswith(FORMAT) for p in packets):
+            raise self.folder.damaged(file, OTHER_VERSION)
+        return packets
+
+    def _unpickled(self, file: str, content: bytes) -> Any:
+        """What a file with a correct checksum holds; its classes may have moved since it was written."""
+        try:
+            return pickle.loads(content)
+        except (ImportError, AttributeError) as error:
+            raise self.folder.damaged(file, OTHER_VERSION) from error
+
+    @property
+    def due(self) -> bool:
+        """Whether the log has grown as large as the snapshot that would replace it: so snapshots cost no more than
+        logging does, however large the state."""
+        large = self.log_bytes > max(SMALL_LOG, self.snapshot_bytes)
+        return large or self.log_batches >= MANY_BATCHES
+
+    def snapshot(self, batch: int, state: Any) -> None:
+        content = pickle.dumps(state, protocol=5)
+        self.folder.write(name("snapshot", batch), content)
+        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
+        self._forget()
+
+    def _forget(self) -> None:
+        snapshots = self._batches("snapshot")
+        if len(snapshots) < KEPT_SNAPSHOTS:
+            return
+        oldest = snapshots[-KEPT_SNAPSHOTS]
+        self.folder.remove([name("log", b) for b in self._batches("log") if b <= oldest])
+        self.folder.remove([n for n in self.folder.names() if n.startswith("parked-") and batch_of(n) <= oldest])
+        self.folder.remove([name("snapshot", b) for b in snapshots if b < oldest])
+
+    def _batches(self, kind: str) -> list[int]:
+        return [batch_of(n) for n in self.folder.names() if n.startswith(f"{kind}-")]
+
+
+def name(kind: str, batch: int) -> str:
+    return f"{kind}-{batch:012d}"
+
+
+def batch_of(file: str) -> int:
+    return int(file.split("-")[1])

@@ -1,0 +1,53 @@
+"""No table: a function of the user's gets the changes of every batch, at least once.
+
+A batch may come twice, with the same number and the same changes, when the query was stopped or failed before it could
+note that the batch is done. A function that writes somewhere should write the number, too, and leave out what it has.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from cedr.columnar.chunk import Chunk
+from cedr.runtime.result import Result
+from cedr.runtime.tally import Tally
+from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined
+
+Function = Callable[[int, pl.DataFrame], Any]
+
+
+class ForeachSink(TableSink):
+    keeps = False
+
+    def __init__(self, function: Function) -> None:
+        """`function(batch, changes)` with the columns of `Result.changelog()`; it runs in the driver."""
+        self.function: Function | None = function
+        self._batch: int | None = None
+
+    def __str__(self) -> str:
+        return f"foreach({getattr(self.function, '__name__', self.function)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "function": None}  # it stays in the driver, so it need not be one that can travel
+
+    def open(self, table: Table) -> None:
+        self.table = table
+
+    def last_batch(self) -> int | None:
+        return self._batch
+
+    def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
+        return Prepared(shard, changes.cti, changes.rows).to_bytes()
+
+    def commit(self, batch: int, prepared: list[bytes]) -> None:
+        if self._batch is not None and batch <= self._batch:
+            return
+        table, chunk = self.table, Chunk(joined(prepared)[0])
+        result = Result(table.columns, [chunk], Tally(table.columns), table.time_type)
+        assert self.function is not None, "a sink commits in the driver"
+        self.function(batch, result.changelog())
+        self._batch = batch
+
+    def read(self) -> pl.DataFrame:
+        raise SinkError(f"{self} keeps no table; read it where the function puts it, or use cedr.sinks.memory()")

@@ -1,0 +1,94 @@
+"""Which files of a folder are the table, after which batch: one small JSON file after its checksum, written at once.
+
+A part is what one shard has of the table: files of settled tuples, which never change, and one file of open tuples,
+which every batch with changes replaces. File names are never used twice, so two equal parts are the same files.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cedr.sinks.base import Table
+from cedr.storage.folder import Folder
+from cedr.temporal.time import MIN
+
+FOLDER, START = "_cedr", "start.json"
+
+
+@dataclass(frozen=True)
+class File:
+    """`level`: how often its tuples were moved together into a bigger file."""
+
+    name: str
+    rows: int
+    level: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """`cti`: the shard's progress; `open`: tuples that may still change; `settled`: tuples that cannot."""
+
+    shard: int
+    cti: int = MIN
+    open: File | None = None
+    settled: tuple[File, ...] = ()
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return (*self.settled, self.open) if self.open else self.settled
+
+    @property
+    def names(self) -> set[str]:
+        return {file.name for file in self.files}
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_bytes(content: bytes) -> "Part":
+        return Part.from_json(json.loads(content))
+
+    @staticmethod
+    def from_json(stored: dict[str, Any]) -> "Part":
+        opened = File(**stored["open"]) if stored["open"] else None
+        return Part(stored["shard"], stored["cti"], opened, tuple(File(**file) for file in stored["settled"]))
+
+
+@dataclass(frozen=True)
+class Manifest:
+    table: Table
+    batch: int | None = None
+    parts: dict[int, Part] = field(default_factory=dict)
+
+    @property
+    def names(self) -> set[str]:
+        return {name for part in self.parts.values() for name in part.names}
+
+    @property
+    def file_name(self) -> str:
+        return START if self.batch is None else f"{self.batch}.json"
+
+    def write(self, folder: Folder) -> None:
+        content = {"batch": self.batch, "table": self.table.to_json(), "parts": list(map(asdict, self.parts.values()))}
+        folder.sub(FOLDER).write(self.file_name, json.dumps(content, indent=1).encode())
+
+    @staticmethod
+    def names_in(folder: Folder) -> list[str]:
+        """The manifests in a folder, the newest last."""
+        found = [name for name in folder.sub(FOLDER).names() if name == START or name[:-5].isdigit()]
+        return sorted(found, key=lambda name: -1 if name == START else int(name[:-5]))
+
+    @staticmethod
+    def newest(folder: Folder) -> "Manifest | None":
+        names = Manifest.names_in(folder)
+        while names:
+            if (content := folder.sub(FOLDER).find(names[-1])) is not None:
+                return Manifest.from_bytes(content)
+            names = Manifest.names_in(folder)  # a newer one has taken its place since
+        return None
+
+    @staticmethod
+    def from_bytes(content: bytes) -> "Manifest":
+        stored = json.loads(content)
+        parts = [Part.from_json(part) for part in stored["parts"]]
+        return Manifest(Table.from_json(stored["table"]), stored["batch"], {part.shard: part for part in parts})

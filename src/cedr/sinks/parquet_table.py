@@ -1,0 +1,248 @@
+"""A folder of Parquet files that hold the table, and `_cedr` in it, which says what they are.
+
+Each shard writes its own files. Tuples that can no longer change go to files that stay, the rest to a file that the
+next batch replaces: a batch costs the batch and what is open, not the table. New files wait in `_cedr/staged` until the
+driver commits: it moves them into the folder, writes the manifest, which is the commit, and removes what the manifest
+no longer names. So any reader of `folder/*.parquet` sees the table whenever no commit is going on; `read_parquet` goes
+by the manifest and is right at any time.
+
+    folder/schema.parquet                        no rows; makes the folder readable before the first batch
+    folder/{settled,open}-<shard>-<batch>-<token>.parquet
+    folder/_cedr/<batch>.json                    the manifest
+    folder/_cedr/staged/<name>.staged
+
+No name is used twice, so two attempts at one batch never touch each other's files. Each file has a checksum that cedr
+verifies when it reads it back. A commit is done when it survives a power cut: new files are synced before the manifest
+names them, and the manifest before what it replaces is removed.
+"""
+
+import io
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import polars as pl
+
+from cedr.columnar.chunk import VS, Chunk
+from cedr.runtime.tally import COUNT, VE, changed, repeated
+from cedr.secret import without_credentials
+from cedr.sinks.base import SinkError, Table, TableSink, all_there
+from cedr.sinks.manifest import FOLDER, File, Manifest, Part
+from cedr.storage.folder import Folder
+from cedr.temporal.errors import DamagedFileError
+from cedr.temporal.time import INF
+
+SCHEMA = "schema.parquet"
+OURS = re.compile(r"(?:open|settled)-\d+-(\d+)-[0-9a-f]+\.parquet")
+MANY_FILES = 32
+"""So many files of settled tuples of one size become one of the next size."""
+BIG = 1_000_000
+"""Files with so many rows stay as they are."""
+
+
+class ParquetSink(TableSink):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """`path` is a folder, or a URI such as `s3://bucket/folder`."""
+        place = os.fspath(path)
+        self.folder = Folder(place if "://" in place else os.path.abspath(os.path.expanduser(place)))
+        self._held: dict[int, tuple[Part, pl.DataFrame]] = {}
+
+    def __str__(self) -> str:
+        return f"Parquet folder {without_credentials(self.folder.place)}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_held": {}}
+
+    # --- on the driver -----------------------------------------------------------------------------------------------
+
+    def check_place(self, table: Table | None = None) -> None:
+        with self._usable():
+            manifest = Manifest.newest(self.folder)
+            if manifest is None:
+                self._check_empty()
+            elif table is not None:
+                self._check_same(table, manifest)
+
+    def open(self, table: Table) -> None:
+        self.check(table)
+        with self._usable():
+            self._open(table)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as e:
+            raise SinkError(f"{self} cannot be used: {os.strerror(e.errno) if e.errno else e}") from None
+
+    def _open(self, table: Table) -> None:
+        if (manifest := Manifest.newest(self.folder)) is None:
+            self._check_empty()
+            for folder in (self.folder, self.folder.sub(FOLDER), self._staged):
+                folder.make()
+            self.folder.write_parquet(SCHEMA, as_parquet(table, pl.DataFrame(schema=table.inner_schema)))
+            manifest = Manifest(table)
+            manifest.write(self.folder)
+        else:
+            self._check_same(table, manifest)
+        self.table = table
+        self.folder.sweep()
+        self._sweep(manifest, staged_too=True)
+
+    def _check_same(self, table: Table, manifest: Manifest) -> None:
+        table.check_same(manifest.table, str(self))
+        if table.shards != (shards := manifest.table.shards):
+            raise SinkError(f"{self} was written by {shards} shards, this run has {table.shards}; use shards={shards}")
+
+    def last_batch(self) -> int | None:
+        return self._manifest().batch
+
+    def commit(self, batch: int, prepared: list[bytes]) -> None:
+        manifest = self._manifest()
+        if self._is_new(batch, manifest.batch):
+            parts = {part.shard: part for part in map(Part.from_bytes, prepared)}
+            after = Manifest(self.table, batch, {**manifest.parts, **parts})
+            for name in sorted(after.names - manifest.names):
+                self._staged.move(staged(name), self.folder, name)
+            if after.names - manifest.names:
+                self.folder.sync()
+            after.write(self.folder)
+            self._sweep(after)
+
+    def read(self) -> pl.DataFrame:
+        return read_parquet(self.folder.place)
+
+    def _manifest(self) -> Manifest:
+        if (manifest := Manifest.newest(self.folder)) is None:
+            raise self._no_manifest()
+        return manifest
+
+    def _no_manifest(self) -> DamagedFileError:
+        return self.folder.damaged(FOLDER, "the manifest in it is missing, which says which files are the table")
+
+    def _check_empty(self) -> None:
+        foreign = [name for name in self.folder.names() if name.endswith(".parquet") and name != SCHEMA]
+        if foreign and all(map(OURS.fullmatch, foreign)):
+            raise self._no_manifest()
+        if foreign:
+            raise SinkError(f"{self} has files that cedr has not written, such as {foreign[0]}; give an empty folder")
+
+    def check(self, table: Table) -> None:
+        try:
+            as_parquet(table, pl.DataFrame(schema=table.inner_schema))
+        except pl.exceptions.PolarsError as e:
+            raise SinkError(f"{self} cannot keep the answer: {e}; cast the column in the query") from e
+
+    def _sweep(self, manifest: Manifest, staged_too: bool = False) -> None:
+        """Remove what the manifest does not name: older manifests, replaced files, files of attempts that failed."""
+        bookkeeping = self.folder.sub(FOLDER)
+        bookkeeping.remove([name for name in Manifest.names_in(self.folder) if name != manifest.file_name])
+        ours = [name for name in self.folder.names() if OURS.fullmatch(name)]
+        self.folder.remove([name for name in ours if name not in manifest.names])
+        done = [name for name in self._staged.names() if staged_too or batch_of(name) <= (manifest.batch or 0)]
+        self._staged.remove(done)
+
+    # --- in a shard's process ----------------------------------------------------------------------------------------
+
+    def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
+        manifest = self._manifest()
+        if not self._is_new(batch, manifest.batch):
+            return b""  # committed before the driver noted it; commit will ignore it
+        before = manifest.parts.get(shard, Part(shard))
+        cti = max(before.cti, changes.cti)
+        after = self._open_tuples(before)
+        if len(changes):
+            after = all_there(changed(after, changes.rows, self.table.columns), str(self))
+        is_settled = pl.lit(True) if cti == INF else pl.col(VE) < cti
+        settled, still_open = after.filter(is_settled), after.filter(~is_settled)
+        part = replace(before, cti=cti)
+        if len(changes) or settled.height:
+            files = self._folded(before.settled, shard, batch)
+            if settled.height:
+                files = (*files, self._write("settled", shard, batch, settled))
+            opened = self._write("open", shard, batch, still_open) if still_open.height else None
+            part = replace(part, open=opened, settled=files)
+        self._held[shard] = part, still_open
+        return part.to_bytes()
+
+    def _open_tuples(self, part: Part) -> pl.DataFrame:
+        """Remembered if the last commit is what this process prepared, else read back."""
+        remembered = self._held.get(part.shard)
+        if remembered and remembered[0] == part:
+            return remembered[1]
+        return self._read(part.open) if part.open else pl.DataFrame(schema=self.table.inner_schema)
+
+    def _folded(self, settled: tuple[File, ...], shard: int, batch: int) -> tuple[File, ...]:
+        """Many small files as one bigger one. A tuple is moved a few times in its life, however many batches come."""
+        for level in sorted({file.level for file in settled}):
+            small = [file for file in settled if file.level == level and file.rows < BIG]
+            if len(small) >= MANY_FILES:
+                together = pl.concat([self._read(file) for file in small])
+                rest = tuple(file for file in settled if file not in small)
+                return (*rest, self._write("settled", shard, batch, together, level + 1))
+        return settled
+
+    def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> File:
+        name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
+        content = as_parquet(self.table, counted, to_stay=level > 0)
+        self._staged.write_parquet(staged(name), content, label=name, sync="file")
+        return File(name, int(counted[COUNT].sum()), level)
+
+    def _read(self, file: File) -> pl.DataFrame:
+        try:
+            return counted_tuples(self.table, self.folder.read_parquet(file.name))
+        except FileNotFoundError:
+            raise self._missing(file.name) from None
+
+    def _missing(self, name: str) -> DamagedFileError:
+        return self.folder.damaged(name, "it is missing, and the table consists of it and others")
+
+    @property
+    def _staged(self) -> Folder:
+        return self.folder.sub(FOLDER).sub("staged")
+
+
+def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
+    """The table in a folder that a query writes, as of its newest commit."""
+    sink = ParquetSink(path)
+    while True:
+        if (manifest := Manifest.newest(sink.folder)) is None:
+            raise SinkError(f"{sink} is not there yet; a query makes it when it starts")
+        try:
+            files = [sink.folder.read_parquet(name) for name in sorted(manifest.names)]
+        except FileNotFoundError as e:
+            newest = Manifest.newest(sink.folder)
+            if newest is None or newest.batch == manifest.batch:
+                raise sink._missing(os.path.basename(e.filename or str(e))) from None
+            continue  # a commit has taken place since we read the manifest
+        none = pl.DataFrame(schema=manifest.table.inner_schema)
+        tuples = pl.concat([none, *(counted_tuples(manifest.table, file) for file in files)])
+        return manifest.table.ordered(repeated(tuples))
+
+
+def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
+    """Every copy is a row of its own. A batch has few times and is written quickly. What stays is sorted by start, for
+    those who look for a time, and has zstd, which takes twice the time of snappy and a quarter less room."""
+    rows = repeated(counted)
+    file = io.BytesIO()
+    table.shown(rows.sort(VS) if to_stay else rows).write_parquet(file, compression="zstd" if to_stay else "snappy")
+    return file.getvalue()
+
+
+def counted_tuples(table: Table, shown: pl.DataFrame) -> pl.DataFrame:
+    """The way back from `as_parquet`; copies are not summed up."""
+    rows = table.inner(shown)
+    return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
+
+
+def staged(name: str) -> str:
+    return f"{name}.staged"
+
+
+def batch_of(staged_name: str) -> int:
+    found = OURS.match(staged_name)
+    return int(found[1]) if found else 0

@@ -1,0 +1,139 @@
+"""The times of a source as columns of its tables: each is a column, or made of columns by an expression.
+
+A text names a column if there is one of exactly this name; else it is an expression of the CEDR language. A time that
+is text is read with the source's format, and one that is a whole number counts the source's unit.
+"""
+
+from collections.abc import Collection, Mapping
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from cedr.plan.schema import check_columns, first_line, row_wise
+from cedr.plan.source import Source
+from cedr.sources.user_times import TimeType, time_type
+from cedr.temporal.errors import QueryError, TimeError
+from cedr.temporal.formats import time_of_format
+
+Names = Collection[str] | None
+"""The columns of a table, where they are known."""
+
+UTC = pl.Datetime("us", "UTC")
+
+
+def time_settings(source: Source) -> dict[str, str]:
+    """What the user gave for each of the times, by the name of the argument; the start first."""
+    found = {"vs": source.vs, "ve": source.ve, "ve_new": source.ve_new, "cti": source.cti}
+    if isinstance(source.duration, str) and not source.ve:
+        found["duration"] = source.duration
+    return {setting: text for setting, text in found.items() if text}
+
+
+def parts_of(text: str) -> list[str] | None:
+    """The columns of an expression of the CEDR language; None when the text is none, but the name of a column."""
+    if text.isidentifier():  # a task that reads files need not load the language for this
+        return None
+    from cedr.language.over_columns import columns_of, scalar_of
+
+    scalar = scalar_of(text)
+    return None if scalar is None else columns_of(scalar)
+
+
+def is_column(source: Source, text: str, names: Names) -> bool:
+    if text in dict(source.expressions):
+        return False
+    return (text in names if names is not None else False) or text in source.schema or parts_of(text) is None
+
+
+def columns_read(source: Source, text: str, names: Names = None) -> list[str]:
+    """The columns that a time is made of."""
+    if is_column(source, text, names):
+        return [text]
+    expression = dict(source.expressions).get(text)
+    if expression is not None:
+        return list(dict.fromkeys(expression.meta.root_names()))
+    return parts_of(text) or [text]
+
+
+def time_columns(source: Source, names: Names = None) -> list[str]:
+    """The columns of a table that hold times or parts of them, those of the start first."""
+    return list(dict.fromkeys(c for text in time_settings(source).values() for c in columns_read(source, text, names)))
+
+
+def direct_column(source: Source, text: str, names: Names = None) -> str | None:
+    """The column that is a time as it stands; None when an expression makes it."""
+    if is_column(source, text, names):
+        return text
+    quoted = text[1:-1]
+    return quoted if text == f'"{quoted}"' and columns_read(source, text, names) == [quoted] else None
+
+
+def needed_columns(source: Source, names: Names = None) -> list[str]:
+    """All columns of a table that are read: payload, times, partition, counts and punctuation, each once."""
+    others = [c for c in (source.partition, source.counts, source.punctuation) if c]
+    return list(dict.fromkeys([*source.schema, *time_columns(source, names), *others]))
+
+
+def time_values(source: Source, setting: str, text: str, frame: pl.DataFrame) -> pl.Series:
+    """One of the times of all rows, as the table has it or as the expression makes it."""
+    if is_column(source, text, frame.columns):
+        return frame[text]
+    what = f"source {source.name!r}: {setting}={text!r}"
+    expression = expression_of(source, text, frame.schema, what)
+    try:
+        return frame.select(expression.alias(setting))[setting]
+    except PolarsError as e:
+        raise TimeError(f"{what} cannot be computed: {first_line(e)}") from None
+
+
+def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType], what: str) -> pl.Expr:
+    expression = dict(source.expressions).get(text)
+    if expression is None:
+        from cedr.language.over_columns import over_columns
+
+        try:
+            return over_columns(text, columns)
+        except QueryError as e:
+            raise QueryError(f"{what}: {e}") from None
+    check_columns(expression.meta.root_names(), columns, what)
+    if not row_wise(expression, dict(columns)):
+        raise QueryError(f"{what} looks at several rows; a time is made of the columns of its own row")
+    return expression
+
+
+def check_times(source: Source, columns: Mapping[str, pl.DataType]) -> TimeType:
+    """How the times of a source look, for a table with columns of these types; all of them must be times."""
+    kinds = {}
+    for setting, text in time_settings(source).items():
+        needed = {name: columns[name] for name in columns_read(source, text, columns) if name in columns}
+        kinds[setting] = time_values(source, setting, text, pl.DataFrame(schema=needed)).dtype
+        check_time(source, setting, kinds[setting])
+    return shown_type(source, kinds["vs"])
+
+
+def check_time(source: Source, setting: str, kind: pl.DataType) -> None:
+    if kind.is_integer() or isinstance(kind, pl.Datetime | pl.Date | pl.Duration | pl.Null):
+        return
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        if source.format is None or setting == "duration":
+            raise TimeError(f"{named(source, setting)} is text; {how_to_read(setting)}")
+        return
+    raise TimeError(f"{named(source, setting)} is of type {kind}; convert it to a timestamp or a whole number")
+
+
+def named(source: Source, setting: str) -> str:
+    return f"source {source.name!r}: {setting}={time_settings(source)[setting]!r}"
+
+
+def how_to_read(setting: str) -> str:
+    """Times or lengths that are text."""
+    if setting == "duration":
+        return 'write a column of whole numbers, or an expression: duration="CAST(seconds AS INT) * 1 second"'
+    return 'say how it is written, for example format="%m/%d/%Y %H:%M", or parse it first'
+
+
+def shown_type(source: Source, kind: pl.DataType) -> TimeType:
+    """How times of this type are shown."""
+    if kind in (pl.String, pl.Categorical, pl.Enum) and source.format:
+        return time_of_format(source.format)
+    return UTC if kind.is_integer() and source.unit else time_type(kind)

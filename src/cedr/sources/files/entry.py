@@ -1,0 +1,111 @@
+"""What one micro-batch reads: its files and how they are cut into splits. Plain data, so that it can be kept.
+
+A split is a run of parts in the order of the files; a part is a whole file or some row groups of a Parquet file.
+Planning looks into files only as far as it must: at the footers of Parquet files, and at the first lines of text files
+until it is known how times are written.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from cedr.sources.files.listing import Stamp
+
+
+@dataclass(frozen=True)
+class File:
+    """`rows` are those of each row group, when it is a Parquet file; `bad` says why it cannot be read at all."""
+
+    path: str
+    stamp: Stamp
+    rows: tuple[int, ...] | None = None
+    bad: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Row groups `first` to `end` (not included) of a Parquet file, or a whole file."""
+
+    file: int
+    first: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`clock` is how the times of the source are written, see `clock.py`; it stays the same for all entries. One
+    that `ends` the source has no files: it says that nothing more comes."""
+
+    files: tuple[File, ...]
+    splits: tuple[tuple[Part, ...], ...]
+    clock: str | None
+    ends: bool = False
+
+    @cached_property
+    def stamps(self) -> dict[str, Stamp]:
+        return {file.path: file.stamp for file in self.files}
+
+    def to_json(self) -> bytes:
+        files = [[f.path, f.stamp.size, f.stamp.modified, f.rows, f.bad] for f in self.files]
+        splits = [[[p.file, p.first, p.end] for p in split] for split in self.splits]
+        end = {"ends": True} if self.ends else {}
+        return json.dumps({"clock": self.clock, "files": files, "splits": splits, **end}).encode()
+
+    @staticmethod
+    def from_json(content: bytes) -> "Entry":
+        said = json.loads(content)
+        files = tuple(
+            File(path, Stamp(size, modified), None if rows is None else tuple(rows), bad)
+            for path, size, modified, rows, bad in said["files"]
+        )
+        splits = tuple(tuple(Part(*part) for part in split) for split in said["splits"])
+        return Entry(files, splits, said["clock"], said.get("ends", False))
+
+
+def end(clock: str | None) -> Entry:
+    """The last entry of a source: one split, in which nothing is to be read."""
+    return Entry((), ((),), clock, ends=True)
+
+
+def cut(files: Sequence[File], parallelism: int, by_row_group: bool) -> tuple[tuple[Part, ...], ...]:
+    """About equal splits, at least `parallelism` of them if there is enough to share out."""
+    pieces = list(row_group_parts(files) if by_row_group else whole_parts(files))
+    weights = [weight for _, weight in pieces]
+    return tuple(joined([part for part, _ in pieces[start:end]]) for start, end in runs(weights, parallelism))
+
+
+def whole_parts(files: Sequence[File]) -> Iterator[tuple[Part, int]]:
+    for number, file in enumerate(files):
+        yield Part(number, 0, len(file.rows or ())), file.stamp.size if file.rows is None else sum(file.rows)
+
+
+def row_group_parts(files: Sequence[File]) -> Iterator[tuple[Part, int]]:
+    for number, file in enumerate(files):
+        if not file.rows:
+            yield Part(number), 0
+        for group, rows in enumerate(file.rows or ()):
+            yield Part(number, group, group + 1), rows
+
+
+def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Row groups of the same file that follow each other as one part."""
+    found: list[Part] = []
+    for part in parts:
+        if found and found[-1].file == part.file:
+            found[-1] = Part(part.file, found[-1].first, part.end)
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def runs(weights: Sequence[int], wanted: int) -> Iterator[tuple[int, int]]:
+    """Cut into `wanted` runs that follow each other, of about equal weight, none of them empty."""
+    start, left = 0, sum(weights)
+    for runs_left in range(min(wanted, len(weights)), 0, -1):
+        end, weight = start + 1, weights[start]
+        while len(weights) - end > runs_left - 1 and (weight + weights[end] / 2) * runs_left <= left:
+            weight += weights[end]
+            end += 1
+        yield start, end
+        start, left = end, left - weight

@@ -1,0 +1,127 @@
+"""The file log: which files belong to which offset. Offset n means the first n entries.
+
+An entry is written before Spark hears of its offset and never changes, so a restart reads the same files, cut in the
+same way, for the same offsets. There is one exception: when the content of a file stopped the batch, nobody has seen
+any row of the batch, and a mended file may take the bad one's place.
+
+    <n>.json          entry n, from 1
+    <m>-<n>.json      entries m to n: compaction, once Spark has done with them
+    bad/<n>.<file>    a task could not read this file of entry n
+"""
+
+import json
+import re
+from collections.abc import Callable
+
+from cedr.sources.files.entry import Entry
+from cedr.sources.files.listing import Stamp, stamp
+from cedr.storage.folder import Folder
+from cedr.temporal.errors import DamagedFileError, QueryError
+
+SEGMENT = 256
+"""So many entries become one file. The length of a segment bounds what a start reads one by one."""
+
+Plan = Callable[[list[tuple[str, Stamp]], str | None], Entry]
+"""Makes an entry of files, given the clock if it is known."""
+
+
+class FileLog:
+    def __init__(self, folder: Folder) -> None:
+        self.folder, self.bad = folder, folder.sub("bad")
+        self.folder.make()
+        self.seen: dict[str, Stamp] = {}
+        self.clock: str | None = None
+        self.ended = False
+        self.length = 0
+        self._compacted = 0
+        self._recent: dict[int, Entry] = {}
+        self._load()
+
+    def append(self, entry: Entry) -> int:
+        """The offset after the entry."""
+        number, content = self.length + 1, entry.to_json()
+        if self.folder.write_once(f"{number}.json", content) != content:
+            raise QueryError(
+                f"checkpoint {self.folder.place!r}: entry {number} has just been written by another query; "
+                "give every query a checkpoint of its own"
+            )
+        self._add(entry)
+        return number
+
+    def entry(self, number: int) -> Entry:
+        """Entry n, from 1."""
+        if number in self._recent:
+            return self._recent[number]
+        start = (number - 1) // SEGMENT * SEGMENT
+        content = self.folder.find(f"{start + 1}-{start + SEGMENT}.json")
+        if content is None:
+            raise self._missing(number)
+        return segment_entries(content)[number - start - 1]
+
+    def _missing(self, number: int) -> DamagedFileError:
+        return self.folder.damaged(f"{number}.json", "it is missing, and only it says which files a micro-batch read")
+
+    def check_reached(self, number: int) -> None:
+        """Spark has come to this entry, so it must be there."""
+        if number > self.length:
+            raise self._missing(self.length + 1)
+
+    def compact(self, done: int) -> None:
+        """Write entries that Spark has done with in segments."""
+        while done - self._compacted >= SEGMENT:
+            numbers = range(self._compacted + 1, self._compacted + SEGMENT + 1)
+            content = b"[" + b",\n".join(self._recent[n].to_json() for n in numbers) + b"]"
+            self.folder.write_once(f"{numbers[0]}-{numbers[-1]}.json", content)
+            self._compacted += SEGMENT
+            self.folder.remove([f"{n}.json" for n in numbers])
+            for n in numbers:
+                del self._recent[n]
+
+    def mend(self, number: int, plan: Plan) -> None:
+        """Plan an entry again when a file that could not be read has other content now."""
+        for mark in [name for name in self.bad.names() if name.startswith(f"{number}.")]:
+            entry = self.entry(number)
+            file = entry.files[int(mark.partition(".")[2])]
+            now = stamp(file.path)
+            if now is not None and now != file.stamp:
+                mended = plan([(f.path, now if f is file else f.stamp) for f in entry.files], entry.clock)
+                self.folder.write(f"{number}.json", mended.to_json())
+                self._recent[number] = mended
+                self.seen.update(mended.stamps)
+                self.bad.remove([mark])
+
+    def _load(self) -> None:
+        spans = sorted(span for name in self.folder.names() if (span := entry_span(name)))
+        for first, last in spans:
+            if last > first:
+                self._compacted = last
+                for entry in segment_entries(self.folder.read(f"{first}-{last}.json")):
+                    self._add(entry, keep=False)
+        for first, last in spans:
+            if first == last == self.length + 1:
+                self._add(Entry.from_json(self.folder.read(f"{first}.json")))
+        self.check_reached(max((last for _, last in spans), default=0))
+
+    def _add(self, entry: Entry, keep: bool = True) -> None:
+        self.length += 1
+        self.seen.update(entry.stamps)
+        self.clock = self.clock or entry.clock
+        self.ended = self.ended or entry.ends
+        if keep:
+            self._recent[self.length] = entry
+
+
+def report_bad(folder: Folder, number: int, file: int) -> None:
+    """A task could not read this file of entry n."""
+    bad = folder.sub("bad")
+    bad.make()
+    bad.write(f"{number}.{file}", b"")
+
+
+def entry_span(name: str) -> tuple[int, int] | None:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?\.json", name)
+    return (int(found[1]), int(found[2] or found[1])) if found else None
+
+
+def segment_entries(content: bytes) -> list[Entry]:
+    return [Entry.from_json(json.dumps(said).encode()) for said in json.loads(content)]

@@ -1,0 +1,170 @@
+"""The pieces of a split: frames with the columns the source needs, and what could not be read."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from cedr.columnar.chunk import FILE
+from cedr.plan.source import Source
+from cedr.sources.event_time import direct_column
+from cedr.sources.files import clock, parquet, text
+from cedr.sources.files.columns import Wanted
+from cedr.sources.files.entry import Entry, File, Part, cut
+from cedr.sources.files.listing import Stamp, stamp
+from cedr.sources.files.settings import Files
+from cedr.sources.files.unreadable import BadFileError, BadLine, ProblemError, Unreadable
+from cedr.storage.folder import Folder
+
+Piece = pl.DataFrame | Unreadable
+
+ROWS_AT_ONCE = parquet.ROWS_AT_ONCE
+BAD_LINES_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is the place in the file log. One that
+    `ends` the source has nothing to read, and nothing follows it."""
+
+    origin: int
+    entry: int
+    parts: tuple[tuple[Part, File], ...]
+    clock: str | None
+    ends: bool = False
+
+
+def splits(entries: list[tuple[int, Entry]]) -> list[Split]:
+    runs = [(number, entry, run) for number, entry in entries for run in entry.splits]
+    return [
+        Split(origin, number, tuple((part, entry.files[part.file]) for part in run), entry.clock, entry.ends)
+        for origin, (number, entry, run) in enumerate(runs)
+    ]
+
+
+# --- planning ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Makes entries of files. Whoever reads Parquet files whole or not at all needs them in one split."""
+
+    settings: Files
+    source: Source
+    parallelism: int
+
+    def plan(self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[File, ...] = ()) -> Entry:
+        """`written` is the clock if it is known; `changed` are files that were read before, to be noted once more."""
+        written = written or self.clock([path for path, _ in found])
+        wanted = Wanted(self.source, written)
+        planned = tuple(self._file(path, seen, wanted) for path, seen in found) + changed
+        by_row_group = self.settings.format == "parquet" and self.settings.on_bad == "raise"
+        return Entry(planned, cut(planned, self.parallelism, by_row_group), written)
+
+    def clock(self, paths: list[str]) -> str | None:
+        """From the schema, or from the first file that tells."""
+        return clock.declared(self.source) or next(filter(None, map(self._clock_in, paths)), None)
+
+    def _clock_in(self, path: str) -> str | None:
+        assert self.source.vs is not None
+        if self.settings.format == "parquet":
+            return parquet.clock_in(path, self.source)
+        column = direct_column(self.source, self.source.vs)
+        return text.clock_in(path, self.settings, self.source.vs, column)
+
+    def _file(self, path: str, seen: Stamp, wanted: Wanted) -> File:
+        if self.settings.format != "parquet":
+            return File(path, seen)
+        try:
+            return File(path, seen, parquet.row_groups(path, wanted))
+        except ProblemError as e:
+            if self.settings.on_bad == "raise":
+                raise BadFileError(path, e.what, "planning") from None
+            return File(path, seen, bad=e.what)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
+    """All of a split, in frames that are worth the trouble of packing: small files go together."""
+    wanted = Wanted(source, split.clock, settings.format == "parquet")
+    waiting: list[pl.DataFrame] = []
+    for part, file in split.parts:
+        for piece in file_pieces(part, file, settings, wanted):
+            if isinstance(piece, Unreadable):
+                yield piece
+                continue
+            piece = piece.with_columns(pl.lit(file.path).alias(FILE))
+            if waiting and (piece.schema != waiting[0].schema or rows_of([*waiting, piece]) > ROWS_AT_ONCE):
+                yield pl.concat(waiting)
+                waiting = []
+            if piece.height <= ROWS_AT_ONCE:
+                waiting.append(piece)
+            else:
+                yield from piece.iter_slices(ROWS_AT_ONCE)
+    if waiting:
+        yield pl.concat(waiting)
+
+
+def rows_of(frames: list[pl.DataFrame]) -> int:
+    return sum(frame.height for frame in frames)
+
+
+def file_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
+    try:
+        check_stamp(file)
+        if file.bad is not None:
+            raise ProblemError(file.bad)
+        if settings.format == "parquet":
+            yield from parquet_pieces(part, file, settings, wanted)
+        else:
+            check_not_empty(file, settings)
+            yield from text_pieces(file, settings, wanted)
+        check_stamp(file)
+    except (ProblemError, OSError) as e:
+        problem = e if isinstance(e, ProblemError) else ProblemError(f" cannot be opened ({e.strerror or e})")
+        rows = None if file.rows is None else sum(file.rows[part.first : part.end])
+        yield Unreadable.of_file(file.path, rows, problem)
+
+
+def check_stamp(file: File) -> None:
+    now = stamp(file.path)
+    if now is None:
+        raise ProblemError(" was planned for this batch and is not there any more", "gone")
+    if now != file.stamp:
+        raise ProblemError(f" was planned for this batch with {file.stamp} and changed since; it has {now}", "changed")
+
+
+def check_not_empty(file: File, settings: Files) -> None:
+    """A text file of 0 bytes may hold no rows, but it is neither a gzip file nor a table with a header line. That is
+    how a file looks that was not written to its end, as after a power cut."""
+    if file.stamp.size == 0 and file.path.lower().endswith(".gz"):
+        raise ProblemError(" is empty (0 bytes): a gzip file without content has a header")
+    if file.stamp.size == 0 and settings.format == "csv" and settings.columns is None:
+        raise ProblemError(" is empty (0 bytes): a CSV file without rows has a header line")
+
+
+def parquet_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[pl.DataFrame]:
+    if settings.sealed is not None:
+        folder, name = os.path.split(file.path)
+        Folder(folder, os.path.basename(folder), settings.sealed).read_parquet_bytes(name)
+    if settings.on_bad == "late":  # all of the file or nothing, so it is read to its end before any row is used
+        for _ in parquet.frames(file.path, part.first, part.end, wanted):
+            pass
+    yield from parquet.frames(file.path, part.first, part.end, wanted)
+
+
+def text_pieces(file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
+    bad: list[BadLine] = []
+    for piece in text.Text(file.path, settings, wanted).pieces():
+        if isinstance(piece, BadLine):
+            bad.append(piece)
+        else:
+            yield piece
+        if bad and (settings.on_bad == "raise" or len(bad) == BAD_LINES_AT_ONCE):
+            yield Unreadable.of_lines(file.path, bad)
+            bad = []
+    if bad:
+        yield Unreadable.of_lines(file.path, bad)

@@ -1,0 +1,298 @@
+"""A folder of files that are written whole or not at all, on a local disk or anywhere Arrow can write.
+
+Each file carries a checksum (see `seal`), and what is read back is what was written, or a `DamagedFileError`. What
+others read or write, such as Spark, is plain. On local disks a file is there after a power cut as soon as the call has
+returned: content, then name, then folder are synced. Elsewhere that is the store's own promise.
+
+`write_once` is for what must never change once it may have been read: the first writer wins, and everybody gets the
+first writer's content. On local disks that is exact. Elsewhere two writers at the same instant may both believe to be
+the first; cedr writes the same content then.
+"""
+
+import errno
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Literal, TypeVar
+from uuid import uuid4
+
+import polars as pl
+from pyarrow import fs
+
+from cedr.secret import remember_credentials, without_credentials
+from cedr.storage import disk
+from cedr.storage.disk import Body, Parts
+from cedr.storage.seal import LONGEST_HEADER, DamageError, check, check_parquet, header, sealed_parquet
+from cedr.temporal.errors import CedrError, DamagedFileError, StorageError
+
+NEW_CHECKPOINT = (
+    "Restore the checkpoint and the table from the same backup, or start with an empty table and a new checkpoint"
+)
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
+"""Names of files that are not complete."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+PIECE = 1 << 20
+T = TypeVar("T")
+Sync = Literal["folder", "file", "none"]
+"""What a power cut must not take: the file under its name; its content, while a later step syncs the folder; nothing,
+for files that are written again anyhow."""
+
+
+class Folder:
+    def __init__(self, place: str, label: str = "", remedy: str = NEW_CHECKPOINT) -> None:
+        """`place` is a path, or a URI such as `s3://bucket/path`. `label` is what the folder is called in the seals of
+        its files: a path that stays the same when all is moved to another place. `remedy` says what to do when one of
+        its files is damaged."""
+        remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", place)
+        self.place, self.label, self.remedy = place, label, remedy
+        if remote and not place.startswith("file://"):
+            remember_credentials(place)
+            try:
+                self.system, self.path = fs.FileSystem.from_uri(place)
+            except (ValueError, OSError, NotImplementedError) as e:
+                raise CedrError(f"{without_credentials(place)} cannot be used: {without_credentials(str(e))}") from None
+            self.local = False
+        else:
+            self.system, self.path = fs.LocalFileSystem(), os.path.abspath(place.removeprefix("file://"))
+            self.local = True
+
+    def sub(self, name: str) -> "Folder":
+        return Folder(f"{self.place.rstrip('/')}/{name}", self.label_of(name), self.remedy)
+
+    def label_of(self, name: str) -> str:
+        return f"{self.label}/{name}" if self.label else name
+
+    def make(self) -> None:
+        if not self.local:
+            self.system.create_dir(self.path, recursive=True)
+            return
+        missing, path = [], self.path
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        try:
+            for path in reversed(missing):
+                disk.local.make(path)
+            for path in missing:
+                disk.local.sync_folder(os.path.dirname(path))
+        except OSError as e:
+            if e.errno in FULL:
+                raise StorageError(self.place, e) from e
+            raise
+
+    def names(self) -> list[str]:
+        """The files that are whole, in order of their names."""
+        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(f.base_name for f in found if f.is_file and not f.base_name.startswith("."))
+
+    def has(self, name: str) -> bool:
+        return bool(self.system.get_file_info(f"{self.path}/{name}").is_file)
+
+    @property
+    def path_is_there(self) -> bool:
+        return bool(self.system.get_file_info(self.path).type == fs.FileType.Directory)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> bytes:
+        """The content as it was written."""
+        with self._opened(name) as file:
+            line, content = file.readline(LONGEST_HEADER), file.read()
+        with self._checking(name):
+            check(line, [content], self.label_of(name))
+        return bytes(content)
+
+    def read_body(self, name: str, read: Callable[[BinaryIO], T]) -> T:
+        """What `read` makes of the content, which may be large: it is read twice instead of copied."""
+        if not self.local:
+            return read(io.BytesIO(self.read(name)))
+        with open(f"{self.path}/{name}", "rb") as file:
+            line = file.readline(LONGEST_HEADER)
+            with self._checking(name):
+                check(line, iter(lambda: file.read(PIECE), b""), self.label_of(name))
+            file.seek(len(line))
+            return read(file)
+
+    def find(self, name: str) -> bytes | None:
+        """The content, or None when there is no such file."""
+        try:
+            return self.read(name)
+        except FileNotFoundError:
+            return None
+
+    def find_intact(self, name: str) -> bytes | None:
+        """The content, or None when it is missing or damaged: for what is soon written again."""
+        with suppress(DamagedFileError):
+            return self.find(name)
+        return None
+
+    def find_plain(self, name: str) -> bytes | None:
+        """The bytes of a file that is not ours."""
+        try:
+            with self._opened(name) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def read_parquet(self, name: str) -> pl.DataFrame:
+        return pl.read_parquet(io.BytesIO(self.read_parquet_bytes(name)))
+
+    def read_parquet_bytes(self, name: str) -> bytes:
+        with self._opened(name) as file:
+            content = bytes(file.read())
+        with self._checking(name):
+            check_parquet(content, self.label_of(name))
+        return content
+
+    def damaged(self, name: str, what: str) -> DamagedFileError:
+        """The error about one of the files; `what` is a sentence about it."""
+        return DamagedFileError(self._shown(name), what, self.remedy)
+
+    def _shown(self, name: str) -> str:
+        return f"{without_credentials(self.place).rstrip('/')}/{name}"
+
+    def _opened(self, name: str) -> Any:
+        path = f"{self.path}/{name}"
+        if self.local:
+            return open(path, "rb")
+        with self.system.open_input_file(path) as file:
+            return io.BytesIO(file.read())
+
+    @contextmanager
+    def _checking(self, name: str) -> Iterator[None]:
+        """What is found to be wrong with a file becomes the error that names it."""
+        try:
+            yield
+        except DamageError as e:
+            raise self.damaged(name, str(e)) from None
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def write(self, name: str, content: bytes | memoryview, sync: Sync = "folder") -> None:
+        """Write or replace."""
+        self._put(name, [header(self.label_of(name), content), content], sync)
+
+    def write_body(self, name: str, body: Body) -> None:
+        """Write or replace a file with a function that writes its content, which may be large. It is not synced."""
+        label = self.label_of(name)
+        if not self.local:
+            body(buffer := io.BytesIO())
+            self.write(name, buffer.getvalue())
+            return
+        with self._hidden(name) as path:
+            disk.local.fill(path, body, lambda content: header(label, content), len(header(label, b"")))
+            disk.local.rename(path, f"{self.path}/{name}")
+
+    def write_plain(self, name: str, content: bytes, sync: Sync = "folder") -> None:
+        """Write or replace a file that others read."""
+        self._put(name, [content], sync)
+
+    def write_parquet(
+        self, name: str, content: bytes, *, label: str | None = None, once: bool = False, sync: Sync = "folder"
+    ) -> None:
+        """Write or replace a Parquet file, whose content is given; with `once` one that is there stays."""
+        parts = sealed_parquet(label or self.label_of(name), content)
+        if once:
+            self._put_once(name, parts)
+        else:
+            self._put(name, parts, sync)
+
+    def write_once(self, name: str, content: bytes) -> bytes:
+        """The content that stands under this name afterwards: ours, or that of whoever was first."""
+        ours = self._put_once(name, [header(self.label_of(name), content), content])
+        return content if ours else self.read(name)
+
+    def move(self, name: str, to: "Folder", new_name: str) -> None:
+        """Into another folder; who relies on it syncs that folder."""
+        old, new = f"{self.path}/{name}", f"{to.path}/{new_name}"
+        if self.local:
+            disk.local.rename(old, new)
+        else:
+            self.system.move(old, new)
+
+    def remove(self, names: list[str]) -> None:
+        for name in names:
+            path = f"{self.path}/{name}"
+            if self.local:
+                disk.local.remove(path)
+            else:
+                with suppress(FileNotFoundError):
+                    self.system.delete_file(path)
+
+    def sync_files(self, names: list[str]) -> None:
+        """The content of files that were written without, or by others; a missing one has no content."""
+        for name in names if self.local else ():
+            try:
+                disk.local.sync(f"{self.path}/{name}")
+            except FileNotFoundError:
+                continue
+            except OSError as e:
+                raise StorageError(self._shown(name), e) from e
+
+    def sync(self) -> None:
+        """All names in the folder."""
+        if self.local:
+            disk.local.sync_folder(self.path)
+
+    def sweep(self) -> None:
+        """Remove what was not written to its end, here and in all folders below, when nobody else writes."""
+        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
+        for info in found:
+            if info.is_file and TEMPORARY.fullmatch(info.base_name):
+                folder = info.path.removesuffix(info.base_name).removeprefix(self.path).strip("/")
+                (self.sub(folder) if folder else self).remove([info.base_name])
+
+    def _put(self, name: str, parts: Parts, sync: Sync) -> None:
+        with self._hidden(name) as path:
+            self._write(path, parts, sync != "none")
+            if self.local:
+                disk.local.rename(path, f"{self.path}/{name}")
+                if sync == "folder":
+                    disk.local.sync_folder(self.path)
+            else:
+                self.system.move(path, f"{self.path}/{name}")
+
+    def _put_once(self, name: str, parts: Parts) -> bool:
+        """Whether we were the first. What is there is synced in either case: the first may have been killed."""
+        if not self.local:
+            if self.has(name):
+                return False
+            self._put(name, parts, "none")
+            return True
+        with self._hidden(name) as path:
+            self._write(path, parts, sync=True)
+            try:
+                disk.local.link(path, f"{self.path}/{name}")
+                return True
+            except FileExistsError:
+                return False
+            finally:
+                disk.local.remove(path)
+                disk.local.sync_folder(self.path)
+
+    def _write(self, path: str, parts: Parts, sync: bool) -> None:
+        if self.local:
+            disk.local.write(path, parts, sync)
+        else:
+            with self.system.open_output_stream(path) as file:
+                for part in parts:
+                    file.write(part)
+
+    @contextmanager
+    def _hidden(self, name: str) -> Iterator[str]:
+        """The path of a file until it is complete; nothing is left of it when it cannot be written."""
+        path = f"{self.path}/.{name}.{uuid4().hex}"
+        try:
+            yield path
+        except (OSError, pl.exceptions.PolarsError) as e:
+            with suppress(OSError):
+                self.system.delete_file(path)
+            raise StorageError(self._shown(name), e) from e
+
+
+def checkpoint_folder(checkpoint: str) -> Folder:
+    """Our part of a checkpoint, beside Spark's."""
+    return Folder(f"{checkpoint.rstrip('/')}/cedr")
