@@ -19,6 +19,9 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from cedr.storage import disk
+from cedr.storage.disk import Disk, Parts
+
 REPOSITORY = Path(__file__).parents[1]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; this is for pytest run by hand
@@ -73,3 +76,21 @@ def pytest_configure(config: pytest.Config) -> None:
     leads = bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
     if leads and config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.getoption("keyword"):
         java_start.make_in_background()
+
+
+class WithoutSync(Disk):
+    """No power fails in most tests, and a sync takes as long as a hundred writes."""
+
+    def sync(self, path: str) -> None:
+        pass
+
+    def write(self, path: str, parts: Parts, sync: bool) -> None:
+        super().write(path, parts, sync=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_sync():
+    """In this process; those of Spark and of shards sync as they do for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "local", WithoutSync())
+        yield

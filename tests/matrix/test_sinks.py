@@ -9,8 +9,8 @@ from matrix.stores import SINKS, rejected
 from matrix.values import COLUMNS
 from polars.testing import assert_frame_equal
 from postgres_server import postgres
-from runtime.spark.sinks.conftest import place
-from runtime.spark.sinks.test_values import check_round_trip
+from sinks.conftest import place
+from sinks.test_values import check_round_trip
 
 import cedr
 from cedr.columnar.chunk import Chunk

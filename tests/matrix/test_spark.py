@@ -20,7 +20,7 @@ from matrix.together import AsKeys, Together, accepted
 from matrix.values import COLUMNS
 from postgres_server import postgres
 from runtime.spark.conftest import spark
-from runtime.spark.sinks.conftest import place
+from sinks.conftest import place
 
 import cedr
 from cedr.runtime.spark.driver.types import as_table

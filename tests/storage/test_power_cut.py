@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from runtime.spark.failing_disk import FailingDisk, PowerCut
 from runtime.spark.small_run import BATCHES, LATE, SmallRun, expected
+from storage.failing_disk import FailingDisk, PowerCut
 
 from cedr.runtime.spark.shard import state
 from cedr.sinks import parquet_table as parquet

@@ -11,7 +11,7 @@ import polars as pl
 import psycopg
 import pytest
 from job.files import JOB, put
-from runtime.spark.sinks.places import SCHEMA, in_shard
+from sinks.places import SCHEMA, in_shard
 
 import cedr
 from cedr import sinks

@@ -5,9 +5,10 @@ from uuid import uuid4
 
 import pytest
 from postgres_server import postgres
-from runtime.spark.sinks.places import DuckdbPlace, MemoryPlace, ParquetPlace, PostgresPlace
+from runtime.spark.conftest import spark
+from sinks.places import DuckdbPlace, MemoryPlace, ParquetPlace, PostgresPlace
 
-__all__ = ["place", "postgres", "postgres_place", "quick_place", "sql_place", "stored_place"]
+__all__ = ["place", "postgres", "postgres_place", "quick_place", "spark", "sql_place", "stored_place"]
 
 STORES = {"parquet": ParquetPlace, "postgres": PostgresPlace, "duckdb": DuckdbPlace, "memory": MemoryPlace}
 

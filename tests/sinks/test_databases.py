@@ -7,7 +7,7 @@ import threading
 
 import duckdb
 import pytest
-from runtime.spark.sinks.places import SCHEMA, opened, send
+from sinks.places import SCHEMA, opened, send
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of

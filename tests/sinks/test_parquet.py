@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.catalogue import payloads
-from runtime.spark.sinks.places import SCHEMA, ParquetPlace, by_shard, history_of, in_shard, opened, send
+from sinks.places import SCHEMA, ParquetPlace, by_shard, history_of, in_shard, opened, send
 
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of

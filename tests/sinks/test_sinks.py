@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.catalogue import payloads
 from polars.testing import assert_frame_equal
-from runtime.spark.sinks.places import SCHEMA, by_shard, history_of, in_shard, opened, send
+from sinks.places import SCHEMA, by_shard, history_of, in_shard, opened, send
 
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of

@@ -9,7 +9,7 @@ import sys
 
 import polars as pl
 import pytest
-from runtime.spark.sinks.places import SCHEMA, DuckdbPlace, ParquetPlace, PostgresPlace, opened, send
+from sinks.places import SCHEMA, DuckdbPlace, ParquetPlace, PostgresPlace, opened, send
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of
@@ -26,8 +26,8 @@ AFTER_SECOND = [(1, 3, 1, 1), (1, 7, 1, 1), (2, 4, 1, 1), (6, 8, 1, 1)]
 DRIVER = """
 import importlib, os, signal, sys
 from cedr import sinks
-from runtime.spark.sinks.places import send
-from runtime.spark.sinks.test_crash import FIRST, SECOND, TABLE
+from sinks.places import send
+from sinks.test_crash import FIRST, SECOND, TABLE
 
 make, where, point, when = sys.argv[1:]
 sink = getattr(sinks, make)(*eval(where))

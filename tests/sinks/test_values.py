@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from runtime.spark.sinks.places import opened, send
+from sinks.places import opened, send
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.runtime.result import Result

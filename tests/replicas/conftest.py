@@ -1,0 +1,5 @@
+"""Replicas run on Spark."""
+
+from runtime.spark.conftest import spark
+
+__all__ = ["spark"]
