@@ -4,10 +4,10 @@ streams of the laws reach that code."""
 import pytest
 
 from cedr.columnar import index
-from cedr.operators import finalize
+from cedr.operators.finalize import chains
 
 
 @pytest.fixture(autouse=True)
 def forget_at_once(monkeypatch):
     monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
-    monkeypatch.setattr(finalize, "FEW_PAYLOADS", 0)
+    monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)

@@ -12,7 +12,7 @@ from oracle_check import arrivals_of, check_against_oracle, run, runs
 
 from cedr import testing
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, chunk_of
-from cedr.operators.finalize import Finalize
+from cedr.operators.finalize.finalize import Finalize
 from cedr.temporal import INF, MIN, Adjust, Cti, ExternalCti, History, Insert, Row, canonical
 from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.stream import closed_up_to, data, ordered, validate

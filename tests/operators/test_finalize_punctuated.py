@@ -11,7 +11,7 @@ from oracle_check import arrivals_of, check_against_oracle, meant
 from cedr import testing
 from cedr.columnar.chunk import OLD, TIMES, Chunk, chunk_of
 from cedr.columnar.promises import NONE, PromiseIndex, promises_of
-from cedr.operators.finalize import Finalize
+from cedr.operators.finalize.finalize import Finalize
 from cedr.operators.guard import Guard
 from cedr.temporal import END, INF, MIN, Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.errors import StreamError

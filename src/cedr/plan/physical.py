@@ -401,7 +401,7 @@ def _(node: Align, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Finalize, known: list[Properties]) -> Operator:
-    from cedr.operators.finalize import Finalize as Op
+    from cedr.operators.finalize.finalize import Finalize as Op
 
     return Op(node.schema, node.remember, node.late, known[0].insert_only, external=counts_externals(node))
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import Align
 from cedr.operators.base import Operator
-from cedr.operators.finalize import Finalize
+from cedr.operators.finalize.finalize import Finalize
 from cedr.operators.guard import Guard
 from cedr.plan.physical import Fragment, Input
 from cedr.temporal.errors import QueryError
@@ -126,7 +126,7 @@ class Mover:
             hand_over(self.old_operators[old], self.new_operators[new])
         checked, operator = self.enter(new, rows), self.new_operators[new]
         assert isinstance(operator, Finalize | Guard)
-        return Chunk(checked.rows, max(checked.cti, operator.cti_out), promises=operator.standing())
+        return Chunk(checked.rows, max(checked.cti, operator.cti_out), promises=operator.current_promises())
 
     def schema(self, here: Place) -> dict[str, object]:
         step, port = here

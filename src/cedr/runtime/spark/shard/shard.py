@@ -17,7 +17,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, concat, concat_rows, empty
 from cedr.columnar.promises import Promises
 from cedr.operators.align import Align
-from cedr.operators.finalize import Finalize
+from cedr.operators.finalize.finalize import Finalize
 from cedr.operators.late import Late, LateStream
 from cedr.plan.partitioning import Exchange
 from cedr.plan.physical import Input
