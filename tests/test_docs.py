@@ -38,8 +38,8 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def test_the_readme_shows_an_example():
-    assert ROOT / "README.md" in PAGES
+def test_the_tour_shows_examples():
+    assert ROOT / "docs" / "tour.md" in PAGES
 
 
 def test_docstring_examples():

@@ -52,8 +52,21 @@ def test_the_drawings_are_what_the_code_draws(tmp_path):
     module(ROOT / "docs" / "drawings" / "draw.py").write(tmp_path)
     for drawing in tmp_path.iterdir():
         assert drawing.read_text() == (ROOT / "docs" / "drawings" / drawing.name).read_text()
-    shown = set(re.findall(r"\(drawings/(\w+)\.svg\)", (ROOT / "docs" / "concepts.md").read_text()))
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    shown = set(re.findall(r"\(drawings/(\w+)\.svg\)", pages))
     assert shown == {drawing.stem for drawing in tmp_path.iterdir()}
+
+
+def test_every_file_on_the_map_exists():
+    named = re.findall(r"`(src/cedr/[\w/.]+)`", (ROOT / "docs" / "how_it_works.md").read_text())
+    assert len(named) > 25
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_map_names_every_room():
+    named = (ROOT / "docs" / "how_it_works.md").read_text()
+    rooms = {path.parent for path in (ROOT / "src" / "cedr").glob("*/__init__.py")}
+    assert sorted(room.name for room in rooms if f"`src/cedr/{room.name}/" not in named) == []
 
 
 def test_aligned_arguments_become_a_table():

@@ -98,15 +98,15 @@ def lifetimes() -> Drawing:
 
 def retraction() -> Drawing:
     d = Drawing(10, 6)
-    d.text(14, d.y(0) + 19, "told first", bold=True)
+    d.text(14, d.y(0) + 19, "arrives first", bold=True)
     d.label(1, "insert [1, 9)")
     d.bar(1, 1, 9, "hall: 20 °C")
-    d.text(14, d.y(2) + 19, "told later", bold=True)
+    d.text(14, d.y(2) + 19, "arrives later", bold=True)
     d.label(3, "adjust to 6")
     d.bar(3, 1, 6, "hall: 20 °C")
-    d.bar(3, 6, 9, "taken back", PALE, gone=True)
+    d.bar(3, 6, 9, "retracted", PALE, gone=True)
     d.label(4, "adjust to 1")
-    d.bar(4, 1, 9, "it never was: a full retraction", PALE, gone=True)
+    d.bar(4, 1, 9, "never existed: a full retraction", PALE, gone=True)
     d.axis(5, 10)
     return d
 
@@ -123,7 +123,7 @@ def progress() -> Drawing:
     d.label(4, "5th")
     d.dot(7, 4, "insert at 7")
     d.label(5, "6th, too late")
-    d.dot(1, 5, "insert at 1: put aside, counted", LATE)
+    d.dot(1, 5, "insert at 1: kept in the late stream", LATE)
     d.line(d.x(4), d.y(3), d.x(4), d.y(6), LINE, dashed=True)
     d.axis(6, 10)
     return d
@@ -134,13 +134,13 @@ def repair() -> Drawing:
     d.text(14, d.y(0) + 19, "input so far", bold=True)
     d.label(1, "a")
     d.bar(1, 0, 8, "a")
-    d.text(14, d.y(2) + 19, "answer: how many", bold=True)
-    d.label(3, "told at once")
+    d.text(14, d.y(2) + 19, "result: count", bold=True)
+    d.label(3, "emitted immediately")
     d.bar(3, 0, 8, "1", LINE)
-    d.text(14, d.y(4) + 19, "b comes late", bold=True)
+    d.text(14, d.y(4) + 19, "b arrives late", bold=True)
     d.label(5, "b")
     d.bar(5, 3, 6, "b")
-    d.text(14, d.y(6) + 19, "what is told then", bold=True)
+    d.text(14, d.y(6) + 19, "emitted as repair", bold=True)
     d.label(7, "adjust [0, 8) to 3")
     d.bar(7, 0, 3, "1", LINE)
     d.bar(7, 3, 8, "", PALE, gone=True)
@@ -172,13 +172,58 @@ def triangle() -> Drawing:
         d.text(x + dx, y + dy, words, anchor, bold=True)
     d.text(d.x(4.2), d.y(5.2), "any point in here", "middle", GOOD)
     d.text(d.x(3), bottom - 8, "no waiting", "middle", GOOD)
-    d.text(right + 12, d.y(4), "right in the end", color=GOOD)
+    d.text(right + 12, d.y(4), "correct in the end", color=GOOD)
     d.parts.append(f'<g transform="translate({d.x(2.8):g} {d.y(3.9):g}) rotate(-36.5)">')
-    d.text(0, 0, "nothing is taken back", "middle", GOOD)
+    d.text(0, 0, "nothing is retracted", "middle", GOOD)
     d.parts.append("</g>")
     d.text(d.x(1.5), d.y(2.4), "waiting longer than", "middle", PALE)
-    d.text(d.x(1.5), d.y(2.9), "one remembers", "middle", PALE)
-    d.text(d.x(1.5), d.y(3.4), "buys nothing", "middle", PALE)
+    d.text(d.x(1.5), d.y(2.9), "you remember", "middle", PALE)
+    d.text(d.x(1.5), d.y(3.4), "gains nothing", "middle", PALE)
+    return d
+
+
+def rooms() -> Drawing:
+    """The packages that a row passes, and those that prepare its way."""
+    d = Drawing(15, 11)
+
+    def box(column: float, row: float, width: float, name: str, what: str, color: str = GOOD) -> None:
+        d.parts.append(
+            f'<rect x="{14 + column * UNIT:g}" y="{d.y(row):g}" width="{width * UNIT:g}" height="{1.6 * ROW:g}" rx="4" '
+            f'fill="{color}" fill-opacity="0.15" stroke="{color}"/>'
+        )
+        d.text(14 + (column + width / 2) * UNIT, d.y(row) + 22, name, "middle", bold=True)
+        d.text(14 + (column + width / 2) * UNIT, d.y(row) + 42, what, "middle")
+
+    def arrow(x1: float, y1: float, x2: float, y2: float) -> None:
+        d.line(14 + x1 * UNIT, d.y(y1), 14 + x2 * UNIT, d.y(y2))
+        d.parts.append(f'<circle cx="{14 + x2 * UNIT:g}" cy="{d.y(y2):g}" r="3.5" fill="{INK}"/>')
+
+    d.text(14, d.y(0) + 12, "a query", bold=True, color=LINE)
+    box(0, 0.7, 3.6, "language", "text of a query", LINE)
+    box(4.6, 0.7, 3.6, "stream, api", "stream operators", LINE)
+    box(9.2, 0.7, 4.2, "plan", "nodes, rules, analysis", LINE)
+    box(14.4, 0.7, 3.4, "operators, kernels", "physical operators", LINE)
+    arrow(3.6, 1.5, 4.6, 1.5)
+    arrow(8.2, 1.5, 9.2, 1.5)
+    arrow(13.4, 1.5, 14.4, 1.5)
+    d.text(14, d.y(3) + 12, "a row, locally", bold=True, color=GOOD)
+    box(0, 3.7, 3.6, "sources", "times, progress")
+    box(4.6, 3.7, 3.6, "columnar", "chunks")
+    box(9.2, 3.7, 4.2, "runtime/engine", "operators and state")
+    box(14.4, 3.7, 3.4, "runtime/result", "changes, history")
+    for x in (3.6, 8.2, 13.4):
+        arrow(x, 4.5, x + 1, 4.5)
+    d.text(14, d.y(6) + 12, "a row, on Spark", bold=True, color=LATE)
+    box(0, 6.7, 3.6, "sources", "times, progress", LATE)
+    box(4.6, 6.7, 3.6, "spark/reader", "packets by shard", LATE)
+    box(9.2, 6.7, 4.2, "spark/shard", "the same engine, and its log", LATE)
+    box(14.4, 6.7, 3.4, "sinks", "a table, exactly once", LATE)
+    for x in (3.6, 8.2, 13.4):
+        arrow(x, 7.5, x + 1, 7.5)
+    box(4.6, 9.2, 3.6, "spark/driver", "starts micro-batches", LATE)
+    box(9.2, 9.2, 4.2, "storage", "files that survive crashes", LATE)
+    arrow(6.4, 9.2, 6.4, 8.3)
+    arrow(11.3, 8.3, 11.3, 9.2)
     return d
 
 
@@ -188,6 +233,7 @@ DRAWINGS = {
     "progress": progress,
     "repair": repair,
     "triangle": triangle,
+    "rooms": rooms,
 }
 
 
