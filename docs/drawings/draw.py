@@ -135,7 +135,7 @@ def repair() -> Drawing:
     d.label(1, "a")
     d.bar(1, 0, 8, "a")
     d.text(14, d.y(2) + 19, "result: count", bold=True)
-    d.label(3, "emitted immediately")
+    d.label(3, "emitted at once")
     d.bar(3, 0, 8, "1", LINE)
     d.text(14, d.y(4) + 19, "b arrives late", bold=True)
     d.label(5, "b")
@@ -216,7 +216,7 @@ def rooms() -> Drawing:
     d.text(14, d.y(6) + 12, "a row, on Spark", bold=True, color=LATE)
     box(0, 6.7, 3.6, "sources", "times, progress", LATE)
     box(4.6, 6.7, 3.6, "spark/reader", "packets by shard", LATE)
-    box(9.2, 6.7, 4.2, "spark/shard", "the same engine, and its log", LATE)
+    box(9.2, 6.7, 4.2, "spark/shard", "same engine, with a log", LATE)
     box(14.4, 6.7, 3.4, "sinks", "a table, exactly once", LATE)
     for x in (3.6, 8.2, 13.4):
         arrow(x, 7.5, x + 1, 7.5)
