@@ -45,7 +45,7 @@ from looping.shards import shards
 
 APART = 100
 NODES = 400
-TURNS = 4
+ITERATIONS = 4
 METHODS = ("hwm", "probing", "hybrid")
 EDGES = {"start": pl.Int64(), "end": pl.Int64()}
 LAG_BAR = 1.2
@@ -110,7 +110,7 @@ class Loop:
             "ticks",
             {"key": pl.Int64(), "tick": pl.String()},
             1,
-            lambda progress: automata.query(None, plan="recursive", progress=progress, turns=TURNS),
+            lambda progress: automata.query(None, plan="recursive", progress=progress, iterations_per_chunk=ITERATIONS),
             lambda random, n: pl.DataFrame({"key": np.zeros(n, dtype=np.int64), "tick": random.choice(["U", "D"], n)}),
         )
 
@@ -123,7 +123,7 @@ class Loop:
             "edges",
             EDGES,
             200,
-            lambda progress: cedr.reachability(edges, sources, progress=progress, turns=TURNS),
+            lambda progress: cedr.reachability(edges, sources, progress=progress, iterations_per_chunk=ITERATIONS),
             lambda random, n: pairs(random.integers(0, NODES, n), random.integers(0, NODES, n)),
         )
 

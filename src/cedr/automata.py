@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
+from cedr.arguments import Columns, Expressions, as_expression, as_value, with_current_names
 from cedr.language.automata.compile import compiled
 from cedr.language.automata.glushkov import START, Positions
 from cedr.operators.automata.compiled import Shape
@@ -16,7 +17,7 @@ from cedr.plan.automata import Automaton, Step
 from cedr.plan.automata.automaton import as_triples
 from cedr.plan.automata.recursive import recursive
 from cedr.plan.schema import column_names
-from cedr.stream import Columns, Expressions, Stream, as_expression, as_value, plan_of
+from cedr.stream import Stream, plan_of
 from cedr.temporal.duration import Duration
 from cedr.temporal.duration import duration as as_duration
 from cedr.temporal.errors import QueryError
@@ -95,15 +96,16 @@ def planned(node: Automaton, plan: str, loop: Mapping[str, Any]) -> Stream:
     """The automaton as one operator, or as a loop."""
     if plan not in get_args(Plan):
         raise QueryError(f"{node.text}(plan={plan!r}): it is one of {', '.join(map(repr, get_args(Plan)))}")
+    loop = with_current_names(node.text, loop)
     if unknown := [name for name in loop if plan == "native" or name not in LOOP]:
         settings = f'; a plan="recursive" takes {", ".join(LOOP)}'
         raise QueryError(f"{node.text}: there is no argument {unknown[0]!r}{settings}")
     return Stream(node if plan == "native" else recursive(node, replace(CONVERGES, **loop)))
 
 
-LOOP = ("progress", "most", "turns")
-CONVERGES = Settings(most=2**62)
-"""Every turn takes another event, so there are no more turns than events."""
+LOOP = ("progress", "max_iterations", "iterations_per_chunk")
+CONVERGES = Settings(max_iterations=2**62)
+"""Every iteration takes another event, so there are never more iterations than events."""
 
 
 def as_states(final: Any) -> tuple[Any, ...] | None:

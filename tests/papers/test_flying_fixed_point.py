@@ -158,15 +158,15 @@ def test_hybrid_speculates_only_when_the_inputs_are_ahead():
 # --- 3.6: Theorem 2.3 ----------------------------------------------------------------------------------------------
 
 
-@given(run_=runs(LINKS, max_size=6), turns=st.integers(1, 4), progress=st.sampled_from(["probing", "hybrid"]))
-def test_theorem_2_3_the_output_is_the_fixed_point_and_progresses_explicitly(run_, turns, progress):
+@given(run_=runs(LINKS, max_size=6), per_chunk=st.integers(1, 4), progress=st.sampled_from(["probing", "hybrid"]))
+def test_theorem_2_3_the_output_is_the_fixed_point_and_progresses_explicitly(run_, per_chunk, progress):
     """S@i = Q*(R@i) at every definite punctuation; and when no more comes but the same progress again and again, what
     the input has promised becomes definite in the output."""
     stream = [e for _, elements in run_[0] for e in elements if e != Cti(INF)]
     reached = closed_up_to(stream)
     promise = [Cti(reached)] if reached > 0 else []
     arrivals = [(0, [e]) for e in stream] + [(0, promise)] * 40
-    query = graphs.reachability(links(), progress=progress, turns=turns)
+    query = graphs.reachability(links(), progress=progress, iterations_per_chunk=per_chunk)
     out = [e for produced in run(lambda: AsPorts(query), arrivals, [EDGES]) for e in produced]
     expected = reachable(canonical(stream))
     testing.assert_same(canonical(out), expected)
@@ -178,7 +178,7 @@ def test_theorem_2_3_the_output_is_the_fixed_point_and_progresses_explicitly(run
 
 
 def pushed(progress: str, slices: list[list]) -> pl.DataFrame:
-    engine = graphs.reachability(links(), progress=progress, turns=8).engine()
+    engine = graphs.reachability(links(), progress=progress, iterations_per_chunk=8).engine()
     for elements in slices:
         engine.push("a", chunk_of(elements, EDGES))
     return engine.loop_metrics()

@@ -5,7 +5,10 @@ import pytest
 from graph_streams import EDGES, GRAPHS, links, weighed
 
 from cedr import api, graphs
+from cedr.automata import automaton
 from cedr.columnar.chunk import chunk_of
+from cedr.plan.iteration import Iterate
+from cedr.plan.node import topological
 from cedr.temporal import INF, Cti, DivergenceError, Insert, QueryError, Row
 
 
@@ -64,14 +67,48 @@ def test_what_cannot_be_in_a_loop_is_refused_with_the_reason(name):
     ("settings", "problem"),
     [
         ({"progress": "fast"}, "iterate(progress='fast'): it is one of 'hybrid', 'hwm', 'probing'"),
-        ({"most": 0}, "iterate(most=0): it is a number of turns, at least 1"),
-        ({"turns": 1.5}, "iterate(turns=1.5): it is a number of turns, at least 1"),
+        ({"max_iterations": 0}, "iterate(max_iterations=0): it must be a whole number, at least 1"),
+        ({"iterations_per_chunk": 1.5}, "iterate(iterations_per_chunk=1.5): it must be a whole number, at least 1"),
     ],
 )
 def test_settings_are_checked(settings, problem):
     with pytest.raises(QueryError) as refused:
         links().iterate(hop, **settings)
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("most", "max_iterations"), ("turns", "iterations_per_chunk")], ids=["most", "turns"]
+)
+@pytest.mark.parametrize(
+    ("what", "make"),
+    [
+        ("iterate", lambda **loop: links().iterate(hop, **loop)),
+        ("iterate", lambda **loop: graphs.reachability(links(), **loop)),
+        (
+            "automaton",
+            lambda **loop: automaton(links(), [(1, 2, 3)], start=1, symbol="end", plan="recursive", **loop),
+        ),
+    ],
+    ids=["iterate", "graph", "automaton"],
+)
+def test_the_old_names_of_settings_work_and_warn(what, make, old, new):
+    with pytest.warns(DeprecationWarning, match=rf"{what}: {old}= is now {new}=") as warned:
+        query = make(**{old: 7})
+    assert [warning.filename for warning in warned] == [__file__]
+    assert settings_of(query) == settings_of(make(**{new: 7}))
+    with pytest.raises(QueryError, match=f"{old}= is the old name of {new}=; give only {new}="):
+        make(**{old: 7, new: 8})
+
+
+def settings_of(query):
+    (loop,) = (node for node in topological(query.plan) if isinstance(node, Iterate))
+    return loop.settings
+
+
+def test_an_unknown_setting_is_an_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'turn'"):
+        links().iterate(hop, turn=3)
 
 
 def test_a_loop_without_end_is_stopped_and_the_input_named():
@@ -82,22 +119,22 @@ def test_a_loop_without_end_is_stopped_and_the_input_named():
         lambda loop: loop.join(roads, left_on="end", right_on="start").select(
             "start", end="end_right", length=pl.col("length") + pl.col("length_right")
         ),
-        most=50,
+        max_iterations=50,
     )
     engine = query.engine()
     engine.push("a", chunk_of([Insert(0, 9, Row(start=1, end=1, length=1))], GRAPHS))
     with pytest.raises(DivergenceError) as stopped:
         engine.push("roads", chunk_of([Insert(0, 9, Row(start=1, end=1, length=2)), Cti(INF)], GRAPHS))
-    assert "after 50 turns new rows are still derived, such as (start=1, end=1, length=" in str(stopped.value)
-    assert "input 'roads' brought rows last" in str(stopped.value)
-    assert "most= more than 50" in str(stopped.value)
+    assert "after 50 iterations, new rows are still derived, such as (start=1, end=1, length=" in str(stopped.value)
+    assert "the last rows came from input 'roads'" in str(stopped.value)
+    assert "max_iterations= to more than 50" in str(stopped.value)
 
 
 def test_a_long_way_is_no_divergence_when_it_is_allowed():
     way = [Insert(0, 9, Row(start=i, end=i + 1)) for i in range(100)]
     nodes = api.source("b", {"node": int})
-    for most, turns in ((120, 64), (120, 1000)):
-        query = graphs.reachability(links(), nodes, most=most, turns=turns)
+    for limit, per_chunk in ((120, 64), (120, 1000)):
+        query = graphs.reachability(links(), nodes, max_iterations=limit, iterations_per_chunk=per_chunk)
         engine = query.engine()
         engine.push("b", chunk_of([Insert(0, 9, Row(node=0)), Cti(INF)], {"node": pl.Int64}))
         out = [engine.push("a", chunk_of(part, EDGES)) for part in (way, [Cti(INF)])]
@@ -126,14 +163,16 @@ def further(loop, length):
 
 
 def test_a_busy_loop_is_not_stopped_as_long_as_it_would_come_to_rest():
-    """Eight rows of each source; something always circulates, as there is one turn a chunk."""
-    assert busy(weighed().iterate(lambda loop: further(loop, "length"), turns=1, most=20)) == 800
+    """Eight rows of each source; something always circulates, as each chunk gets one iteration."""
+    assert (
+        busy(weighed().iterate(lambda loop: further(loop, "length"), iterations_per_chunk=1, max_iterations=20)) == 800
+    )
 
 
 def test_a_busy_loop_without_end_is_stopped_and_the_input_named():
     longer = pl.col("length") + pl.col("length_right")
-    with pytest.raises(DivergenceError, match=r"after 20 turns new rows are still derived.*'a' brought rows last"):
-        busy(weighed().iterate(lambda loop: further(loop, longer), turns=1, most=20))
+    with pytest.raises(DivergenceError, match=r"after 20 iterations, new rows are still derived.*came from input 'a'"):
+        busy(weighed().iterate(lambda loop: further(loop, longer), iterations_per_chunk=1, max_iterations=20))
 
 
 def test_explain_shows_the_body_and_where_a_loop_runs():

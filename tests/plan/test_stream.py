@@ -85,7 +85,7 @@ def test_streams_never_change():
         (lambda: a().with_consistency("strng"), "there is no level 'strng'; levels are strong, middle, weak"),
         (lambda: a().with_consistency("strong", block=5), "give a level, or block and remember, not both"),
         (lambda: a().with_consistency(block="1h", remember="5s"), "what is forgotten cannot be waited for"),
-        (lambda: a().with_consistency(3), "3 is no level"),
+        (lambda: a().with_consistency(3), "3 is not a level"),
         (lambda: a().with_latency("fast"), "it is one of perfect, ordered, eager"),
         (lambda: api.source("x", {"_vs": int}), "the column name '_vs' is cedr's own"),
         (lambda: api.source("x", {"v": int}, ve="e"), "ve='e' needs vs"),

@@ -2,10 +2,11 @@
 
 from typing import get_args
 
+from cedr.arguments import LEVELS
 from cedr.job.section import LENGTH, TEXT, Section
 from cedr.operators.base import Latency
 from cedr.plan.consistency import Flavour
-from cedr.stream import LEVELS, Stream
+from cedr.stream import Stream
 
 KEYS = {"level": TEXT, "block": LENGTH, "remember": LENGTH, "flavour": TEXT, "latency": TEXT}
 

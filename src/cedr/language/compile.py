@@ -6,6 +6,7 @@ Two statements that say the same are one plan node, so what they share is comput
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cedr.arguments import LEVELS
 from cedr.language import tree
 from cedr.language.calls import located
 from cedr.language.errors import LanguageError
@@ -22,7 +23,7 @@ from cedr.language.where import conditions
 from cedr.plan.node import Node
 from cedr.plan.patterns import Match
 from cedr.plan.versions import tell_versions
-from cedr.stream import LEVELS, Stream
+from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
+from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS
 from cedr.lineage.definition import EventType
 from cedr.lineage.diagnosis import Named
@@ -17,7 +18,6 @@ from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
 from cedr.reference.patterns.pattern import Scope
 from cedr.runtime.tally import VE
-from cedr.stream import chronon
 from cedr.temporal.errors import QueryError
 
 START = ("vs", "Vs")
@@ -47,7 +47,7 @@ def described(leaf: EventType, description: Description, nearby: Nearby) -> pl.E
 def facts(description: Description, schema: Mapping[str, Any], what: str = "why_not") -> list[pl.Expr]:
     """One truth value for each thing that is said."""
     return [
-        pl.col(name).eq_missing(pl.lit(value)) if name in schema else pl.col(VS) == chronon(value, f"{what}: {name}")
+        pl.col(name).eq_missing(pl.lit(value)) if name in schema else pl.col(VS) == as_chronon(value, f"{what}: {name}")
         for name, value in description.items()
     ]
 
@@ -94,7 +94,7 @@ def nearest(leaf: EventType, description: Description, nearby: Nearby) -> Instan
     schema = nearby.node.members[leaf.source.port].schema
     events = accepted(nearby.observed.events[leaf.source.port], leaf.source)
     agreeing = pl.sum_horizontal(pl.lit(0), *(f.cast(pl.Int64) for f in facts(description, schema)))
-    starts = [chronon(v, "why_not") for name, v in description.items() if name in START and name not in schema]
+    starts = [as_chronon(v, "why_not") for name, v in description.items() if name in START and name not in schema]
     distance = (pl.col(VS) - (starts[0] if starts else 0)).abs() if starts else pl.col(VS)
     best = events.sort(agreeing, distance, descending=[True, False]).head(1)
     return None if best.is_empty() else nearby.instances(leaf, pl.col(EVENT) == best[EVENT][0])[0]

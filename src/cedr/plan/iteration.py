@@ -98,9 +98,10 @@ def iterate(seed: Node, loop: Source, end: Node, settings: Settings) -> Iterate:
 def checked(settings: Settings) -> Settings:
     if settings.progress not in PROGRESS:
         raise QueryError(f"iterate(progress={settings.progress!r}): it is one of {', '.join(map(repr, PROGRESS))}")
-    for name, value in (("most", settings.most), ("turns", settings.turns)):
+    for name in ("max_iterations", "iterations_per_chunk"):
+        value = getattr(settings, name)
         if not isinstance(value, int) or value < 1:
-            raise QueryError(f"iterate({name}={value!r}): it is a number of turns, at least 1")
+            raise QueryError(f"iterate({name}={value!r}): it must be a whole number, at least 1")
     return settings
 
 

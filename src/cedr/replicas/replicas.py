@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS, assemble
 from cedr.operators.merge.policy import Policy
 from cedr.plan import nodes
@@ -43,7 +44,7 @@ from cedr.sinks.base import Table, TableSink
 from cedr.sources.user_times import time_type
 from cedr.storage.folder import Folder, checkpoint_folder
 from cedr.storage.lock import Lock
-from cedr.stream import Stream, chronon
+from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
 
@@ -102,7 +103,7 @@ class Replicas:
         wish = self.control.wish_of(name)
         if wish is not None and wish.over:
             raise QueryError(f"replica {name!r} is over; start the new one under another name")
-        sink = CopySink(self.copies, name, chronon(join, f"replica {name!r}, join"))
+        sink = CopySink(self.copies, name, as_chronon(join, f"replica {name!r}, join"))
         return start(
             nodes.Level(self.query.plan),
             spark,
@@ -168,7 +169,7 @@ class Replicas:
         A replica that starts with a later input and a `join` of `until` or before goes on from there.
         """
         check_columns(["vs", "ve", *self.query.schema], table.schema, f"seed({name!r})")
-        end = chronon(until, f"seed({name!r}), until")
+        end = as_chronon(until, f"seed({name!r}), until")
         assert end is not None
         sink = CopySink(self.copies, name)
         check_unused(sink)

@@ -31,11 +31,11 @@ share = settings(max_examples=max(settings.default.max_examples // 3, 1))
 
 
 @share
-@given(run=runs(payloads, max_size=6), table=tables, shape=shapes, final=finals, turns=st.sampled_from([1, 2, 64]))
-def test_a_fixed_table(run, table, shape, final, turns):
+@given(run=runs(payloads, max_size=6), table=tables, shape=shapes, final=finals, per_chunk=st.sampled_from([1, 2, 64]))
+def test_a_fixed_table(run, table, shape, final, per_chunk):
     arrivals, restore_at = run
     check_against_oracle(
-        lambda: recursive(table, final=final, turns=turns, **shape),
+        lambda: recursive(table, final=final, iterations_per_chunk=per_chunk, **shape),
         lambda h: defined(h, table, final=final, **shape),
         arrivals,
         [SCHEMA],
@@ -103,13 +103,16 @@ A = {"A": pl.col("k") == "a"}
             "give window=... and no order",
         ),
         (lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="loop"), "one of 'native', 'recursive'"),
-        (lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", turns=3), "no argument 'turns'"),
         (
-            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", turn=3),
-            "no argument 'turn'; a plan=\"recursive\" takes progress, most, turns",
+            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", iterations_per_chunk=3),
+            "no argument 'iterations_per_chunk'",
         ),
         (
-            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", turns=0),
+            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", turn=3),
+            "no argument 'turn'; a plan=\"recursive\" takes progress, max_iterations, iterations_per_chunk",
+        ),
+        (
+            lambda: automata.automaton(EVENTS, WAYS, start="S", symbol="k", plan="recursive", iterations_per_chunk=0),
             "at least 1",
         ),
         (

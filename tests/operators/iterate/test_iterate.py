@@ -1,4 +1,4 @@
-"""Loops against the oracle: any body, any telling, any slicing, any number of turns, restored in the middle."""
+"""Loops against the oracle: any body, arrival order, slicing and number of iterations per chunk, restored midway."""
 
 from dataclasses import replace
 
@@ -17,7 +17,9 @@ from cedr.reference.fixed_point import components, distances, fixed_point, reach
 from cedr.temporal import Cti, History, Insert, Row, canonical
 
 few = settings(max_examples=max(settings.default.max_examples // 2, 1))
-HOW = st.fixed_dictionaries({"progress": st.sampled_from(PROGRESS), "turns": st.sampled_from([1, 2, 64])})
+HOW = st.fixed_dictionaries(
+    {"progress": st.sampled_from(PROGRESS), "iterations_per_chunk": st.sampled_from([1, 2, 64])}
+)
 
 
 def hop(p, q) -> Row:

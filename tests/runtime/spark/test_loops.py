@@ -31,7 +31,7 @@ def from_all() -> Stream:
 
 
 def shortest() -> Stream:
-    return cedr.shortest_paths(edges(), turns=2)
+    return cedr.shortest_paths(edges(), iterations_per_chunk=2)
 
 
 def nodes(h: History) -> History:

@@ -1,13 +1,13 @@
 """Iterate: the loop as one operator. Its first input is the seed, the others are what the body reads from outside.
 
-A *turn* lets everything that circulates pass the body once, as one chunk. What an input brings passes the body on its
-own, between turns; so new rows enter while older ones still go round. After each chunk there are at most `turns` turns,
-and what still circulates then goes on with the next chunk. When all inputs are over, or the loop has not been at rest
-for `most` turns, turns go on until nothing circulates.
+One *iteration* passes everything that circulates through the body once, as one chunk. Rows of an input pass the body
+separately, between iterations, so new rows enter while older ones still circulate. At most `iterations_per_chunk`
+iterations follow each chunk; rows that still circulate then continue with the next chunk. When all inputs have ended,
+or the loop has not been at rest for `max_iterations` iterations, iterations continue until nothing circulates.
 
-Withdrawals take turns, too, and do not wait: nothing is derived anew while they go round (see `holdings`). So an event
-and its retraction never chase each other. A loop that derives new rows for `most` turns in which nothing came in is
-stopped.
+Withdrawals circulate too, without waiting: nothing is derived again while they do (see `support_table`). So an event
+and its retraction never chase each other. A loop that derives new rows for `max_iterations` iterations without any
+input fails.
 """
 
 from collections.abc import Mapping
@@ -80,12 +80,12 @@ class Iterate(Operator):
             self.holdings.absorb(derived, firm=firm)
 
     def _goes_on(self, spent: int) -> bool:
-        """Whether there is another turn after this chunk."""
+        """Whether another iteration follows this chunk."""
         circulates = self.circulates
-        if self.cti == INF or self.restless > self.settings.most:
+        if self.cti == INF or self.restless > self.settings.max_iterations:
             return circulates
         self.ffp.leave()
-        return spent < self.settings.turns and (circulates or (self.ffp.flying and not self.ffp.lodged))
+        return spent < self.settings.iterations_per_chunk and (circulates or (self.ffp.flying and not self.ffp.lodged))
 
     def _turn(self) -> None:
         """What circulates passes the body, then the speculative punctuation."""
@@ -121,10 +121,10 @@ class Iterate(Operator):
     # --- divergence ----------------------------------------------------------------------------------------------
 
     def _count_restless(self) -> None:
-        """Rows about times that all inputs have passed must come to rest, or new ones are derived for ever.
+        """Rows about times that all inputs have passed must come to rest, or the loop diverges.
 
-        A loop that gets new rows all the time may never be at rest. So after `most` turns nothing new comes in until it
-        is, and only if that takes `most` turns, too, it is stopped.
+        A loop with constant input may never be at rest. So after `max_iterations` iterations it takes no input until it
+        is at rest; it fails only if that takes `max_iterations` iterations, too.
         """
         if self.circulates and self.first >= self.checkpoint > MIN:
             self.restless, self.checkpoint = 0, max(self.checkpoint, self.cti)
@@ -132,7 +132,7 @@ class Iterate(Operator):
             self.checkpoint = self.cti
         self.restless += 1
         self.alone += 1
-        if min(self.restless, self.alone) > self.settings.most:
+        if min(self.restless, self.alone) > self.settings.max_iterations:
             raise DivergenceError(self._divergence())
 
     def _divergence(self) -> str:
@@ -142,10 +142,10 @@ class Iterate(Operator):
             row = ", ".join(f"{k}={v!r}" for k, v in self.holdings.payloads.take(p[-1:]).row(0, named=True).items())
             example = f", such as ({row}) from {show_time(int(vs[-1]))} to {show_time(int(new[-1]))}"
         return (
-            f"iterate: after {self.settings.most} turns new rows are still derived{example}; input "
-            f"{self.body.names[self.cause]!r} brought rows last. On a cycle a body that counts or adds up never comes "
-            'to an end: leave such columns out, end the body with group_by(...).agg(x=cedr.min("x")), or filter them. '
-            f"If the loop does come to an end, give it most= more than {self.settings.most}"
+            f"iterate: after {self.settings.max_iterations} iterations, new rows are still derived{example}; the last "
+            f"rows came from input {self.body.names[self.cause]!r}. On a cycle, a body that counts or adds up never "
+            'ends: leave such columns out, end the body with group_by(...).agg(x=cedr.min("x")), or filter them. '
+            f"If the loop does end, set max_iterations= to more than {self.settings.max_iterations}"
         )
 
     # --- the rest ------------------------------------------------------------------------------------------------

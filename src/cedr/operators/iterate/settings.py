@@ -1,20 +1,20 @@
-"""What a user may set about a loop."""
+"""User settings of a loop."""
 
 from dataclasses import dataclass
 
 from cedr.operators.iterate.ffp import Progress
 from cedr.operators.iterate.selection import Selection
 
-TURNS = 64
-MOST = 10_000
+ITERATIONS_PER_CHUNK = 64
+MAX_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True)
 class Settings:
     progress: Progress = "hybrid"
-    """How it is found how far the loop has come."""
-    most: int = MOST
-    """A loop that has not come to rest after so many turns is stopped."""
-    turns: int = TURNS
-    """At most so many turns after each chunk of input."""
+    """How the progress of the loop is determined."""
+    max_iterations: int = MAX_ITERATIONS
+    """A loop that still derives rows after this number of iterations fails."""
+    iterations_per_chunk: int = ITERATIONS_PER_CHUNK
+    """Maximum number of iterations after each chunk of input."""
     selection: Selection | None = None
