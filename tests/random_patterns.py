@@ -20,6 +20,7 @@ from cedr import api
 from cedr.kernels.ids import event_ids, idgen_of, leaf_ids, summands
 from cedr.operators.patterns.events import content_of
 from cedr.plan import patterns as plan
+from cedr.plan.nodes import Match
 from cedr.reference import patterns as ref
 from cedr.temporal import History, Row
 from cedr.testing import rows
@@ -265,7 +266,7 @@ def said_of(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...
 @dataclass(frozen=True)
 class Asked:
     query: ref.PatternQuery
-    node: plan.Match
+    node: Match
 
     @property
     def ports(self) -> int:
@@ -312,7 +313,7 @@ def lineage(match: ref.Instance) -> list[Row]:
 def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: int = 1, latency=None) -> Asked:
     output, outputs = outputs_of(pattern, extra)
     members = tuple(api.source(kind, SCHEMA).plan for kind in KINDS[:ports])
-    node = plan.Match(members, pattern.plan, where[1], outputs, latency=latency)
+    node = Match(members, pattern.plan, where[1], outputs, latency=latency)
     return Asked(ref.PatternQuery(pattern.oracle, where[0], output, ENGINE_IDS), node)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 import cedr
 from cedr.bench import Report, median, spread
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.reader.packer import Packer, closing

@@ -6,8 +6,8 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from cedr.operators import aggregates
+from cedr.plan.nodes.source import Source, Unit
 from cedr.plan.schema import as_schema, check_columns, column_name, column_names
-from cedr.plan.source import Source, Unit
 from cedr.stream import Stream
 from cedr.temporal.duration import UNITS as CHRONONS
 from cedr.temporal.duration import Duration, duration, is_duration

@@ -13,9 +13,9 @@ from cedr.language.automata.compile import compiled
 from cedr.language.automata.glushkov import START, Positions
 from cedr.operators.automata.compiled import Shape
 from cedr.operators.iterate.settings import Settings
-from cedr.plan.automata import Automaton, Step
-from cedr.plan.automata.automaton import as_triples
 from cedr.plan.automata.recursive import recursive
+from cedr.plan.automata.steps import Step
+from cedr.plan.nodes.automaton import Automaton, as_triples
 from cedr.plan.schema import column_names
 from cedr.stream import Stream, plan_of
 from cedr.temporal.duration import Duration

@@ -37,14 +37,14 @@ from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Findings, analyse
-from cedr.plan.consistency import Flavour
 from cedr.plan.explain import explain
 from cedr.plan.iteration import iterate, loop_of
-from cedr.plan.joins import How
 from cedr.plan.lifetime_expressions import length_function, progress_function, start_function
 from cedr.plan.node import Node
+from cedr.plan.nodes.align import Flavour
+from cedr.plan.nodes.join import How
+from cedr.plan.nodes.project import keep, project
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.payloads import keep, project
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
 from cedr.plan.schema import Schema, check_columns, column_names, show_expression, show_schema

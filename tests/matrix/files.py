@@ -9,7 +9,7 @@ import polars as pl
 from matrix.roles import feed
 
 from cedr.job.rows import Rows
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.files import Files
 from cedr.sources.files.columns import check_source
 from cedr.temporal import CedrError

@@ -13,14 +13,14 @@ from random_patterns import engine_ids
 from cedr import api, automata
 from cedr import reference as ref
 from cedr.columnar.chunk import Chunk
-from cedr.plan.consistency import Level
+from cedr.plan.nodes import Match
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
     CorrelationKey,
     EventType,
-    Match,
     Not,
     Predicate,
     Sequence,

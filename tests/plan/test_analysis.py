@@ -11,8 +11,8 @@ from plan.catalogue import few
 import cedr
 from cedr.plan import schemes
 from cedr.plan.analysis.warning import warn_of_findings
-from cedr.plan.consistency import Level
 from cedr.plan.explain import finding_lines
+from cedr.plan.nodes.level import Level
 from cedr.runtime.local import LocalRun
 from cedr.temporal import CedrWarning
 

@@ -6,7 +6,7 @@ import pytest
 import cedr
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.policy import Policy
-from cedr.plan.merging import Merge, choose
+from cedr.plan.nodes.merge import Merge, choose
 from cedr.plan.properties import Properties, properties
 from cedr.plan.schemes import CTI, all_schemes
 from cedr.temporal import INF, Cti, History, Insert, QueryError, Row

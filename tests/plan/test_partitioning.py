@@ -17,8 +17,8 @@ from cedr import reference as ref
 from cedr.automata import automaton
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.columnar.sharding import shards_of, split
-from cedr.plan.consistency import Level
 from cedr.plan.explain import stages, tree
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES, optimize
 from cedr.plan.partial_aggregates import aggregate_in_parts
 from cedr.plan.partitioning import StagedPlan, staged

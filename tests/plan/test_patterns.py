@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from cedr import api
+from cedr.plan.nodes import Match
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
@@ -11,7 +12,6 @@ from cedr.plan.patterns import (
     CancelWhen,
     CorrelationKey,
     EventType,
-    Match,
     Not,
     Predicate,
     Sequence,

@@ -9,7 +9,7 @@ from oracle_check import run
 from plan.catalogue import QUERIES, SCHEMA, AsOperator, a, few, payloads
 
 from cedr import testing
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.properties import properties
 from cedr.temporal import INF, Adjust, canonical

@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 import cedr
-from cedr.plan.consistency import Align, Level
 from cedr.plan.node import topological
+from cedr.plan.nodes.align import Align
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.schemes import all_schemes, reaching
 from cedr.temporal import INF, Cti, Insert, Row

@@ -6,7 +6,7 @@ from plan.catalogue import a, b
 
 import cedr
 from cedr import api
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.stream import Stream
 from cedr.temporal import CedrError, Consistency, QueryError
 

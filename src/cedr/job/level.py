@@ -5,7 +5,7 @@ from typing import get_args
 from cedr.arguments import LEVELS
 from cedr.job.section import LENGTH, TEXT, Section
 from cedr.operators.base import Latency
-from cedr.plan.consistency import Flavour
+from cedr.plan.nodes.align import Flavour
 from cedr.stream import Stream
 
 KEYS = {"level": TEXT, "block": LENGTH, "remember": LENGTH, "flavour": TEXT, "latency": TEXT}

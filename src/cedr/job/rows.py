@@ -12,8 +12,8 @@ import polars as pl
 
 from cedr.job.job import Job
 from cedr.job.sources import JobSource
+from cedr.plan.nodes.source import Source
 from cedr.plan.real_lengths import check_lengths as lengths_need_a_unit
-from cedr.plan.source import Source
 from cedr.sources.event_time import shown_type
 from cedr.sources.files import clock
 from cedr.sources.files.columns import check_source

@@ -31,7 +31,7 @@ from cedr.job.section import (
     show,
 )
 from cedr.job.types import schema_of
-from cedr.plan.source import Source, Unit
+from cedr.plan.nodes.source import Source, Unit
 from cedr.secret import Discreet, Secret, without_credentials
 from cedr.sources.event_time import needed_columns
 from cedr.sources.files.listing import check_place

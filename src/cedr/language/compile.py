@@ -21,7 +21,7 @@ from cedr.language.single import asks_attributes_only, single
 from cedr.language.tables import Tables, whole_length
 from cedr.language.where import conditions
 from cedr.plan.node import Node
-from cedr.plan.patterns import Match
+from cedr.plan.nodes.match import Match
 from cedr.plan.versions import tell_versions
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError

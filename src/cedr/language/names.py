@@ -14,8 +14,9 @@ import polars as pl
 from cedr.language.errors import LanguageError, did_you_mean
 from cedr.language.tree import Place
 from cedr.plan.nodes import Clip, Level, Lifetime, Node, Select, Source
+from cedr.plan.nodes.versions import Versions
 from cedr.plan.patterns import VERSION
-from cedr.plan.versions import Versions, tell_versions
+from cedr.plan.versions import tell_versions
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 

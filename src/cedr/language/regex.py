@@ -21,8 +21,7 @@ from cedr.language.scalars import compiled, condition
 from cedr.language.table_scope import TableScope
 from cedr.language.tables import expanded, whole_length
 from cedr.language.values import Value
-from cedr.plan.automata import Step
-from cedr.plan.automata.steps import compile_steps
+from cedr.plan.automata.steps import Step, compile_steps
 from cedr.stream import Stream
 
 Number = int | float

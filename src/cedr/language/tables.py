@@ -18,7 +18,7 @@ from cedr.language.names import Names
 from cedr.language.scalars import condition
 from cedr.language.show import show
 from cedr.language.table_scope import TableScope
-from cedr.plan.joins import How
+from cedr.plan.nodes.join import How
 from cedr.stream import Stream
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 
 from cedr.operators.patterns import tree
-from cedr.plan.patterns import Match, shown
+from cedr.plan.nodes.match import Match
+from cedr.plan.patterns import shown
 from cedr.plan.schema import show_expression
 from cedr.reference.patterns.atmost import Atmost
 from cedr.reference.patterns.instance import Ids, Instance, composite
@@ -150,7 +151,7 @@ def condition(c: tree.Condition, node: Match) -> Condition:
             return CorrelationKey(c.attribute, c.mode)
         case tree.AttributeEqual():
             return AttributeEqual(c.attribute, c.value)
-    known = node.columns(dict.fromkeys(c.variables))
+    known = node.spec.columns(dict.fromkeys(c.variables))
     types = {name: known[name] for name in c.expression.meta.root_names()}
     return Question(c.variables, c.expression, c.text or show_expression(c.expression), types)
 

@@ -18,7 +18,7 @@ from cedr.lineage.definition import EventType, conditions, defined
 from cedr.lineage.observed import EVENT, Observed
 from cedr.operators.patterns import tree
 from cedr.operators.patterns.parts import parts_of
-from cedr.plan.patterns import Match
+from cedr.plan.nodes.match import Match
 from cedr.reference.patterns.instance import Ids, Instance
 from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.runtime.tally import VE

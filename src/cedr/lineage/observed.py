@@ -10,10 +10,11 @@ import polars as pl
 from cedr.columnar.chunk import NEW, VS, Chunk
 from cedr.kernels.ids import event_ids
 from cedr.operators.patterns.events import content_of
-from cedr.plan.consistency import Level
 from cedr.plan.node import Node
 from cedr.plan.nodes import Align, Finalize, Select, Slice
-from cedr.plan.patterns import AtLeast, Match, ends_with_event
+from cedr.plan.nodes.level import Level
+from cedr.plan.nodes.match import Match
+from cedr.plan.patterns import AtLeast, ends_with_event
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.runtime.engine import Engine
 from cedr.runtime.local import LocalRun

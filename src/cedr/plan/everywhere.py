@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from cedr.plan.loop_keys import loop_keys
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Automaton, Finalize, Fused, Guard, Iterate, Lifetime, Project, Reach, Select, Union
+from cedr.plan.nodes.source import Source
 from cedr.plan.rewrite import Shared, rewrite
-from cedr.plan.source import Source
 
 STATELESS = (Select, Project, Fused, Lifetime)
 """Nodes that look at one row at a time and keep nothing."""

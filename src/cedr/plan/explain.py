@@ -13,7 +13,6 @@ from typing import Any
 
 from cedr.plan.analysis.findings import Finding, analyse
 from cedr.plan.explain_pattern import pattern_lines
-from cedr.plan.merging import choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -49,6 +48,7 @@ from cedr.plan.nodes import (
     Source,
     TopK,
 )
+from cedr.plan.nodes.merge import choose
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partitioning import Exchange, in_words, staged
 from cedr.plan.physical import Fragment

@@ -22,7 +22,8 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.patterns import Match, called, shown
+from cedr.plan.nodes.match import Match
+from cedr.plan.patterns import called, shown
 from cedr.plan.schema import show_expression
 from cedr.temporal.duration import show_duration
 

@@ -13,9 +13,7 @@ would not be withdrawn when one goes; so `distinct` in the body is left out: wha
     difference, intersect, other aggregates       refused: not monotone, or they hide derivations
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Self
+from dataclasses import replace
 
 import polars as pl
 
@@ -24,54 +22,27 @@ from cedr.operators.iterate.body import LOOP, outside
 from cedr.operators.iterate.ffp import PROGRESS
 from cedr.operators.iterate.selection import Selection
 from cedr.operators.iterate.settings import Settings
-from cedr.plan.consistency import Align, Finalize, Level
-from cedr.plan.joins import Clip, Join
-from cedr.plan.lifetimes import Lifetime
-from cedr.plan.lookup import Lookup
-from cedr.plan.merging import Merge
 from cedr.plan.node import Node, Speculative, topological
-from cedr.plan.patterns import Match
-from cedr.plan.payloads import Output, Project, Select, keep, renamed
-from cedr.plan.schema import Schema
-from cedr.plan.sessions import Session
-from cedr.plan.sets import Coalesce, Difference, Distinct, Intersect, Union, check_same_columns
-from cedr.plan.snapshots import Aggregate, TopK
-from cedr.plan.sorting import Sort
-from cedr.plan.source import Source
+from cedr.plan.nodes.aggregate import Aggregate
+from cedr.plan.nodes.align import Align
+from cedr.plan.nodes.clip import Clip
+from cedr.plan.nodes.finalize import Finalize
+from cedr.plan.nodes.iterate import Iterate
+from cedr.plan.nodes.join import Join
+from cedr.plan.nodes.level import Level
+from cedr.plan.nodes.lifetimes import Lifetime
+from cedr.plan.nodes.lookup import Lookup
+from cedr.plan.nodes.match import Match
+from cedr.plan.nodes.merge import Merge
+from cedr.plan.nodes.project import Output, Project, keep, renamed
+from cedr.plan.nodes.select import Select
+from cedr.plan.nodes.session import Session
+from cedr.plan.nodes.sets import Coalesce, Difference, Distinct, Intersect
+from cedr.plan.nodes.sort import Sort
+from cedr.plan.nodes.source import Source
+from cedr.plan.nodes.top_k import TopK
+from cedr.plan.nodes.union import Union, check_same_columns
 from cedr.temporal.errors import QueryError
-
-
-@dataclass(frozen=True, eq=False)
-class Iterate(Node):
-    """Rows derived from the first member, the seed, and from themselves, until nothing new is derived."""
-
-    members: tuple[Node, ...]
-    """The seed, then what the body takes from outside."""
-    body: Node
-    """Above sources named `loop`, `input 1` and so on."""
-    settings: Settings
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return self.members
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.members[0].schema
-
-    def with_inputs(self, *inputs: Node) -> Self:
-        return replace(self, members=inputs)
-
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Columns that at any instant belong to one row at most."""
-        return self.settings.selection.by if self.settings.selection else tuple(self.schema)
-
-    @property
-    def names(self) -> list[str]:
-        """What the members are called in messages: the sources they come from."""
-        below = [[n.name for n in topological(m) if isinstance(n, Source)] for m in self.members]
-        return [" and ".join(dict.fromkeys(names)) or "nothing" for names in below]
 
 
 def loop_of(seed: Node) -> Source:

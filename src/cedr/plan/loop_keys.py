@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from cedr.columnar.sharding import can_be_key
 from cedr.operators.iterate.body import LOOP, outside
-from cedr.plan.iteration import Iterate
-from cedr.plan.joins import Join
 from cedr.plan.node import Node
-from cedr.plan.payloads import Project, renamed
-from cedr.plan.sets import Union
-from cedr.plan.source import Source
+from cedr.plan.nodes.iterate import Iterate
+from cedr.plan.nodes.join import Join
+from cedr.plan.nodes.project import Project, renamed
+from cedr.plan.nodes.source import Source
+from cedr.plan.nodes.union import Union
 
 Names = frozenset[str]
 

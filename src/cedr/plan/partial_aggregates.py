@@ -10,24 +10,14 @@ that cannot be made of parts (first, last, quantile, functions of the user) stay
 with them: they need all rows in one place anyway. Sums travel exactly, so the whole is rounded once, as without parts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cedr.operators import aggregates as agg
 from cedr.plan.node import Node
-from cedr.plan.nodes import Aggregate, TopK
+from cedr.plan.nodes import Aggregate, PartialAggregate, PartialTopK, TopK
 from cedr.plan.rewrite import Shared, rewrite
 
 Named = tuple[str, agg.Aggregate]
-
-
-@dataclass(frozen=True, eq=False)
-class PartialAggregate(Aggregate):
-    """The aggregate of the rows at hand, whichever these are."""
-
-
-@dataclass(frozen=True, eq=False)
-class PartialTopK(TopK):
-    """The first rows of those at hand."""
 
 
 def aggregate_in_parts(plan: Node) -> Node:

@@ -35,6 +35,8 @@ from cedr.plan.nodes import (
     Match,
     Merge,
     MergeBy,
+    PartialAggregate,
+    PartialTopK,
     Places,
     Project,
     Reach,
@@ -43,8 +45,7 @@ from cedr.plan.nodes import (
     TopK,
     Union,
 )
-from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK
-from cedr.plan.payloads import renamed
+from cedr.plan.nodes.project import renamed
 
 Keys = tuple[str, ...]
 Wish = list[Keys]

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cedr.plan.consistency import Level
 from cedr.plan.everywhere import (
     IN_ANY_SHARD,
     between,
@@ -30,9 +29,10 @@ from cedr.plan.everywhere import (
 )
 from cedr.plan.loop_keys import loop_keys
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Align, Clip, Iterate, Join, Reach, Source
+from cedr.plan.nodes import Align, Clip, Iterate, Join, PartialAggregate, PartialTopK, Reach, Source
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.partial_aggregates import PartialAggregate, PartialTopK, aggregate_in_parts
+from cedr.plan.partial_aggregates import aggregate_in_parts
 from cedr.plan.partition_requirements import Keys, Part, PartitionRequirements, Wish, carried, chosen, in_common
 from cedr.plan.partition_requirements import wish as wish_of
 from cedr.plan.physical import Fragment, Input, add_source, fragment_from

@@ -13,9 +13,7 @@ import numpy as np
 
 from cedr.columnar.times import after_lengths, shifted
 from cedr.operators.base import Operator
-from cedr.plan.consistency import Level
 from cedr.plan.excluded import excluded
-from cedr.plan.merging import choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -55,6 +53,8 @@ from cedr.plan.nodes import (
     TopK,
     Union,
 )
+from cedr.plan.nodes.level import Level
+from cedr.plan.nodes.merge import choose
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.properties import Properties, derive

@@ -13,7 +13,6 @@ A property that is not known is False. Rules use them to drop work, operators to
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from cedr.plan.merging import IN_ORDER, choose
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -53,6 +52,7 @@ from cedr.plan.nodes import (
     TopK,
     Union,
 )
+from cedr.plan.nodes.merge import IN_ORDER, choose
 from cedr.plan.patterns import ends_with_event
 from cedr.temporal.time import INF
 

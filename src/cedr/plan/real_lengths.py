@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from cedr.plan.node import Node, topological
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.temporal.duration import RealLength
 from cedr.temporal.errors import QueryError
 

@@ -5,23 +5,22 @@ of the stream; `id`, `vs` and `ve` travel as columns. A pattern over such stream
 time, at the valid lifetimes held then.
 """
 
-from dataclasses import dataclass
-
 import polars as pl
 
-from cedr.plan.consistency import Align, Finalize, Guard, Level
-from cedr.plan.lifetimes import Slice
 from cedr.plan.node import Node
-from cedr.plan.patterns import VERSION, Match
-from cedr.plan.payloads import Project, Select, project
+from cedr.plan.nodes.align import Align
+from cedr.plan.nodes.finalize import Finalize
+from cedr.plan.nodes.guard import Guard
+from cedr.plan.nodes.level import Level
+from cedr.plan.nodes.lifetimes import Slice
+from cedr.plan.nodes.match import Match
+from cedr.plan.nodes.project import project
+from cedr.plan.nodes.select import Select
+from cedr.plan.nodes.versions import Versions
+from cedr.plan.patterns import VERSION
 from cedr.plan.schema import check_columns
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
-
-
-@dataclass(frozen=True, eq=False)
-class Versions(Project):
-    """A project whose columns `id`, `vs` and `ve` are the header of a version."""
 
 
 def versions(input: Node, id: str, vs: str, ve: str) -> Versions:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 import polars as pl
 from polars.exceptions import PolarsError
 
+from cedr.plan.nodes.source import Source
 from cedr.plan.schema import check_columns, first_line, row_wise
-from cedr.plan.source import Source
 from cedr.sources.user_times import TimeType, time_type
 from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.formats import time_of_format

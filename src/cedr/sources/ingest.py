@@ -19,9 +19,9 @@ from cedr.columnar.chunk import FILE, NEW, OLD, TIMES, VS, Chunk, Times, chunk_o
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.late import Late, LateStream, Reason, naming_files
 from cedr.plan.node import Node
+from cedr.plan.nodes.source import Source
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
-from cedr.plan.source import Source
 from cedr.sources.event_time import needed_columns
 from cedr.sources.keys import highest_of_keys
 from cedr.sources.progress import Partition, Progress, ProgressReport, highest_by

@@ -22,7 +22,7 @@ import polars as pl
 from cedr.columnar.chunk import Times
 from cedr.columnar.promises import BEFORE, NONE, Promises
 from cedr.operators.external_ctis import ExternalCtis
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.keys import AT, HIGHEST, Keys
 from cedr.storage.plain import allowed
 from cedr.temporal.element import ExternalCti

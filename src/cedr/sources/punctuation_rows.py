@@ -12,7 +12,7 @@ import polars as pl
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import NONE, Promises, point_promises
 from cedr.columnar.times import Times
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.temporal.errors import QueryError
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.columnar.chunk import FILE
 from cedr.operators.late import naming_files
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import how_to_read, named, shown_type, time_settings, time_values
 from cedr.sources.user_times import TimeType, chronons_within, counted_chronons
 from cedr.temporal.errors import TimeError

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from cedr.plan.source import Source, Unit
+from cedr.plan.nodes.source import Source, Unit
 from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF, MIN
 

@@ -14,6 +14,7 @@ from random_patterns import KINDS, asked, by_kind, composite_id
 from cedr import api, testing
 from cedr.columnar.chunk import chunk_of
 from cedr.plan import patterns as plan
+from cedr.plan.nodes import Match
 from cedr.plan.physical import operator_of
 from cedr.reference import patterns as ref
 from cedr.temporal import INF, Adjust, Cti, Event, History, Insert, QueryError, Row, Version, canonical
@@ -115,7 +116,7 @@ def test_versions_at_a_time():
 
 def node(pattern, **options):
     outputs = (("m", pl.col("a.m")),)
-    return plan.Match((api.source("feed", SCHEMA).plan,), pattern, (), outputs, bitemporal=True, **options)
+    return Match((api.source("feed", SCHEMA).plan,), pattern, (), outputs, bitemporal=True, **options)
 
 
 A, B = (plan.EventType(k, 0, pl.col("kind") == k, var=k.lower()) for k in "AB")
@@ -153,7 +154,7 @@ def test_what_occurred_long_ago_is_forgotten():
 def test_refused(schema, outputs, message):
     members = (api.source("feed", schema).plan,)
     with pytest.raises(QueryError, match=message):
-        plan.Match(members, plan.Sequence((A, B), 10), (), ((outputs, pl.col("a.m")),), bitemporal=True).schema  # noqa: B018
+        Match(members, plan.Sequence((A, B), 10), (), ((outputs, pl.col("a.m")),), bitemporal=True).schema  # noqa: B018
 
 
 #   occurrence   0    1

@@ -4,13 +4,13 @@ import polars as pl
 import pytest
 
 from cedr import api
+from cedr.plan.nodes import Match
 from cedr.plan.partition_requirements import passed, wish
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
     CorrelationKey,
     EventType,
-    Match,
     Predicate,
     Sequence,
     Unless,

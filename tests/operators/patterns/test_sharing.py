@@ -16,13 +16,13 @@ from random_patterns import SCHEMA, Pair, ask, asked
 from cedr import api
 from cedr.operators.patterns import evaluation
 from cedr.operators.patterns.prepared import parts_under
+from cedr.plan.nodes import Match
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
     CancelWhen,
     CorrelationKey,
     EventType,
-    Match,
     Not,
     Predicate,
     Sequence,

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import polars as pl
 
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.reader.packer import Packer, closing

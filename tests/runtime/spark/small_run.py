@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 import cedr
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import Job, description
 from cedr.runtime.spark.driver.late_files import late_folder, read_late

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 import cedr
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.runtime.spark.driver.starting import started
 from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
 from cedr.runtime.spark.shard.errors import original

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import cedr
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver import job
 from cedr.runtime.spark.driver.job import Job, find_job, leave_job

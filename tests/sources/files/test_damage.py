@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import cedr
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.files import files
 from cedr.sources.files.listing import stamp
 from cedr.sources.files.reading import Planner, pieces, splits

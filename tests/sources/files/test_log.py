@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import cedr
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.runtime.spark.reader.source import FileJob, Supply
 from cedr.sources.files import files, log
 from cedr.sources.files.entry import Entry, File, cut

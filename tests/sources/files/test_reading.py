@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cedr
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.files import files, reading, text
 from cedr.sources.files import parquet as parquet_file
 from cedr.sources.files.columns import Wanted, check_source

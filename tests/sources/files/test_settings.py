@@ -107,7 +107,7 @@ def test_the_planner_of_parquet_files_does_without_pandas(tmp_path: Path) -> Non
     pl.DataFrame({"ts": [1]}).write_parquet(tmp_path / "0.parquet")
     code = (
         "import sys, cedr.runtime.spark.reader.source; from cedr.sources.files.parquet import clock_in; "
-        "from cedr.plan.source import Source; feed = Source('s', (), 'ts'); "
+        "from cedr.plan.nodes.source import Source; feed = Source('s', (), 'ts'); "
         f"print(clock_in({str(tmp_path / '0.parquet')!r}, feed), *(m in sys.modules for m in ('pandas', 'lark')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "number False False\n"

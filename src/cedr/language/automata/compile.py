@@ -7,7 +7,7 @@ from cedr.language.automata.glushkov import Positions, positions_of
 from cedr.language.automata.parse import parse_regex
 from cedr.language.errors import LanguageError, did_you_mean, listed
 from cedr.language.tree import walk
-from cedr.plan.automata import Step
+from cedr.plan.automata.steps import Step
 
 
 def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tuple[str, Step], ...]]:

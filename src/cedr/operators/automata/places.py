@@ -1,4 +1,4 @@
-"""Places: every event with where it stands among the events of its key. See `cedr.plan.automata.places`.
+"""Places: every event with where it stands among the events of its key. See `cedr.plan.nodes.places`.
 
 An event that comes late stands between two others; then the later one is told anew, with another place before its own.
 """

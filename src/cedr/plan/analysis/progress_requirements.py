@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from cedr.operators.aggregate import SUMS
 from cedr.operators.patterns.parts import FAR, parts_of
-from cedr.plan.merging import IN_ORDER, choose
 from cedr.plan.node import Node
 from cedr.plan.nodes import (
     Aggregate,
@@ -44,6 +43,7 @@ from cedr.plan.nodes import (
     Sort,
     TopK,
 )
+from cedr.plan.nodes.merge import IN_ORDER, choose
 from cedr.plan.patterns import ends_with_event
 from cedr.plan.properties import Properties
 from cedr.temporal.duration import show_duration

@@ -3,8 +3,8 @@
 import warnings
 
 from cedr.plan.analysis.findings import Finding, analyse
-from cedr.plan.consistency import Level
 from cedr.plan.explain import line
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
 from cedr.temporal.errors import CedrWarning
 

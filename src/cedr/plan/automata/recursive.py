@@ -22,17 +22,18 @@ import polars as pl
 from cedr.operators.automata.places import AFTER, AT, RANK
 from cedr.operators.automata.transitions import SOURCE, SYMBOL, TARGET
 from cedr.operators.iterate.settings import Settings
-from cedr.plan.automata.automaton import Automaton
-from cedr.plan.automata.places import Places
 from cedr.plan.automata.steps import MOST_STEPS, Step, register_conditions
 from cedr.plan.iteration import iterate, loop_of
-from cedr.plan.joins import Join
-from cedr.plan.lifetimes import Sliding
-from cedr.plan.lookup import Lookup
 from cedr.plan.node import Node
-from cedr.plan.payloads import Project, Select, project
+from cedr.plan.nodes.automaton import Automaton
+from cedr.plan.nodes.join import Join
+from cedr.plan.nodes.lifetimes import Sliding
+from cedr.plan.nodes.lookup import Lookup
+from cedr.plan.nodes.places import Places
+from cedr.plan.nodes.project import Project, project
+from cedr.plan.nodes.select import Select
+from cedr.plan.nodes.union import Union
 from cedr.plan.schema import Schema
-from cedr.plan.sets import Union
 from cedr.temporal.errors import QueryError
 
 BEGIN, END, STATE, PATH = "_run_begin", "_run_end", "_run_state", "_run_path"

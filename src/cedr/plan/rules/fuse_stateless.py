@@ -1,8 +1,8 @@
 """Neighbouring where, select and windows become one step, which reads each chunk once."""
 
-from cedr.plan.lifetimes import FUSIBLE
 from cedr.plan.node import Node
 from cedr.plan.nodes import Fused, Project, Select
+from cedr.plan.nodes.lifetimes import FUSIBLE
 from cedr.plan.rewrite import Shared, rewrite
 
 STEPS = (Select, Project, *FUSIBLE)

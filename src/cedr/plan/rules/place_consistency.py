@@ -22,9 +22,9 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from cedr.operators.base import Latency
-from cedr.plan.consistency import Flavour
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import STATEFUL, Align, Finalize, Level, Match, Project, Select, Sort, Source, Speculative
+from cedr.plan.nodes.align import Flavour
 from cedr.plan.properties import properties
 from cedr.plan.rewrite import rebuilt
 from cedr.plan.schemes import CTI, all_schemes, reaching

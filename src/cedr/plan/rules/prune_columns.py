@@ -35,7 +35,7 @@ from cedr.plan.nodes import (
     TopK,
     Union,
 )
-from cedr.plan.payloads import keep
+from cedr.plan.nodes.project import keep
 from cedr.plan.rewrite import rebuilt
 from cedr.plan.schema import roots
 

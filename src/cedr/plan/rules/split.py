@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import polars as pl
 
 from cedr.plan.node import Node
-from cedr.plan.payloads import Select
+from cedr.plan.nodes.select import Select
 from cedr.plan.schema import Schema, conjuncts, roots
 
 Predicates = tuple[pl.Expr, ...]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import columns_read, time_values
 from cedr.sources.user_times import time_type
 from cedr.temporal.formats import time_of_format

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import polars as pl
 from polars.exceptions import PolarsError
 
+from cedr.plan.nodes.source import Source
 from cedr.plan.schema import first_line, unknown_column
-from cedr.plan.source import Source
 from cedr.sources.event_time import Names, columns_read, direct_column, needed_columns, time_settings
 from cedr.sources.files import clock
 from cedr.sources.files.settings import Files

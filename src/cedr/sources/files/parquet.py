@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from polars.exceptions import PolarsError
 
+from cedr.plan.nodes.source import Source
 from cedr.plan.schema import first_line
-from cedr.plan.source import Source
 from cedr.sources.event_time import time_columns
 from cedr.sources.files import clock
 from cedr.sources.files.columns import Wanted, check_present, fitted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.columnar.chunk import FILE
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import direct_column
 from cedr.sources.files import clock, parquet, text
 from cedr.sources.files.columns import Wanted

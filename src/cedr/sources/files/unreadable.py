@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from cedr.operators.late import LateStream
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.temporal.errors import QueryError
 
 Trouble = Literal["content", "planning", "changed", "gone", "changed later"]

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine

@@ -14,10 +14,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cedr.plan.node import Node
+from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import StagedPlan
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
-from cedr.plan.source import Source
 from cedr.runtime.spark.driver.job import Job, PackedJob
 from cedr.runtime.spark.driver.types import UTC, as_frame
 from cedr.runtime.spark.reader.batch_time import clock_of

@@ -13,8 +13,8 @@ import polars as pl
 from pyspark import cloudpickle
 
 from cedr.plan.explain import line
+from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
-from cedr.plan.source import Source
 from cedr.sinks.base import TableSink
 from cedr.storage.private import read_private, write_private
 

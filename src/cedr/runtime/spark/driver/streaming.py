@@ -25,7 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cedr.plan.analysis import analyse
 from cedr.plan.analysis.warning import warn_of_findings
-from cedr.plan.consistency import Level
+from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver import answers

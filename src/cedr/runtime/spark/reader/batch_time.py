@@ -9,7 +9,7 @@ import json
 
 from pyspark import TaskContext
 
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.shard.packet import BATCH_ID
 from cedr.sources.ingest import Clock, wall_clock

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from cedr.plan.source import Source
+from cedr.plan.nodes.source import Source
 from cedr.runtime.spark.shard.errors import carried
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.sources.event_time import shown_type

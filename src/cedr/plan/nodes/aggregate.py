@@ -1,10 +1,8 @@
-"""Nodes about the events that live together: aggregates and top-k, per group."""
+"""Aggregate: one row for each snapshot of each group."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
-import polars as pl
 
 from cedr.plan.node import Speculative, Unary
 from cedr.plan.schema import Schema, check_columns
@@ -37,22 +35,5 @@ class Aggregate(Speculative, Unary):
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(Speculative, Unary):
-    """Of each snapshot of each group the k rows that come first; ties by payload."""
-
-    k: int
-    order: tuple[str, ...]
-    descending: tuple[bool, ...]
-    by: tuple[str, ...] = ()
-    rank: str | None = None
-
-    @cached_property
-    def schema(self) -> Schema:
-        columns = self.input.schema
-        check_columns(self.order, columns, f"top_k(by={list(self.order)})")
-        check_columns(self.by, columns, f"group_by({', '.join(map(repr, self.by))})")
-        if not isinstance(self.k, int) or self.k < 1:
-            raise QueryError(f"top_k({self.k!r}): k must be a whole number, at least 1")
-        if self.rank in columns:
-            raise QueryError(f"top_k(rank={self.rank!r}): there is a column of that name; choose another")
-        return {**columns, self.rank: pl.Int64()} if self.rank else columns
+class PartialAggregate(Aggregate):
+    """The aggregate of the rows at hand, whichever these are."""

@@ -1,4 +1,4 @@
-"""Nodes that look at the payload of one row: Select (the API's `where`) and Project (`select`, `with_columns`)."""
+"""Project, the API's `select` and `with_columns`: each payload replaced by expressions of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from cedr.plan.node import Node, Unary
-from cedr.plan.schema import Schema, check_predicate, project_schema, roots, show_expression
-
-
-@dataclass(frozen=True, eq=False)
-class Select(Unary):
-    """The rows for which all predicates hold."""
-
-    predicates: tuple[pl.Expr, ...]
-
-    @cached_property
-    def schema(self) -> Schema:
-        for predicate in self.predicates:
-            check_predicate(predicate, self.input.schema, f"where({show_expression(predicate)})")
-        return self.input.schema
-
-    @property
-    def predicate(self) -> pl.Expr:
-        return pl.all_horizontal(*self.predicates) if len(self.predicates) > 1 else self.predicates[0]
+from cedr.plan.schema import Schema, project_schema, roots
 
 
 class Output(NamedTuple):

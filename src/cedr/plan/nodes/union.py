@@ -1,10 +1,10 @@
-"""Nodes about whole payloads at each instant: union, difference, intersect, distinct, coalesce."""
+"""Union: the events of several streams with the same columns."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from cedr.plan.node import Binary, Node, Speculative, Unary
+from cedr.plan.node import Node
 from cedr.plan.schema import Schema, show_schema
 from cedr.temporal.errors import QueryError
 
@@ -25,36 +25,6 @@ class Union(Node):
 
     def with_inputs(self, *inputs: Node) -> Self:
         return type(self)(inputs)
-
-
-@dataclass(frozen=True, eq=False)
-class Difference(Speculative, Binary):
-    """What the left side has more often than the right, copies counted."""
-
-    @cached_property
-    def schema(self) -> Schema:
-        check_same_columns("difference", self.left.schema, self.right.schema)
-        return self.left.schema
-
-
-@dataclass(frozen=True, eq=False)
-class Intersect(Speculative, Binary):
-    """What both sides have, each payload once."""
-
-    @cached_property
-    def schema(self) -> Schema:
-        check_same_columns("intersect", self.left.schema, self.right.schema)
-        return self.left.schema
-
-
-@dataclass(frozen=True, eq=False)
-class Distinct(Speculative, Unary):
-    """Each payload once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Coalesce(Speculative, Unary):
-    """Each payload once, and lifetimes that meet as one."""
 
 
 def check_same_columns(what: str, left: Schema, right: Schema) -> None:

@@ -20,8 +20,8 @@ import polars as pl
 from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy
 from cedr.plan.node import Node, Unary
+from cedr.plan.nodes.union import check_same_columns
 from cedr.plan.schema import Schema, check_columns
-from cedr.plan.sets import check_same_columns
 from cedr.temporal.errors import QueryError
 
 if TYPE_CHECKING:

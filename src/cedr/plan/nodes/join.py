@@ -1,4 +1,4 @@
-"""Nodes that match the events of two streams by keys: join and clip."""
+"""Join: pairs of events of two streams with equal keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,19 +57,6 @@ class Join(Speculative, Binary):
 
     def residual_reads(self) -> set[str]:
         return set() if self.residual is None else set(roots(self.residual, self.both))
-
-
-@dataclass(frozen=True, eq=False)
-class Clip(Binary):
-    """Events of the left, cut at the first start of a matching event of the right strictly inside them."""
-
-    left_on: tuple[str, ...]
-    right_on: tuple[str, ...]
-
-    @cached_property
-    def schema(self) -> Schema:
-        check_keys("clip", self.left.schema, self.right.schema, self.left_on, self.right_on)
-        return self.left.schema
 
 
 def check_keys(what: str, left: Schema, right: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> None:
