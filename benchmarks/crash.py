@@ -37,7 +37,7 @@ SEED = int(os.environ.get("CEDR_BENCH_SEED", "1"))
 
 def run(report: Report, quick: bool = False) -> None:
     size, kills = (QUICK, FEW_KILLS) if quick else (SIZE, KILLS)
-    report.say(f"{size.files} files of {size.rows:,} rows, {kills} kills a round, seed {SEED}")
+    report.print(f"{size.files} files of {size.rows:,} rows, {kills} kills a round, seed {SEED}")
     for name, (query, kind) in ROUNDS.items():
         folder = Path(tempfile.mkdtemp(prefix="cedr-crash-"))
         try:
@@ -52,14 +52,14 @@ def crash(report: Report, name: str, query: str, kind: str, size: Size, kills: i
     calm, killed = (Trial(made(folder / which, given), query, kind) for which in ("calm", "killed"))
     try:
         alone = calm.run_to_the_end()
-        report.say(
+        report.print(
             f"{name}: {alone.seconds:.0f} s without kills, {alone.first_batch:.0f} s until the first batch is done"
         )
         began = time.perf_counter()
         hits = []
         drawn = moments(kills, size.files + 1, alone.first_batch, random.Random(f"{query}-{kind}-{SEED}"))
         for kill in killed.run_with_kills(drawn):
-            report.say(f"  {kill}")
+            report.print(f"  {kill}")
             hits.append(kill)
         report.add(f"{name}: kills", len(hits), "drivers", bar=kills, note=phases(hits))
         report.add(f"{name}: with kills", time.perf_counter() - began, "s", note=f"{alone.seconds:.0f} s without")

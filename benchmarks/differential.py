@@ -58,14 +58,14 @@ def run(report: Report, quick: bool, only: str = "") -> None:
         try:
             made = draw(case.seed, case.rows, case.slicing)
             if "seed" in asked:
-                report.say(escape(str(made)))
+                report.print(escape(str(made)))
             found = failure(made)
         except KeyboardInterrupt:
-            report.say(f"stopped; go on with --only from={case.seed}")
+            report.print(f"stopped; go on with --only from={case.seed}")
             break
         except Exception:  # in a program that cedr is compared with; the other plans go on
             counts["exceptions"] += 1
-            report.say(escape(f"seed {case.seed} has no expected answer:\n{traceback.format_exc()}"))
+            report.print(escape(f"seed {case.seed} has no expected answer:\n{traceback.format_exc()}"))
             continue
         counts["plans"] += 1
         counts["large"] += case.rows >= LARGE
@@ -77,7 +77,7 @@ def run(report: Report, quick: bool, only: str = "") -> None:
             seconds = time.monotonic() - start
             left = seconds / number * (len(cases) - number)
             wrong = counts["differences"] + counts["exceptions"]
-            report.say(
+            report.print(
                 f"{number:,} of {len(cases):,} plans, {counts['rows'] / 1e6:,.1f} M rows, {wrong} failed, "
                 f"{seconds / 60:,.1f} min, about {left / 60:,.0f} more (next is --only from={case.seed + 1})"
             )
@@ -92,13 +92,13 @@ def run(report: Report, quick: bool, only: str = "") -> None:
 
 def keep(report: Report, case: Case, found: str, seconds: int) -> None:
     """Reduce a failing case and write it down."""
-    report.say(escape(f"{case}\n{found}"))
-    small = reduced(case, seconds, report.say)
+    report.print(escape(f"{case}\n{found}"))
+    small = reduced(case, seconds, report.print)
     path = FOLDER / f"seed-{case.seed}.json"
     if small.rows > 500:
-        report.say(
+        report.print(
             f"still {small.rows:,} rows after {seconds} s; not kept: run --only seed={case.seed} to see it again"
         )
         return
     save(small, path, f"{signature(found)}; {found.strip().splitlines()[-1][:300]}")
-    report.say(escape(f"kept as {path}:\n{small}\n{failure(small)}"))
+    report.print(escape(f"kept as {path}:\n{small}\n{failure(small)}"))

@@ -64,7 +64,7 @@ def run(report: Report, quick: bool = False, only: str = "") -> None:
         for loop in (Loop.w(), Loop.reachability()):
             evaluate(report, loop, QUICK if quick else FULL)
     if "mending" in asked and find_spec("scipy") is None:
-        report.say("scipy is not installed: a graph searched anew is not measured (pip install scipy)")
+        report.print("scipy is not installed: a graph searched anew is not measured (pip install scipy)")
     elif "mending" in asked:
         for expire in (True, False):
             mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)

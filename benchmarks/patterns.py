@@ -102,7 +102,7 @@ def run(report: Report, quick: bool = False) -> None:
     one_core()
     n = 100_000 if quick else 1_000_000
     for name, pattern in PATTERNS.items():
-        report.say(f"{name}: {pattern.when}")
+        report.print(f"{name}: {pattern.when}")
         for text_keys in (False, True):
             compare(report, name, pattern, text_keys, n, quick)
     for name, pattern in PATTERNS.items():

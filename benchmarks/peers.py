@@ -37,7 +37,7 @@ Turns = dict[str, Turn]
 def run(report: Report, quick: bool = False, only: str = "") -> None:
     shape = QUICK if quick else SHAPE
     contestants, groups = chosen(only or (LOCAL.name if quick else ""))
-    report.say(f"{shape.events:,} events in {shape.files} files at {shape.rate:,} events/s of event time")
+    report.print(f"{shape.events:,} events in {shape.files} files at {shape.rate:,} events/s of event time")
     versions: set[str] = set()
     for title, questions in groups.items():
         playing = [who for who in contestants if title != CORRECTED or who.takes_corrections]
@@ -50,18 +50,18 @@ def run(report: Report, quick: bool = False, only: str = "") -> None:
             versions |= {turn.version for turn in turns.values() if turn.version}
         report.console.print(side_by_side(title, found, playing))
         for line in reasons(found, playing):
-            report.say(line)
-    report.say("versions: " + ", ".join(sorted(versions)))
+            report.print(line)
+    report.print("versions: " + ", ".join(sorted(versions)))
 
 
 def asked(report: Report, question: Question, shape: Shape, contestants: Sequence[Contestant], quick: bool) -> Turns:
-    report.say(f"{question.name}: {question.about}")
+    report.print(f"{question.name}: {question.about}")
     with room() as folder:
         prepared = prepare(question, folder, shape, csv=any(who.guest for who in contestants))
         turns = {}
         for who in contestants:
-            turns[who.name] = take(who, prepared, report.say, apart=not quick or who.guest)
-            report.say(f"  {who.title}: {told(turns[who.name])}")
+            turns[who.name] = take(who, prepared, report.print, apart=not quick or who.guest)
+            report.print(f"  {who.title}: {told(turns[who.name])}")
         return turns
 
 

@@ -48,10 +48,10 @@ def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
         trial.wait(lambda: True)
         if cutover is None and killed.total() >= kills // 2:
             cutover = trial.cut_over()
-            report.say(f"  after {time.perf_counter() - began:.0f} s: the cutover begins")
+            report.print(f"  after {time.perf_counter() - began:.0f} s: the cutover begins")
         if killed.total() < kills and (name := trial.kill(rng)):
             killed[name] += 1
-            report.say(f"  after {time.perf_counter() - began:.0f} s: {name} killed")
+            report.print(f"  after {time.perf_counter() - began:.0f} s: {name} killed")
         time.sleep(rng.uniform(0.5, max(1.0, 1.6 * (seconds or 20) / kills)))
     assert cutover is not None
     trial.wait(lambda: cutover.poll() is not None)

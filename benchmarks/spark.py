@@ -51,8 +51,10 @@ def run(report: Report, quick: bool = False, only: str = "") -> None:
     if unknown := sorted(asked.difference(parts)):
         raise QueryError(f"--only {only}: nothing is called {unknown[0]!r}; there are: {', '.join(parts)}")
     shape = QUICK if quick else SHAPE
-    report.say(f"{shape.events:,} events in {shape.files} batches at {shape.rate:,} events/s of event time; the first ")
-    report.say(f"{warm_up(shape)} batches warm up and do not count, nor does the flush")
+    report.print(
+        f"{shape.events:,} events in {shape.files} batches at {shape.rate:,} events/s of event time; the first "
+    )
+    report.print(f"{warm_up(shape)} batches warm up and do not count, nor does the flush")
     found = {}
     for workload in (workload for workload in COMPARED if part_of(workload) in asked):
         with failing(report, workload.name):
@@ -74,12 +76,12 @@ def failing(report: Report, name: str) -> Iterator[None]:
     try:
         yield
     except SideFailedError as e:
-        report.say(str(e))
+        report.print(str(e))
         report.add(f"{name}: ran to its end", 0, "of 1", bar=1)
 
 
 def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> dict[str, Measured]:
-    report.say(f"{workload.name}; elsewhere, on two cores: {workload.reference}")
+    report.print(f"{workload.name}; elsewhere, on two cores: {workload.reference}")
     with room() as folder:
         data.write(folder / "in", workload.streams, shape)
         sides = {s: measure(s, workload, shape, folder / "in", folder / s) for s in (SPARK, CEDR)}

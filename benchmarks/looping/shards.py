@@ -35,7 +35,7 @@ KINDS = {"loop": cedr.reachability(EDGES, SOURCES), "settled": cedr.reachability
 def shards(report: Report, edges: int, rounds: int = 3) -> None:
     """The slowest shard says how long a micro-batch takes, all of them what it costs."""
     fed = graph(edges)
-    report.say(f"{edges:,} edges among {edges // EDGES_A_NODE:,} nodes, in 1, 2 and 4 shards")
+    report.print(f"{edges:,} edges among {edges // EDGES_A_NODE:,} nodes, in 1, 2 and 4 shards")
     for kind, query in KINDS.items():
         _, expected = measured(query, fed, SHARDS[0])  # compiles what is to be compiled
         same = True

@@ -1,6 +1,6 @@
 """cedr: consistent streaming through time.
 
-The temporal model is imported at once; what needs polars and compiled code (`source`, the aggregates) when it is used.
+`import cedr` loads only the temporal model. Names that need polars and compiled code load on first use.
 """
 
 from importlib import import_module
@@ -74,7 +74,7 @@ LAZY = {
     "query": "cedr.language.query",
     "spark_session": "cedr.runtime.spark.driver.session",
 }
-"""Where names are that are imported when they are asked for, so that `import cedr` is quick."""
+"""The modules of names that are imported on first use, so that `import cedr` is fast."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Where a query starts: sources, and the aggregates that `agg` takes."""
+"""Sources, where queries start, and the aggregates for `agg`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -45,42 +45,42 @@ def source(
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
 
-    The other arguments say which columns of a table hold its times, and what may be relied on:
+    The other arguments declare which columns of a table hold its times, and what the stream guarantees:
 
     vs                 the start of the lifetime
     ve or duration     its end, or its length (`"60s"`, or a column of lengths); by default an event is one instant
     ends               every lifetime has an end, so that state can be forgotten; a row without an end is late
     ve_new             the corrected end, in rows that correct an earlier one
-    cti                progress: no later row is about a time before this
-    unit               what whole numbers count as times: "s", "ms", "us" or "ns" since 1970. Times and answers are then
-                       timestamps in UTC, and plain numbers in other arguments (`delay=500`) count this unit, too
-    format             how times that are text are written: "%m/%d/%Y %H:%M"
-    delay              progress when there is no such column: no row comes later than this after a higher start
-    types, kind        the column that names an event's type, or the type of all of them; for patterns
-    ordered            rows come in the order of time
+    cti                the column of progress: no later row changes a time before this
+    unit               the unit of whole numbers that are times: "s", "ms", "us" or "ns" since 1970. Times and results
+                       are then timestamps in UTC, and plain numbers in other arguments (`delay=500`) have this unit
+    format             the format of times that are text: "%m/%d/%Y %H:%M"
+    delay              progress without a `cti` column: a row starts at most this long before any earlier row
+    types, kind        the column that names an event's type, or the type of all events; for patterns
+    ordered            rows arrive in time order
     insert_only        no row corrects an earlier one; the default for tables without `ve_new`
-    external_ctis      the stream carries external CTIs; for a table, the column that holds their counts: a row with a
-                       count says how many rows have their sync time in its `[vs, ve)`
-    partition          the column that names the part of the source a row comes from (a Kafka partition, a device):
-                       progress is derived for each, and the source is as far as the last of them
-    idle               a partition silent for so long, by the clock on the wall, no longer holds the others back
-    per                the column, or columns, whose values progress each by itself: `delay` holds among the rows of one
-                       value, which is promised as far as its own rows allow, so a silent value, or one whose clock is
-                       ahead, concerns no other. Nothing is promised about all of them together, unless `idle` says
-                       when a silent value is given up
-    punctuation        the column that is true in rows that are punctuations: no more rows like this one, where a
-                       missing value means any, before its `vs` or, if that is missing, ever
-    promises           the columns that punctuations will speak about, or lists of columns if about several at once:
-                       `promises=["auction", ["zone", "hour"]]`; a query waits for no more than it has to only if it
-                       knows them beforehand. Those of `per` need not be named
-    future             a row that starts later than this after the clock on the wall is put aside and moves nobody's
-                       progress; times that are whole numbers count as microseconds since 1970
-    late               what breaks a promise is collected (`result.late()`) or raises
-    valid              what comes keeps all its promises, and adjusts only what it has told, as what cedr itself writes
-                       does: nothing is checked, and nothing is remembered to check it
+    external_ctis      the stream contains external CTIs; for a table, the column of their counts: a row with a count
+                       declares the number of rows whose sync time is in its `[vs, ve)`
+    partition          the column that names the partition of a row (a Kafka partition, a device): progress is derived
+                       for each partition, and the source has progressed as far as the slowest of them
+    idle               a partition without rows for this long, by wall-clock time, no longer holds back the others
+    per                the column, or columns, whose values progress independently: `delay` holds among the rows of one
+                       value, and its progress depends on these rows alone, so a value that is silent, or whose clock
+                       is ahead, does not affect others. There is no progress of the whole source, unless `idle` is the
+                       time after which a silent value no longer counts
+    punctuation        the column that is true in rows that are punctuations: no more rows like this one before its
+                       `vs`, or ever if `vs` is missing. A missing value in another column matches every value
+    promises           the columns that punctuations will be about, or lists of columns for punctuations about several:
+                       `promises=["auction", ["zone", "hour"]]`. With this declaration a query waits no longer than
+                       necessary. The columns of `per` are included
+    future             a row that starts more than this after the wall-clock time is late and does not affect progress;
+                       times that are whole numbers count as microseconds since 1970
+    late               rows that break a promise are collected (`result.late()`) or raise an error
+    valid              the stream keeps all its promises and adjusts only events it contains, as streams written by
+                       cedr do: nothing is checked, and no state is kept for checks
 
-    Each of the times is a column, a polars expression (`vs=pl.col("date").dt.combine(pl.col("time"))`), or an
-    expression of the CEDR language (`vs="time_hour + minute * 1 minute"`). A column with exactly this name comes first.
+    Each time is a column, a polars expression (`vs=pl.col("date").dt.combine(pl.col("time"))`), or an expression of the
+    CEDR language (`vs="time_hour + minute * 1 minute"`). A column with exactly this name takes precedence.
 
     Elements (`cedr.Insert` and so on) need none of the time columns.
     """
@@ -104,7 +104,7 @@ def source(
     if ends and length == INF:
         raise QueryError(f"source({name!r}): ends=True contradicts duration={duration!r}, which has no end")
     values = as_per(name, per, columns, delay, ordered, partition)
-    spoken_of = as_schemes(name, promises, columns)
+    schemes = as_schemes(name, promises, columns)
     if counts is not None and ve is None:
         raise QueryError(f"source({name!r}): external_ctis={counts!r} needs ve, where the span of a count ends")
     if types is not None:
@@ -134,7 +134,7 @@ def source(
             idle=None if idle is None else as_idle(name, in_unit(idle, unit)),
             per=values,
             punctuation=punctuation,
-            promises=tuple(dict.fromkeys([*spoken_of, *([tuple(sorted(values))] if values else [])])),
+            promises=tuple(dict.fromkeys([*schemes, *([tuple(sorted(values))] if values else [])])),
             future=None if future is None else as_future(name, in_unit(future, unit)),
             late=late,
             valid=valid,
@@ -177,7 +177,7 @@ def in_unit(length: Any, unit: Unit | None) -> Any:
 
 
 def lifetime_length(name: str, length: Duration | None) -> int | str:
-    """One instant by default; a text that is no length of time names a column."""
+    """One instant by default; a text that is not a duration is the name of a column."""
     if length is None:
         return 1
     if isinstance(length, str) and not is_duration(length) and length.lower() not in ("inf", "∞", "forever"):
@@ -211,9 +211,9 @@ def as_per(
     check_columns(found := column_names(per, what), columns, what)
     check_promised(found, columns, what)
     if ordered:
-        raise QueryError(f"{what}: rows in order have one progress; if those of each value are, say delay=0 instead")
+        raise QueryError(f"{what}: ordered rows have one progress; if the rows of each value are ordered, use delay=0")
     if delay is None:
-        raise QueryError(f"{what} needs delay, how late a row may come after others of its value; 0 if in order")
+        raise QueryError(f"{what} needs delay, how late a row may be among the rows of its value; 0 if ordered")
     if partition is not None:
         raise QueryError(f"{what}: give per or partition={partition!r}; progress is of each value or each partition")
     return found
@@ -247,21 +247,21 @@ def check_promised(names: Sequence[str], columns: Mapping[str, Any], what: str) 
 # --- aggregates ----------------------------------------------------------------------------------------------------
 
 Column = str | pl.Expr
-"""The name of a column; `pl.col(name)` will do, other expressions are refused."""
+"""A column name. `pl.col(name)` is accepted, other expressions are rejected."""
 
 
 def count(column: Column | None = None) -> aggregates.Aggregate:
-    """All rows, or those that have a value."""
+    """The number of rows, or of rows with a value in the column."""
     return aggregates.Count(None if column is None else column_name(column, "count"))
 
 
 def sum(column: Column) -> aggregates.Aggregate:
-    """The sum of the values; missing ones do not count."""
+    """The sum of the values; missing values are ignored."""
     return aggregates.Sum(column_name(column, "sum"))
 
 
 def avg(column: Column) -> aggregates.Aggregate:
-    """The mean of the values; missing ones do not count."""
+    """The mean of the values; missing values are ignored."""
     return aggregates.Avg(column_name(column, "avg"))
 
 
@@ -276,7 +276,7 @@ def max(column: Column) -> aggregates.Aggregate:
 
 
 def stddev(column: Column) -> aggregates.Aggregate:
-    """Of a sample: divided by n - 1, missing for fewer than two values."""
+    """The sample standard deviation: divided by n - 1, missing for fewer than two values."""
     return aggregates.Stddev(column_name(column, "stddev"))
 
 
@@ -305,9 +305,9 @@ def median(column: Column) -> aggregates.Aggregate:
 def aggregate(
     *columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64
 ) -> aggregates.Aggregate:
-    """`function` of the rows that live together, as a frame of these columns."""
+    """`function` of the rows of each snapshot, passed as a frame of these columns."""
     what = f"aggregate(dtype={dtype!r})"
     (kind,) = as_schema({"result": dtype}, what).values()
     if isinstance(kind, pl.List) and kind.inner == pl.Null():
-        raise QueryError(f"{what}: say what the list contains, such as dtype=pl.List(pl.Float64)")
+        raise QueryError(f"{what}: declare the type of the list's values, such as dtype=pl.List(pl.Float64)")
     return aggregates.UserDefined("", column_names(columns, "aggregate"), function, kind)

@@ -30,9 +30,9 @@ AUTOMATON, REGEX = "automaton", "regex"
 
 
 def step(when: Expressions | None = None, /, **updates: Any) -> Step:
-    """What an event must be to take a step, and what it sets: `step(pl.col("tick") == "D", m=pl.col("m") + 1)`.
+    """The condition for a step and the registers it sets: `step(pl.col("tick") == "D", m=pl.col("m") + 1)`.
 
-    `when` may speak of the event's columns and of registers, and so may the new values. All registers are set at once,
+    `when` and the new values may use the event's columns and the registers. All registers are set at the same time,
     from their values before the step.
     """
     condition = None if when is None else as_expression(when, "step")
@@ -54,22 +54,22 @@ def automaton(
     plan: Plan = "native",
     **loop: Any,
 ) -> Stream:
-    """The runs of an automaton over the events of each key, none of which may be skipped.
+    """The runs of an automaton over the events of each key. A run cannot skip events.
 
-    transitions  rows `(source, symbol, target)`, or a stream with these columns: a table that changes in time
+    transitions  rows `(source, symbol, target)`, or a stream with these columns: a table that changes over time
     start        the state in which a run begins, at every event
-    final        a state, or a list of states: runs that end there are told; by default all runs, partial ones too
+    final        a state, or a list of states: runs that end there are emitted; by default all runs, also partial ones
     symbol       the column of the events that must equal the symbol of a transition
-    steps        by symbol, what else must hold and which registers are set; without `symbol`, symbols name steps
-    registers    numbers that a run carries, with their values at the start
+    steps        by symbol, further conditions and the registers to set; without `symbol`, symbols are names of steps
+    registers    numbers that a run carries, with their initial values
     by           the key: each value has its own sequence of events
-    order        the column with sequence numbers, by which events follow each other; by default their starts
-    window       how long each event counts, from its start on; by default as long as it lives
-    plan         "native": one operator; "recursive": a loop, with the same answer
+    order        the column of sequence numbers that order the events; by default their starts
+    window       how long each event counts, from its start on; by default its lifetime
+    plan         "native": one operator; "recursive": a loop, with the same result
     loop         settings of `iterate`, for the recursive plan
 
-    A run lives as long as all of its events, and the transitions it took. Its row has the key, `begin` and `end` (the
-    starts, or the numbers, of its first and last event), the state and the registers.
+    The lifetime of a run is the time during which all its events and transitions are alive. Its row has the key,
+    `begin` and `end` (the starts, or the numbers, of its first and last event), the state and the registers.
     """
     table = plan_of(transitions, "automaton") if isinstance(transitions, Stream) else as_triples(transitions, AUTOMATON)
     shape = Shape(
@@ -95,7 +95,7 @@ def automaton(
 def planned(node: Automaton, plan: str, loop: Mapping[str, Any]) -> Stream:
     """The automaton as one operator, or as a loop."""
     if plan not in get_args(Plan):
-        raise QueryError(f"{node.text}(plan={plan!r}): it is one of {', '.join(map(repr, get_args(Plan)))}")
+        raise QueryError(f"{node.text}(plan={plan!r}): it must be one of {', '.join(map(repr, get_args(Plan)))}")
     loop = with_current_names(node.text, loop)
     if unknown := [name for name in loop if plan == "native" or name not in LOOP]:
         settings = f'; a plan="recursive" takes {", ".join(LOOP)}'
@@ -113,7 +113,7 @@ def as_states(final: Any) -> tuple[Any, ...] | None:
         return None
     found = tuple(final) if isinstance(final, list | tuple | set | frozenset) else (final,)
     if not found:
-        raise QueryError("automaton: final is empty, so nothing would ever be told; leave it out to be told all runs")
+        raise QueryError("automaton: final is empty, so nothing would ever be emitted; leave it out to emit all runs")
     return found
 
 
@@ -138,12 +138,12 @@ def regex(
     plan: Plan = "native",
     **named: AsStep,
 ) -> Stream:
-    """The stretches of events that a regular expression matches: `regex("A B* A", events, A=..., B=..., window=30)`.
+    """The stretches of events that match a regular expression: `regex("A B* A", events, A=..., B=..., window=30)`.
 
-    The expression is made of steps one after the other, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and brackets. Each
-    step is a condition, or a `step(...)` that also sets registers, given by its name; `steps` is for names that are no
-    keywords. No event of a key is skipped, and a stretch is told once, however the expression takes its events. The
-    other arguments are those of `automaton`, but a recursive plan needs a window and takes no
+    The expression consists of steps in sequence, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and parentheses. Each step
+    is a condition, or a `step(...)` that also sets registers, passed under its name; use `steps` for names that are not
+    valid keywords. A match cannot skip events of its key, and a stretch is emitted once, even if the expression matches
+    it in several ways. The other arguments are those of `automaton`, but a recursive plan needs a window and takes no
     settings. Rows have the key, `begin`, `end` and the registers.
     """
     if not isinstance(expression, str):
@@ -165,7 +165,7 @@ def matches(
     registers: Mapping[str, float],
     plan: Plan = "native",
 ) -> Stream:
-    """What a regular expression finds once it is an automaton."""
+    """The matches of a regular expression that has been compiled to an automaton."""
     shape = Shape(START, made.final, None, by, order, window, once=True)
     known = tuple(registers.items())
     node = Automaton(plan_of(events, REGEX), tuple(made.transitions()), shape, steps, known, REGEX)

@@ -1,11 +1,11 @@
-"""The benchmark frame: contestants taking turns, medians with their spread, bars to clear.
+"""The benchmark harness: contestants run in turn, results are medians with their spread, compared with targets.
 
 A benchmark is a file `benchmarks/NAME.py` with a function `run(report)`. It measures with `alternate`, which runs all
-contestants in turn, several rounds, after one round that does not count, so that ratios are taken inside one run; and
-hands its figures to the report. `./cedr bench NAME` prints the table and exits with 0 only if every bar holds.
+contestants in turn for several rounds after a warm-up round, so that ratios come from one run, and adds its figures to
+the report. `./cedr bench NAME` prints the table and exits with 0 only if every target is met.
 
-A benchmark that varies something shows it in plots as well: `speed = report.plot("speed", "Speed", "inputs", "M/s")`,
-then `report.add("R3, 4 inputs", value, "M/s", at=speed.at("R3", 4))` puts the same value into the table and the plot.
+A benchmark with a parameter also draws plots: `speed = report.plot("speed", "Speed", "inputs", "M/s")`, then
+`report.add("R3, 4 inputs", value, "M/s", at=speed.at("R3", 4))` adds a value to both the table and the plot.
 """
 
 import json
@@ -27,19 +27,19 @@ from cedr.temporal.errors import QueryError
 
 
 def events(usual: int) -> int:
-    """How many events a benchmark is about; CEDR_BENCH_EVENTS may say another number."""
-    said = os.environ.get("CEDR_BENCH_EVENTS")
-    if said is None:
+    """The number of events of a benchmark: the usual one, or CEDR_BENCH_EVENTS."""
+    text = os.environ.get("CEDR_BENCH_EVENTS")
+    if text is None:
         return usual
-    number = said.replace("_", "")
+    number = text.replace("_", "")
     if not number.isdecimal() or not int(number):
-        raise QueryError(f"CEDR_BENCH_EVENTS={said}: write a whole number of events, such as 1000000")
+        raise QueryError(f"CEDR_BENCH_EVENTS={text}: it must be a whole number of events, such as 1000000")
     return int(number)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One result. `bar` is the value to reach; with `at_most` it must not be exceeded."""
+    """One result. `bar` is its target: a minimum, or with `at_most` a maximum."""
 
     name: str
     value: float
@@ -64,7 +64,7 @@ class Report:
     console: Console = field(default_factory=Console)
 
     def add(self, name: str, value: float, unit: str, *, at: Place | None = None, **more: Any) -> None:
-        """One more figure; `at` is its place in a plot, which then shows its spread and its bar too."""
+        """Add a figure; `at` is its place in a plot, which then also shows its spread and its target."""
         figure = Figure(name, value, unit, **more)
         self.figures.append(figure)
         if at:
@@ -75,16 +75,16 @@ class Report:
         self.console.print(f"  {name}: {value:,.3g} {unit}{mark}", highlight=False)
 
     def plot(self, name: str, title: str, x: str, y: str, log: str = "", names: tuple[str, ...] = ()) -> Plot:
-        """A new plot, to be filled by `add(..., at=plot.at(series, x))` or by its own `line`."""
+        """A new plot; fill it with `add(..., at=plot.at(series, x))` or with its method `line`."""
         self.plots.append(Plot(name, title, x, y, log, names=names))
         return self.plots[-1]
 
     def draw(self, folder: Path) -> None:
-        """Write every plot that has points into the folder, and say where they are."""
+        """Write every plot that has points into the folder, and print the paths."""
         drawn = [draw(plot, folder) for plot in self.plots if plot.series]
-        self.say(f"plots: {', '.join(map(str, drawn))}" if drawn else "this benchmark has no plots")
+        self.print(f"plots: {', '.join(map(str, drawn))}" if drawn else "this benchmark has no plots")
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         self.console.print(text, style="dim", highlight=False)
 
     @property
@@ -108,13 +108,13 @@ class Report:
 
 
 def alternate(contestants: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, list[float]]:
-    """The seconds each contestant took in each round; the first round warms up and does not count."""
+    """The seconds each contestant took in each round, without the first, which is the warm-up."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(rounds + 1):
+    for number in range(rounds + 1):
         for name, contestant in contestants.items():
             start = time.perf_counter()
             contestant()
-            if turn:
+            if number:
                 seconds[name].append(time.perf_counter() - start)
     return seconds
 
@@ -143,6 +143,6 @@ def processor() -> str:
 
 
 def one_core() -> None:
-    """Bind this process to one core, so that figures are per core whatever libraries do."""
+    """Bind this process to one core, so that figures are per core whatever threads libraries start."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

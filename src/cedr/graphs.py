@@ -1,6 +1,6 @@
-"""Graph queries over edges that come, change and go: small loops, ready-made.
+"""Ready-made graph queries over changing edges, most of them short loops.
 
-Each takes the edges as a stream of rows, and gives at every instant the answer for the edges that live then.
+Each takes the edges as a stream of rows; at every instant the result is that of the edges alive then.
 
     cedr.reachability(links, sources).run(...)
 """
@@ -25,18 +25,18 @@ def reachability(
     settled: bool = False,
     **loop: Any,
 ) -> Stream:
-    """Pairs of nodes such that one or more edges lead from the first to the second.
+    """Pairs of nodes connected by a path of one or more edges from the first to the second.
 
     start, end   the columns of an edge's nodes, and of the result
-    sources      pairs begin at these nodes only, which stand in its column `node`
-    settled      tell only what CTIs have settled. Then there is no loop: how far each node is from each source is kept
-                 and mended, which is much faster on large graphs
+    sources      a stream with the start nodes in its column `node`; by default pairs start anywhere
+    settled      emit only results that CTIs have made final. This uses no loop: the distance of each node from each
+                 source is stored and updated, which is much faster on large graphs
     loop         settings of `iterate`
     """
     if settled:
         if sources is None or loop:
-            wrong = f"{', '.join(loop)} is about loops" if loop else "it needs sources, from which to look"
-            raise QueryError(f"reachability(settled=True): {wrong}; without settled a loop is used")
+            wrong = f"{', '.join(loop)} is a setting of loops" if loop else "it requires sources, the start nodes"
+            raise QueryError(f"reachability(settled=True): {wrong}; leave settled out to use a loop")
         return Stream(Reach(edges.plan, sources.plan, start, end, node))
     hops = edges.select(_start=start, _end=end)
     paths = beginning_at(sources, node, hops.select(**{start: pl.col("_start"), end: pl.col("_end")}), start)
@@ -58,7 +58,7 @@ def shortest_paths(
     """Pairs of nodes with the length of the shortest path of one or more edges between them.
 
     start, end, length   the columns of an edge, and of the result; lengths must not be negative
-    sources              paths begin at these nodes only, which stand in its column `node`
+    sources              a stream with the start nodes in its column `node`; by default paths start anywhere
     loop                 settings of `iterate`
     """
     hops = edges.select(_start=start, _end=end, _length=length)
@@ -76,7 +76,7 @@ def shortest_paths(
 
 
 def connected_components(edges: Stream, *, start: str = "start", end: str = "end", **loop: Any) -> Stream:
-    """Every node that has an edge, with the smallest node it is connected with, whatever the direction of edges.
+    """Every node that has an edge, with the smallest node it is connected to; the direction of edges does not matter.
 
     The result has the columns `node` and `component`; `loop` are settings of `iterate`.
     """
@@ -94,11 +94,11 @@ def connected_components(edges: Stream, *, start: str = "start", end: str = "end
 
 
 def causality_chains(events: Stream, *, event: str = "event", cause: str = "cause", **loop: Any) -> Stream:
-    """What led to what: chains of events each of which names its cause, with the columns `first`, `last` and `chain`.
+    """Chains of events that each name their cause, with the columns `first`, `last` and `chain`.
 
-    A chain lives while all its events do. It visits no event twice, so causes that go round in circles do no harm.
+    A chain is alive while all its events are. It contains no event twice, so cycles of causes are harmless.
 
-    event, cause   the columns that hold the name of an event, and of the one that caused it
+    event, cause   the columns with the name of an event, and of the event that caused it
     loop           settings of `iterate`
     """
     steps = events.where(pl.col(event) != pl.col(cause)).select(_cause=cause, _event=event)

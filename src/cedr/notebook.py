@@ -1,6 +1,6 @@
-"""How streams, plans, histories and results look in notebooks (HTML) and in rich consoles.
+"""Display of streams, plans, histories and results in notebooks (HTML) and in rich consoles.
 
-Each class asks this module when it is shown, so that nothing here is imported before.
+Classes import this module only when they are displayed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from cedr.runtime.result import Result
     from cedr.stream import Stream
 
-MOST = 30
-"""Events that are shown of a history; how many more there are is said."""
+MAX_EVENTS = 30
+"""Maximum number of events displayed of a history; a line below gives the number of the others."""
 WIDTH = 240
-"""Of the timeline beside a history, in pixels."""
+"""Width of the timeline next to a history, in pixels."""
 COLOR = "#26a69a"
 
 
 class Text(str):
-    """A text that prompts and notebooks show as it is, not with its line ends spelled out."""
+    """A string that prompts and notebooks display as text, not as a quoted literal."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ def pre(text: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are HTML already."""
+    """The cells are already HTML."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -54,7 +54,7 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def columns(events: Sequence[Event]) -> list[str]:
-    """Of the payloads, if they are all rows; else there is one, without name."""
+    """The columns of the payloads if all of them are rows; else a single column."""
     if not events or not all(isinstance(event.payload, Row) for event in events):
         return ["payload"]
     return list(dict.fromkeys(name for event in events for name in event.payload))
@@ -66,13 +66,13 @@ def cells(event: Event, names: list[str]) -> list[str]:
 
 
 def more(history: History) -> str:
-    rest = len(history) - MOST
+    rest = len(history) - MAX_EVENTS
     return f"and {rest:,} more" if rest > 0 else ""
 
 
 def history_html(history: History) -> str:
-    """A table with each lifetime as a bar."""
-    events = list(history)[:MOST]
+    """A table that draws each lifetime as a bar."""
+    events = list(history)[:MAX_EVENTS]
     names = columns(events)
     times = [time for event in events for time in (event.vs, event.ve) if time != INF]
     start, end = min(times, default=0), max(times, default=0)
@@ -83,7 +83,7 @@ def history_html(history: History) -> str:
 
 
 def bar(event: Event, start: int, unit: float) -> str:
-    """One without end runs out of the picture."""
+    """A lifetime without an end reaches the right edge."""
     left = (event.vs - start) * unit
     width = max(WIDTH - left if event.ve == INF else (event.ve - event.vs) * unit, 1.0)
     return (
@@ -96,7 +96,7 @@ def history_rich(history: History) -> "Table":
     from rich.table import Table
     from rich.text import Text as Plain
 
-    events = list(history)[:MOST]
+    events = list(history)[:MAX_EVENTS]
     names = columns(events)
     table = Table(caption=more(history) or None)
     for name in ("Vs", "Ve", *names):

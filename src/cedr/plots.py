@@ -1,7 +1,7 @@
-"""Plots: named series of points as one picture, for benchmarks to show how a figure moves.
+"""Plots of benchmark results: named series of points in one picture.
 
-A `Plot` is data: it can be filled and looked at without matplotlib, which only `draw` needs (`pip install
-'cedr[plots]'`). Drawing needs no screen and touches none of matplotlib's global settings.
+A `Plot` is data: it can be filled and inspected without matplotlib, which only `draw` needs (`pip install
+'cedr[plots]'`). Drawing needs no display and changes none of matplotlib's global settings.
 """
 
 import importlib.util
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6b4c9a", "#4d4d4d")
-"""Told apart by all kinds of eyes (after Okabe and Ito)."""
+"""A palette that is safe for color blindness (after Okabe and Ito)."""
 MARKERS = "osD^vPX*"
 FEW = 30
-"""A series of more points is a line without markers."""
+"""Maximum number of points of a series that is drawn with markers."""
 FEW_TICKS = 12
 INK, FAINT = "#333333", "#d9d9d9"
 
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a value belongs: at this x of this series of a plot."""
+    """The position of a value: this x of this series of a plot."""
 
     plot: "Plot"
     series: str
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A value that a series has to reach; with `at_most`, not to exceed."""
+    """The target of a series: a minimum, or with `at_most` a maximum."""
 
     value: float
     at_most: bool = False
@@ -52,12 +52,12 @@ class Bar(NamedTuple):
 
 @dataclass
 class Plot:
-    """One picture. `name` is that of its file; `x` and `y` are the titles of the axes.
+    """One picture. `name` is its file name; `x` and `y` are the titles of the axes.
 
-    `log` names the axes with a logarithmic scale: "", "x", "y" or "xy". A series of many points is a line, of few
-    points a line with markers. Bars are dashed lines in the colour of their series. `foremost` names a series that the
-    plot is about: it lies above the others, thick and dark. With `names`, x is a place among these, 0 the first, and
-    each series has a column there.
+    `log` lists the axes with a logarithmic scale: "", "x", "y" or "xy". A series of many points is a line, of few
+    points a line with markers. Bars are dashed lines in the color of their series. `foremost` names the series to
+    emphasize: it is drawn above the others, thick and dark. With `names`, x is a position among them, starting at 0,
+    and each series has a column there.
     """
 
     name: str
@@ -77,12 +77,12 @@ class Plot:
         return Place(self, series, x)
 
     def line(self, series: str, xs: Iterable[float], ys: Iterable[float]) -> None:
-        """All points of a series at once."""
+        """Set all points of a series."""
         self.series[series] = [Point(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
 
 
 def check_installed() -> None:
-    """Better before a long measurement than after it."""
+    """Fail before a long measurement rather than after it."""
     if importlib.util.find_spec("matplotlib") is None:
         raise CedrError("plots need the package matplotlib: pip install 'cedr[plots]'")
 
@@ -108,7 +108,7 @@ def picture(plot: Plot) -> "Figure":
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         look = Look(INK, marker, 2.4, 3.0) if name == plot.foremost else Look(colour, marker)
         points = sorted(plot.series[name])
-        hidden = "y" in plot.log and not any(p.y for p in points)  # a logarithmic scale has no place for it
+        hidden = "y" in plot.log and not any(p.y for p in points)  # a logarithmic scale has no zero
         if plot.names:
             draw_columns(axes, name, points, colour, number, len(plot.series))
         else:
@@ -138,14 +138,14 @@ def draw_series(axes: "Axes", name: str, points: list[Point], look: Look) -> Non
 
 
 def draw_columns(axes: "Axes", name: str, points: list[Point], colour: str, number: int, count: int) -> None:
-    """The series with this number of so many: all of one x side by side, then a gap of a fifth."""
+    """Series `number` of `count`: the columns of one x next to each other, then a gap of a fifth."""
     width = 0.8 / count
     middles = [p.x + (number - (count - 1) / 2) * width for p in points]
     axes.bar(middles, [p.y for p in points], width, color=colour, label=name)
 
 
 def scale(axes: "Axes", plot: Plot) -> None:
-    """Scales from zero, or logarithmic; a tick at each x where there are few."""
+    """Scales start at zero or are logarithmic; if there are few values of x, each gets a tick."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     xs = sorted({point.x for points in plot.series.values() for point in points})
@@ -156,7 +156,7 @@ def scale(axes: "Axes", plot: Plot) -> None:
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1_000 else (1,)))
         if plot.names:
-            axes.set_ylim(bottom=min(1.0, low))  # columns stand on one ground in all plots
+            axes.set_ylim(bottom=min(1.0, low))  # columns have the same baseline in all plots
     else:
         axes.set_ylim(bottom=0)
     if plot.names:
@@ -181,7 +181,7 @@ def dress(axes: "Axes", plot: Plot) -> None:
 
 
 def quiet(axes: "Axes", grid: Literal["x", "y"]) -> None:
-    """Faint lines of a grid behind everything, and no frame."""
+    """A faint grid behind everything, and no frame."""
     axes.grid(axis=grid, color=FAINT, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)

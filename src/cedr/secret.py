@@ -1,8 +1,8 @@
-"""Secrets: passwords, tokens and keys, whose text is `***` wherever they are shown.
+"""Secrets: passwords, tokens and keys that print as `***`.
 
-`Secret` holds one; only `reveal()` gives its text. Other programs put secrets into their own messages: a database
-driver quotes the URI it could not read. So every secret is also remembered, and `hidden` takes it out of a text again.
-All errors of cedr and all messages of the command line go through `hidden`.
+`Secret` holds one; only `reveal()` returns its text. Other programs put secrets into their own messages: a database
+driver quotes the URI it could not read. So every secret is also remembered, and `hidden` removes it from a text. All
+errors of cedr and all messages of the command line go through `hidden`.
 """
 
 import re
@@ -23,12 +23,13 @@ SETTING = re.compile(
     r"(?<![\w.-])(?P<key>[\w.-]+)(?P<equals>\s*=\s*)(?P<value>\"[^\"]*\"|'(?:[^'\\]|\\.)*'|[^\s&;,\"']+)"
 )
 SHORT, SHORTEST = 8, 4
-"""A short secret is replaced where it stands alone: inside other words it would make every text unreadable. One with
-fewer than four characters is not replaced at all."""
+"""Secrets shorter than `SHORT` are replaced only as whole words, so that texts stay readable. Secrets shorter than
+`SHORTEST` are not replaced."""
 
 
 class Secret:
-    """A text that is never shown: `str`, `repr` and `format` give `***`. It cannot be pickled, so it stays here."""
+    """A text that is never printed: `str`, `repr` and `format` return `***`. It cannot be pickled, so it does not leave
+    this process."""
 
     __slots__ = ("_text",)
 
@@ -38,7 +39,7 @@ class Secret:
 
     @classmethod
     def holding(cls, text: "str | Secret") -> "Secret":
-        """A text with a secret in it, such as a URI with a password. Its other parts may be shown by themselves."""
+        """A text that contains a secret, such as a URI with a password. Its other parts may be printed."""
         if isinstance(text, Secret):
             return text
         made = cls.__new__(cls)
@@ -47,7 +48,7 @@ class Secret:
         return made
 
     def reveal(self) -> str:
-        """The text itself, for the program that needs it."""
+        """The text itself."""
         return self._text
 
     def __str__(self) -> str:
@@ -78,7 +79,7 @@ class Secret:
 
 
 class Discreet:
-    """Base of dataclasses that hold texts of users: their `repr` has no credentials. Use `@dataclass(repr=False)`."""
+    """Base of dataclasses with user-written texts: no credentials in `repr`. Use with `@dataclass(repr=False)`."""
 
     def __repr__(self) -> str:
         values = ((f.name, getattr(self, f.name)) for f in fields(self) if f.repr)  # type: ignore[arg-type]
@@ -93,19 +94,19 @@ def text_of(value: "str | Secret") -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Does a setting of this name hold a secret, such as `kafka.sasl.jaas.config` or `sslPassword`?"""
+    """Whether a setting of this name holds a secret, such as `kafka.sasl.jaas.config` or `sslPassword`."""
     return SECRET_NAME.search(name) is not None
 
 
 def concealed(options: "Mapping[str, str | Secret]") -> "dict[str, str | Secret]":
-    """Options with secrets where the names say so; passwords inside other texts are remembered."""
+    """The options, with secrets under names of secrets; passwords inside other texts are remembered."""
     for value in options.values():
         remember_credentials(text_of(value))
     return {key: Secret(value) if is_secret_name(key) else value for key, value in options.items()}
 
 
 def revealed(options: "Mapping[str, str | Secret]") -> dict[str, str]:
-    """The way back from `concealed`, for the program that needs the options."""
+    """The inverse of `concealed`."""
     return {key: text_of(value) for key, value in options.items()}
 
 
@@ -115,8 +116,8 @@ KNOWN: set[str] = set()
 
 
 def remember(text: str) -> None:
-    """`hidden` takes this text out of others from now on, also as it is written in a URI. Words that many settings
-    have, such as true or 1000, are left alone."""
+    """From now on `hidden` removes this text, also in its URI-encoded form. Common values such as true or 1000 are
+    ignored."""
     if text in ("true", "false") or (text.isdecimal() and len(text) < SHORT):
         return
     for form in {text, text.strip(), " ".join(text.split()), quote(text, safe=""), unquote(text)}:
@@ -134,12 +135,12 @@ def known_forms() -> re.Pattern[str]:
 
 
 def hidden(text: str) -> str:
-    """A text without the secrets that are known."""
+    """The text without any remembered secret."""
     return known_forms().sub(MASK, text) if KNOWN else text
 
 
 def remember_credentials(text: str) -> None:
-    """The passwords in URIs and in settings such as `password=...`, as far as they can be found in a text."""
+    """Remember the passwords in URIs and in settings such as `password=...` that a text contains."""
     for found in USER_INFO.finditer(text):
         if (password := found["password"]) and password != found["user"]:
             remember(password)
@@ -149,7 +150,7 @@ def remember_credentials(text: str) -> None:
 
 
 def without_credentials(text: str) -> str:
-    """A URI, path or other text of a user, to be shown: without the users and passwords that are written in it."""
+    """A URI, path or other user-written text without the user names and passwords in it, for printing."""
     remember_credentials(text)
     text = USER_INFO.sub(rf"\g<scheme>://{MASK}@", text)
     text = SETTING.sub(lambda m: f"{m['key']}{m['equals']}{MASK}" if is_secret_name(m["key"]) else m[0], text)

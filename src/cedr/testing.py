@@ -6,14 +6,13 @@
     @given(testing.streams())
     def test_my_query(stream): ...
 
-`histories` draws what is true; `streams_of` draws ways in which it can be told: disorder, provisional ends that
-are adjusted later, events that turn out never to have been, CTIs as early as the rest allows, lulls without data.
-Whatever a query answers must depend on the history alone: `same_history` draws two tellings of one history,
-`shuffled` another order that keeps the promises of a given stream, `punctuated` the stream with promises about parts
-of it, `repackaged` the same table cut into other events,
-and `slicings` a stream in chunks.
+`histories` draws final histories; `streams_of` draws streams of a history, with disorder, provisional ends that are
+adjusted later, events that are removed again, CTIs as early as possible, and pauses without data. The result of a query
+must depend on the history alone: `same_history` draws two streams of one history, `shuffled` another order in which a
+stream's promises hold, `punctuated` the stream with promises about parts of it, `repackaged` the same table cut into
+other events, and `slicings` a stream in chunks.
 
-Strategies that are drawn from often are made once and kept: to check a new one takes hypothesis longer than a draw.
+Frequently used strategies are cached: hypothesis takes longer to validate a new strategy than to draw from it.
 """
 
 from collections.abc import Sequence
@@ -70,7 +69,7 @@ def histories(
     max_time: int = MAX_TIME,
     infinite: bool = True,
 ) -> st.SearchStrategy[History]:
-    """What is true in the end. Equal events may occur several times."""
+    """Final histories. Equal events may occur several times."""
     return st.lists(events(payloads, max_time, infinite), max_size=max_size).map(History)
 
 
@@ -92,9 +91,9 @@ def streams_of(
 ) -> list[Element]:
     """A valid stream whose canonical history is `history`.
 
-    `adjusts`: ends may first be told wrong; `growing`: too early as well as too late. `ghosts`: at most so many events
-    are told and then removed; their payloads come from `payloads`, else from the history. `ctis`: promises may stand
-    between the elements. `ordered`: sync times never decrease. `closed`: it ends with the CTI of infinity.
+    `adjusts`: ends may be wrong at first; `growing`: too early as well as too late. `ghosts`: the maximum number of
+    events that are inserted and then removed; their payloads come from `payloads`, else from the history. `ctis`: there
+    may be CTIs between the elements. `ordered`: sync times never decrease. `closed`: it ends with the CTI of infinity.
     """
     chains = [draw(chains_to(e, adjusts=adjusts, growing=growing, ordered=ordered)) for e in history]
     if adjusts and ghosts:
@@ -123,7 +122,7 @@ def ends_after(start: int) -> st.SearchStrategy[int]:
 
 @st.composite
 def chains_to(draw: st.DrawFn, event: Event, *, adjusts: bool, growing: bool, ordered: bool) -> list[Data]:
-    """The elements that tell one event: an insert, then adjusts to its real end."""
+    """The elements of one event: an insert, then adjusts up to its final end."""
     ends = [event.ve]
     if adjusts:
         ends = [*draw(few(ends_after(event.vs), 1 if ordered else 2)), event.ve]
@@ -137,16 +136,16 @@ def chains_to(draw: st.DrawFn, event: Event, *, adjusts: bool, growing: bool, or
 @st.composite
 def interleavings(draw: st.DrawFn, chains: Sequence[Sequence[Data]]) -> list[Data]:
     """The elements of all chains in a random order that keeps the order inside each chain."""
-    turns = draw(st.permutations([number for number, chain in enumerate(chains) for _ in chain]))
+    order = draw(st.permutations([number for number, chain in enumerate(chains) for _ in chain]))
     rest = [iter(chain) for chain in chains]
-    return [next(rest[number]) for number in turns]
+    return [next(rest[number]) for number in order]
 
 
 @st.composite
 def promised(
     draw: st.DrawFn, elements: Sequence[Data], *, ordered: bool = False, closed: bool = False
 ) -> list[Element]:
-    """The elements with CTIs between them, each as high as what still comes allows, or lower."""
+    """The elements with CTIs between them, each as high as the following elements allow, or lower."""
     result: list[Element] = []
     last = 0
     for position in range(len(elements) + 1):
@@ -170,16 +169,16 @@ def punctuated(
     ranges: bool = True,
     exact: bool = False,
 ) -> list[Element]:
-    """A valid stream with punctuations between its elements that it keeps.
+    """A valid stream with punctuations between its elements, all of which hold.
 
-    `attributes` are values to speak about, in order. `ranges`: also lists and ranges, else constants only. `exact`:
-    each reaches as far as what still comes allows, else possibly less far.
+    `attributes` are the values of attributes, in order. `ranges`: also lists and ranges, else constants only. `exact`:
+    each punctuation reaches as far as the following elements allow, else possibly less far.
     """
     result = list(stream)
     some = st.sets(st.sampled_from(sorted(attributes)), min_size=1, max_size=2)
-    known = {name: patterns_of(values, ranges) for name, values in attributes.items()}
+    strategies = {name: patterns_of(values, ranges) for name, values in attributes.items()}
     for _ in range(draw(between(0, most))):
-        patterns = {name: draw(known[name]) for name in sorted(draw(some))}
+        patterns = {name: draw(strategies[name]) for name in sorted(draw(some))}
         place = draw(between(0, len(result)))
         coming = [e for e in result[place:] if isinstance(e, Insert | Adjust)]
         meant = Punctuation(patterns)
@@ -207,30 +206,30 @@ def streams(
     max_size: int = 6,
     max_time: int = MAX_TIME,
     infinite: bool = True,
-    **telling: Any,
+    **options: Any,
 ) -> st.SearchStrategy[list[Element]]:
-    """Random valid streams. `telling` are the options of `streams_of`."""
+    """Random valid streams. `options` are those of `streams_of`."""
     return histories(payloads, max_size, max_time, infinite).flatmap(
-        lambda h: streams_of(h, payloads=payloads, **telling)
+        lambda h: streams_of(h, payloads=payloads, **options)
     )
 
 
 @st.composite
 def same_history(
-    draw: st.DrawFn, /, payloads: st.SearchStrategy[Any] = PAYLOADS, max_size: int = 6, **telling: Any
+    draw: st.DrawFn, /, payloads: st.SearchStrategy[Any] = PAYLOADS, max_size: int = 6, **options: Any
 ) -> tuple[list[Element], list[Element]]:
-    """Two logically equivalent streams: the same canonical history, told differently."""
+    """Two logically equivalent streams: different elements with the same canonical history."""
     history = draw(histories(payloads, max_size))
-    one = draw(streams_of(history, payloads=payloads, **telling))
-    return one, draw(streams_of(history, payloads=payloads, **telling))
+    one = draw(streams_of(history, payloads=payloads, **options))
+    return one, draw(streams_of(history, payloads=payloads, **options))
 
 
 @st.composite
 def shuffled(draw: st.DrawFn, stream: Sequence[Element]) -> list[Element]:
     """The elements of a valid stream in another order, in which all its promises still hold.
 
-    Elements with the same start and payload keep their order, as they may be one chain. A CTI waits for everything it
-    would exclude; anything else may move.
+    Elements with the same start and payload keep their order, as they may form one chain. A CTI stays after everything
+    it would exclude; all other elements may move.
     """
     waiting = list(timed(stream))
     result: list[Element] = []
@@ -251,7 +250,7 @@ def must_precede(first: Element, second: Element) -> bool:
 
 
 def outlived(element: Element, waiting: Sequence[Element]) -> bool:
-    """Would this CTI exclude an element that has not come yet?"""
+    """Whether this CTI would exclude an element that is still to come."""
     return isinstance(element, Cti) and any(e.sync < element.t for e in timed(waiting) if not isinstance(e, Cti))
 
 
@@ -292,7 +291,7 @@ def assert_same(actual: History, expected: History) -> None:
 
 
 def assert_same_snapshots(actual: History, expected: History) -> None:
-    """The same table at every instant, however it is cut into events."""
+    """Fail unless both are the same table at every instant, regardless of how it is cut into events."""
     assert_same(actual.coalesce(), expected.coalesce())
 
 

@@ -255,7 +255,7 @@ def test_functions_of_the_user_return_what_they_declare():
 
     assert result(lambda f: f["v"].to_list(), pl.List(pl.Int64)) == [(0, 9, (1, 2))]
     assert result(lambda f: f["v"].to_numpy(), pl.List(pl.Int64)) == [(0, 9, (1, 2))]
-    with pytest.raises(QueryError, match=r"say what the list contains, such as dtype=pl.List\(pl.Float64\)"):
+    with pytest.raises(QueryError, match=r"declare the type of the list's values, such as dtype=pl.List\(pl.Float64\)"):
         result(lambda f: f["v"].to_list(), list)
     with pytest.raises(QueryError, match=r"first_value\(v\) returned 1 of type int, which is not String; .*dtype"):
         result(first_value, str)

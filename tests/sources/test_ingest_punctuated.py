@@ -320,8 +320,8 @@ def test_what_a_source_says_it_will_promise():
     ("options", "message"),
     [
         ({"per": "key", "delay": 1}, r"source\('s'\): per='key': no column 'key' \(columns: k, v\)"),
-        ({"per": "k"}, r"per='k' needs delay, .* 0 if in order"),
-        ({"per": "k", "ordered": True}, r"per='k': rows in order have one progress; .* delay=0"),
+        ({"per": "k"}, r"per='k' needs delay, .* 0 if ordered"),
+        ({"per": "k", "ordered": True}, r"per='k': ordered rows have one progress; .* delay=0"),
         ({"per": "k", "delay": 1, "partition": "p"}, r"per='k': give per or partition='p'"),
         ({"idle": "1s"}, r"idle='1s' needs partition or per"),
         ({"punctuation": "done", "vs": None}, r"punctuation='done' needs vs"),
