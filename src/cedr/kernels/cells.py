@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True)
 def cells(g, vs, new, ints, best, known, is_max):
-    """The inserts of a chunk by (group, start, end): weights summed, best values kept. `known` tells missing values."""
+    """The inserts of a chunk by (group, start, end): weights summed, best values kept; `known` is false for nulls."""
     n = len(g)
     capacity = 1 << max(int(np.ceil(np.log2(2 * n + 2))), 4)
     mask = np.uint64(capacity - 1)

@@ -1,8 +1,8 @@
 """Chains: the adjusts of tuples with one start and payload, as edges between ends.
 
 A row `(vs, old, new)` of a payload is an edge `old -> new`; an insert comes from nowhere and a removal leads nowhere.
-Tuples are tokens on the ends; equal ones cannot be told apart. So a set of rows leads to the same tokens in whatever
-order it is worked in, and a row that starts where another ends can be joined with it.
+Tuples are tokens on the ends; equal ones are indistinguishable. So a set of rows leads to the same tokens in whatever
+order it is applied, and a row that starts where another ends can be joined with it.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def nodes(vs, pid, old, new):
     end_of = np.empty(2 * len(vs), dtype=np.int64)
     row_of = np.empty(2 * len(vs), dtype=np.int64)
     ends = np.full((2, len(vs)), np.int64(NOWHERE))
-    known = 0
+    count = 0
     for i in range(len(vs)):
         for side in range(2):
             end = old[i] if side == 0 else new[i]
@@ -37,23 +37,23 @@ def nodes(vs, pid, old, new):
                     break
                 slot = (slot + np.uint64(1)) & np.uint64(size - 1)
             if owner[slot] < 0:
-                owner[slot] = known
-                end_of[known] = end
-                row_of[known] = i
-                known += 1
+                owner[slot] = count
+                end_of[count] = end
+                row_of[count] = i
+                count += 1
             ends[side, i] = owner[slot]
-    return ends[0], ends[1], known
+    return ends[0], ends[1], count
 
 
 @njit(cache=True)
-def merge(source, target, known):
+def merge(source, target, count):
     """Join every row with an earlier one that ends where it starts.
 
     Returns, for each row, the row whose end it has in the end, and whether it is still there: joined rows are not, nor
     are rows that came back to where they started. A row keeps its place.
     """
     n = len(source)
-    top = np.full(known, np.int64(-1))  # a stack of rows for each end
+    top = np.full(count, np.int64(-1))  # a stack of rows for each end
     below = np.full(n, np.int64(-1))
     last = np.arange(n)
     kept = np.ones(n, dtype=np.bool_)
@@ -73,23 +73,23 @@ def merge(source, target, known):
 
 
 @njit(cache=True)
-def on_cycles(source, target, known):
+def on_cycles(source, target, count):
     """The edges of as many cycles as there are: what is left has none.
 
     A walk from each end along edges not yet used; where it meets itself the loop is cut out, where it cannot go on it
     steps back.
     """
     n = len(source)
-    head = np.full(known, np.int64(-1))
+    head = np.full(count, np.int64(-1))
     following = np.full(n, np.int64(-1))
     for i in range(n):
         following[i] = head[source[i]]
         head[source[i]] = i
     found = np.zeros(n, dtype=np.bool_)
-    place = np.full(known, np.int64(-1))
-    path = np.empty(known + 1, dtype=np.int64)
-    edges = np.empty(known + 1, dtype=np.int64)
-    for start in range(known):
+    place = np.full(count, np.int64(-1))
+    path = np.empty(count + 1, dtype=np.int64)
+    edges = np.empty(count + 1, dtype=np.int64)
+    for start in range(count):
         path[0] = start
         place[start] = 0
         depth = 0
@@ -119,9 +119,9 @@ def on_cycles(source, target, known):
 
 
 @njit(cache=True)
-def reachable(source, target, known, open_):
+def reachable(source, target, count, open_):
     """The edges that a token on an open end could still take, alone or after others; `open_` is given per edge."""
-    reached = np.zeros(known, dtype=np.bool_)
+    reached = np.zeros(count, dtype=np.bool_)
     for i in range(len(source)):
         if open_[i]:
             reached[source[i]] = True

@@ -1,4 +1,4 @@
-"""The net change between two answers: what to put out so that consumers of the old one have the new one.
+"""The net change between two answers: what to emit so that consumers of the old one get the new one.
 
 An answer is a list of events sorted by (group, start): group, start, end, and the output values as 64-bit words. Events
 with the same group, start and values are one event whose end may have changed; others are removed and inserted. Of
@@ -26,7 +26,7 @@ def net_change(og, os, oe, ov, ng, ns, ne, nv, reached):
     """Group, values, start, end before and end after of each event that differs.
 
     An end changes when time has `reached` the earlier of its old and new value, which is the sync time of that change.
-    Until then the event keeps the end it was told with, and `ne` is set to it.
+    Until then the event keeps the end it was emitted with, and `ne` is set to it.
     """
     capacity = len(og) + len(ng)
     group = np.empty(capacity, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Sorted end points: the state of every operator that works snapshot by snapshot.
 
-An entry `(g, t)` says that some tuples of group g start or end at time t: `k` how many, and by how much the weights of
-what is live change there. Running sums over the entries of a group give the content of each snapshot. A chunk becomes
-sorted changes, which one linear pass merges into the sorted state.
+An entry `(g, t)` stands for tuples of group g that start or end at time t: their number `k`, and by how much the
+weights of what is live change there. Running sums over the entries of a group give the content of each snapshot. A
+chunk becomes sorted changes, which one linear pass merges into the sorted state.
 
 Weights are whole numbers. Sums of other numbers are made of such weights, too (`exact`), so taking a value out again
 leaves no trace, and the order of arrival none either.
@@ -49,7 +49,7 @@ def collect_changes(order, g, vs, old, new, copies, ints):
         start_of_change = o < rows
         t = old[row] if start_of_change else new[row]
         sign = 1 if start_of_change else -1
-        # An end point appears where the tuple starts to be or comes to end, and disappears where it was.
+        # An end point appears where the tuple now starts or ends, and disappears where it did before.
         k = sign * copies[row] if t == vs[row] else -sign * copies[row]
         if size < 0 or cg[size] != g[row] or ct[size] != t:
             size += 1
@@ -99,11 +99,11 @@ def merge(ag, at, ak, ai, bg, bt, bk, bi):
 
 @njit(cache=True)
 def snapshots(g, t, ints, end_by, start_by, promised):
-    """The snapshots to be told, in order: entry, group, start, end, and the sums of what is live during each.
+    """The snapshots to emit, in order: entry, group, start, end, and the sums of what is live during each.
 
-    Told is what ends by `end_by` and starts by `start_by`; and what starts before a promised time, which was told and
-    stays told even if its end has moved past the watermark. Integer column 0 counts the live tuples.
-    Last comes `held`: by group the earliest start of a snapshot that is not told, or INF.
+    Emitted are snapshots that end by `end_by` and start by `start_by`; and those that start before a promised time,
+    which stay emitted even if their end has moved past the watermark. Integer column 0 counts the live tuples.
+    Last comes `held`: by group the earliest start of a snapshot that is not emitted, or INF.
     """
     n, n_ints = len(g), ints.shape[1]
     by_group = len(end_by) > 1

@@ -38,13 +38,13 @@ def first_from(g, vs, group, time):
 @njit(cache=True)
 def runs(g, vs, groups, times):
     """The places of all entries with one of these groups and starts, in order, each once."""
-    wanted = np.zeros(len(g), dtype=np.bool_)
+    found = np.zeros(len(g), dtype=np.bool_)
     for i in range(len(groups)):
         x = first_from(g, vs, groups[i], times[i])
-        while x < len(g) and not wanted[x] and g[x] == groups[i] and vs[x] == times[i]:
-            wanted[x] = True
+        while x < len(g) and not found[x] and g[x] == groups[i] and vs[x] == times[i]:
+            found[x] = True
             x += 1
-    return np.flatnonzero(wanted)
+    return np.flatnonzero(found)
 
 
 @njit(cache=True)

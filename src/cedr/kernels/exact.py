@@ -5,7 +5,7 @@ is used has a column of its own. A column adds up the digits of many rows withou
 2**31 rows; so adding a row and taking it out again cancel exactly, in any order. Only when a value is read are digits
 carried, and the exact sum is rounded once.
 
-`align` moves the places so that ordinary data need few of them. `slot` says which column a place has, -1 for none.
+`align` moves the places so that ordinary data need few of them. `slot` is the column of each place, -1 for none.
 """
 
 import math

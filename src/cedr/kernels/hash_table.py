@@ -40,24 +40,24 @@ def _reinsert(old_hashes, old_ids, hashes, ids):
 
 
 @njit(cache=True)
-def lookup(hashes, ids, wanted, size, add):
-    """The number under each wanted hash; with `add`, unknown ones get numbers from `size` on.
+def lookup(hashes, ids, requested, size, add):
+    """The number of each requested hash; with `add`, unknown ones get numbers from `size` on.
 
     Returns the numbers, the positions of the first row of each new number, and the new size.
     """
     mask = np.uint64(len(hashes) - 1)
-    result = np.empty(len(wanted), dtype=np.int64)
-    fresh = np.empty(len(wanted) if add else 0, dtype=np.int64)
+    result = np.empty(len(requested), dtype=np.int64)
+    fresh = np.empty(len(requested) if add else 0, dtype=np.int64)
     added = 0
-    for i in range(len(wanted)):
-        slot = _slot(wanted[i], mask)
-        while ids[slot] >= 0 and hashes[slot] != wanted[i]:
+    for i in range(len(requested)):
+        slot = _slot(requested[i], mask)
+        while ids[slot] >= 0 and hashes[slot] != requested[i]:
             slot = (slot + np.uint64(1)) & mask
         if ids[slot] < 0:
             if not add:
                 result[i] = -1
                 continue
-            hashes[slot] = wanted[i]
+            hashes[slot] = requested[i]
             ids[slot] = size + added
             fresh[added] = i
             added += 1
@@ -66,27 +66,27 @@ def lookup(hashes, ids, wanted, size, add):
 
 
 @njit(cache=True)
-def fill(hashes, ids, wanted):
+def fill(hashes, ids, requested):
     """Give each hash the number of its place; returns the places whose hash was taken already."""
     mask = np.uint64(len(hashes) - 1)
-    collided = np.empty(len(wanted), dtype=np.int64)
+    collided = np.empty(len(requested), dtype=np.int64)
     size = 0
-    for i in range(len(wanted)):
-        slot = _slot(wanted[i], mask)
-        while ids[slot] >= 0 and hashes[slot] != wanted[i]:
+    for i in range(len(requested)):
+        slot = _slot(requested[i], mask)
+        while ids[slot] >= 0 and hashes[slot] != requested[i]:
             slot = (slot + np.uint64(1)) & mask
         if ids[slot] >= 0:
             collided[size] = i
             size += 1
             continue
-        hashes[slot] = wanted[i]
+        hashes[slot] = requested[i]
         ids[slot] = i
     return collided[:size]
 
 
 @njit(cache=True)
 def hash_words(columns):
-    """A hash of each row, whose words stand below each other."""
+    """A hash of each row; the words of a row are a column."""
     result = np.zeros(columns.shape[1], dtype=np.uint64)
     for column in columns:
         for i in range(len(result)):
@@ -104,28 +104,28 @@ def same_words(one, i, two, j):
 
 
 @njit(cache=True)
-def lookup_words(hashes, ids, known, wanted, wanted_hashes, size, add):
-    """As `lookup`, for rows of words that are compared themselves; those of number n are `known[:, n]`."""
+def lookup_words(hashes, ids, stored, requested, requested_hashes, size, add):
+    """As `lookup`, for rows of words that are compared themselves; those of number n are `stored[:, n]`."""
     mask = np.uint64(len(hashes) - 1)
-    n = len(wanted_hashes)
+    n = len(requested_hashes)
     result = np.empty(n, dtype=np.int64)
     fresh = np.empty(n if add else 0, dtype=np.int64)
     added = 0
     for i in range(n):
-        slot = _slot(wanted_hashes[i], mask)
+        slot = _slot(requested_hashes[i], mask)
         while ids[slot] >= 0:
             number = ids[slot]
-            if hashes[slot] == wanted_hashes[i]:
-                if number < size and same_words(known, number, wanted, i):
+            if hashes[slot] == requested_hashes[i]:
+                if number < size and same_words(stored, number, requested, i):
                     break
-                if number >= size and same_words(wanted, fresh[number - size], wanted, i):
+                if number >= size and same_words(requested, fresh[number - size], requested, i):
                     break
             slot = (slot + np.uint64(1)) & mask
         if ids[slot] < 0:
             if not add:
                 result[i] = -1
                 continue
-            hashes[slot] = wanted_hashes[i]
+            hashes[slot] = requested_hashes[i]
             ids[slot] = size + added
             fresh[added] = i
             added += 1

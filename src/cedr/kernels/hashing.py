@@ -10,7 +10,7 @@ from numba import njit
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
 MISSING = np.uint64(0xD1B54A32D192ED03)
-"""Stands for a missing value of any type."""
+"""Represents a missing value of any type."""
 
 
 @njit(cache=True, inline="always")
@@ -23,7 +23,7 @@ def scramble(h):
 
 @njit(cache=True)
 def absorb_words(hashes, words, missing):
-    """Take in a column of 64-bit words; `missing` is empty when no value is."""
+    """Add a column of 64-bit words; `missing` is empty when no value is."""
     some_missing = len(missing) > 0
     for i in range(len(hashes)):
         word = MISSING if some_missing and missing[i] else words[i]

@@ -67,7 +67,7 @@ def numbers_of(words):
 
 @njit(cache=True)
 def counted_before(numbers, size):
-    """How many equal numbers stand before each."""
+    """The number of equal numbers before each."""
     seen = np.zeros(size, dtype=np.int64)
     result = np.empty(len(numbers), dtype=np.int64)
     for i in range(len(numbers)):

@@ -76,11 +76,11 @@ def last_before(first, vs, g, before):
 
 
 @njit(cache=True)
-def sliding_snapshots(g, vs, w, most):
-    """The snapshots of lifetimes `[vs, vs + w)` that hold 1 to `most` entries: start, end, and which entries.
+def sliding_snapshots(g, vs, w, max_size):
+    """The snapshots of lifetimes `[vs, vs + w)` that hold 1 to `max_size` entries: start, end, and which entries.
 
     Neighbours with equal g are a group, sorted by start. As all lifetimes are equally long, the entries of a snapshot
-    stand side by side.
+    are adjacent.
     """
     capacity = 2 * len(g)
     start = np.empty(capacity, dtype=np.int64)
@@ -103,7 +103,7 @@ def sliding_snapshots(g, vs, w, most):
                 newest += 1
             while oldest < newest and ending(vs[oldest], w) <= t:
                 oldest += 1
-            if oldest < newest and newest - oldest <= most:
+            if oldest < newest and newest - oldest <= max_size:
                 upto = ending(vs[oldest], w)
                 if newest < stop:
                     upto = min(upto, vs[newest])
@@ -165,7 +165,7 @@ def word_hash(rows, i):
 
 @njit(cache=True)
 def same_words(old, i, new, j):
-    for c in range(old.shape[1]):  # noqa: SIM110 numba wants a loop
+    for c in range(old.shape[1]):  # noqa: SIM110 numba needs a loop
         if old[i, c] != new[j, c]:
             return False
     return True

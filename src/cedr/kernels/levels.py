@@ -106,13 +106,13 @@ def earliest_open(g, start, end, watermark, over, promised):
 
 
 @njit(cache=True)
-def told(g, start, end, end_by, start_by, promised):
-    """Which events are told, as `endpoints.snapshots` does; and by group the earliest start of one that is not."""
-    tell = np.empty(len(start), dtype=np.bool_)
+def emitted(g, start, end, end_by, start_by, promised):
+    """Which events are emitted, as in `endpoints.snapshots`; and by group the earliest start of one that is not."""
+    emits = np.empty(len(start), dtype=np.bool_)
     held = np.full(len(end_by), INF, dtype=np.int64)
     for i in range(len(start)):
         x = g[i] if len(end_by) > 1 else 0
-        tell[i] = (end[i] <= end_by[x] and start[i] <= start_by[x]) or start[i] < promised[x]
-        if not tell[i]:
+        emits[i] = (end[i] <= end_by[x] and start[i] <= start_by[x]) or start[i] < promised[x]
+        if not emits[i]:
             held[x] = min(held[x], start[i])
-    return tell, held
+    return emits, held

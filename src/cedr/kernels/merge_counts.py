@@ -1,4 +1,4 @@
-"""Counting for a merge of inputs that tell the same events in different order."""
+"""Counting for a merge of inputs that send the same events in different order."""
 
 import numpy as np
 from numba import njit
@@ -6,7 +6,7 @@ from numba import njit
 
 @njit(cache=True)
 def more_often(numbers, counts, port):
-    """Which events `port` has now told more often than the output, whose count stands in the last column."""
+    """Which events `port` has now sent more often than the output, whose count is in the last column."""
     out = counts.shape[1] - 1
     new = np.zeros(len(numbers), dtype=np.bool_)
     for i in range(len(numbers)):

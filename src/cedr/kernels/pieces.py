@@ -76,7 +76,7 @@ def stored(g, vs, number, first, tvs, tnumber):
 def last_covered(g, vs, ve, before):
     """Per group, the last stretch before a time that tuples cover without a gap: group, start, end.
 
-    What is covered before a settled time no longer changes, so this one stretch can stand for all tuples that ended.
+    What is covered before a settled time no longer changes, so this one stretch can replace all tuples that ended.
     """
     out_g = np.empty(len(g), dtype=np.int64)
     start = np.empty(len(g), dtype=np.int64)

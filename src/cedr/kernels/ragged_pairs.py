@@ -29,7 +29,7 @@ class RaggedPairs:
         return self.first.nbytes + self.size.nbytes + self.one.nbytes + self.two.nbytes
 
     def grow(self, keys):
-        """Room for so many keys."""
+        """Reserve room for this number of keys."""
         if len(self.first) < keys:
             more = np.zeros(max(keys, 2 * len(self.first)) - len(self.first), dtype=np.int64)
             self.first, self.size = np.concatenate((self.first, more)), np.concatenate((self.size, more))
@@ -58,7 +58,7 @@ class RaggedPairs:
         self.used = len(key)
 
     def fill(self, keys, key, one, two):
-        """Hold these pairs and no others, of so many keys."""
+        """Hold exactly these pairs, of this number of keys."""
         self.first, self.size = np.zeros(keys, dtype=np.int64), np.zeros(keys, dtype=np.int64)
         self.used = self.live = 0
         self.put(np.arange(keys), key, one, two)

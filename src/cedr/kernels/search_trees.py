@@ -1,4 +1,4 @@
-"""A search tree from each of many roots, mended when edges come and go instead of being grown anew.
+"""A search tree from each of many roots, repaired when edges are added or removed instead of being rebuilt.
 
 Every node that a root reaches hangs on another, its *parent*, by an edge. An edge that goes matters only where a node
 hangs by it. That node is then detached, with all that hangs on it, and looks for another one to hang on: any whose way
@@ -154,11 +154,11 @@ def reach(parent, root, lost, come, start, end, out_first, out_next, in_first, i
 
 
 @njit(cache=True)
-def mend(parents, rows, roots, gone, come, start, end, out_first, out_next, in_first, in_next):
-    """Work in edges, as pairs of nodes, that went and came, which the lists know already.
+def repair(parents, rows, roots, gone, come, start, end, out_first, out_next, in_first, in_next):
+    """Apply edges, as pairs of nodes, that were removed and added; the lists are up to date already.
 
     Returns rows and nodes whose reachability changed, and whether they are reached now. When there are many, a tree is
-    read once from end to end and mended where it is near: looking here and there into memory takes longer.
+    copied in one pass and repaired in the copy: random access to memory takes longer.
     """
     nodes = parents.shape[1]
     was_lost = np.zeros(nodes, dtype=np.bool_)

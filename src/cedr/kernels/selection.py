@@ -13,7 +13,7 @@ def order_of_ties(g, vs, ids):
 
 @njit(cache=True)
 def out_of_order(g, vs, ids):
-    for i in range(1, len(g)):  # noqa: SIM110 numba wants a loop
+    for i in range(1, len(g)):  # noqa: SIM110 numba needs a loop
         if g[i] == g[i - 1] and vs[i] == vs[i - 1] and ids[i] < ids[i - 1]:
             return True
     return False
@@ -21,13 +21,13 @@ def out_of_order(g, vs, ids):
 
 @njit(cache=True)
 def select_and_consume(g, vs, completing, starts, ids, numbers, modes, consumes, gone, size):
-    """Which matches are wanted, and for each instance number the match and the parameter that consumed it, or -1.
+    """Which matches are selected, and for each instance number the match and the parameter that consumed it, or -1.
 
     `numbers` has a row per match and a column per parameter: equal instances have equal numbers, -1 where there is
     none. Those in `gone` are consumed already.
     """
     n, roles = numbers.shape
-    wanted = np.zeros(n, dtype=np.bool_)
+    selected = np.zeros(n, dtype=np.bool_)
     consumed = np.zeros(size, dtype=np.bool_)
     consumed[gone] = True
     by_row = np.full(size, -1, dtype=np.int64)
@@ -36,16 +36,16 @@ def select_and_consume(g, vs, completing, starts, ids, numbers, modes, consumes,
     while begin < n:
         end = begin
         while end < n and g[end] == g[begin] and vs[end] == vs[begin] and completing[end] == completing[begin]:
-            wanted[end] = True
+            selected[end] = True
             for r in range(roles):
                 if numbers[end, r] >= 0 and consumed[numbers[end, r]]:
-                    wanted[end] = False
+                    selected[end] = False
             end += 1
         for r in range(roles):
             if modes[r] != 0:
-                keep_extreme(wanted, begin, end, starts, ids, numbers, r, modes[r] == LAST)
+                keep_extreme(selected, begin, end, starts, ids, numbers, r, modes[r] == LAST)
         for i in range(begin, end):
-            if not wanted[i]:
+            if not selected[i]:
                 continue
             for r in range(roles):
                 number = numbers[i, r]
@@ -53,15 +53,15 @@ def select_and_consume(g, vs, completing, starts, ids, numbers, modes, consumes,
                     consumed[number] = True
                     by_row[number], by_role[number] = i, r
         begin = end
-    return wanted, by_row, by_role
+    return selected, by_row, by_role
 
 
 @njit(cache=True)
-def keep_extreme(wanted, begin, end, starts, ids, numbers, role, largest):
-    """Of the wanted matches in [begin, end) only those whose instance at the parameter is the first, or the last."""
+def keep_extreme(selected, begin, end, starts, ids, numbers, role, largest):
+    """Of the selected matches in [begin, end) only those whose instance at the parameter is the first, or the last."""
     best = -1
     for i in range(begin, end):
-        if not wanted[i] or numbers[i, role] < 0:
+        if not selected[i] or numbers[i, role] < 0:
             continue
         if best < 0:
             best = i
@@ -76,4 +76,4 @@ def keep_extreme(wanted, begin, end, starts, ids, numbers, role, largest):
         return
     for i in range(begin, end):
         if numbers[i, role] >= 0 and numbers[i, role] != numbers[best, role]:
-            wanted[i] = False
+            selected[i] = False

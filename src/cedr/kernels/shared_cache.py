@@ -1,9 +1,9 @@
-"""Machine code that many processes keep in one folder: who writes there does so alone.
+"""Machine code that many processes cache in one folder: only one process writes at a time.
 
-Numba keeps what it has compiled beside the source, in numbered files and an index that says which file is for which
-argument types. It takes the next free number of the index it has read, so two processes that compile a function for
-different types at the same time take the same one. The index of one then names the file of the other, and whoever
-loads it reads numbers of one type as another. Shards start together, so this is no rare moment on a new machine.
+Numba caches what it has compiled next to the source, in numbered files and an index from argument types to files. It
+takes the next free number of the index it has read, so two processes that compile a function for different types at the
+same time take the same number. The index of one then names the file of the other, and a process that loads it reads
+numbers of one type as another. Shards start together, so this happens often on a new machine.
 """
 
 import fcntl
@@ -34,7 +34,7 @@ def locked(folder: str, kind: int) -> Iterator[None]:
     """The lock is the operating system's: it is free as soon as its process is gone."""
     try:
         lock = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:  # there is no such folder yet, or nobody may write there
+    except OSError:  # the folder does not exist yet, or is not writable
         yield
         return
     try:

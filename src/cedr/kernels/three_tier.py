@@ -32,30 +32,30 @@ def give_back(following, free, cell):
 
 
 @njit(cache=True)
-def find(end, following, cell, wanted):
-    while cell != NONE and end[cell] != wanted:
+def find(end, following, cell, value):
+    while cell != NONE and end[cell] != value:
         cell = following[cell]
     return cell
 
 
 @njit(cache=True)
-def add(head, end, count, following, free, n, m, wanted):
+def add(head, end, count, following, free, n, m, value):
     """One more copy that ends there."""
-    cell = find(end, following, head[n, m], wanted)
+    cell = find(end, following, head[n, m], value)
     if cell == NONE:
         cell = free[0]
         free[0] = following[cell]
         free[1] += 1
-        end[cell], count[cell], following[cell] = wanted, 0, head[n, m]
+        end[cell], count[cell], following[cell] = value, 0, head[n, m]
         head[n, m] = cell
     count[cell] += 1
 
 
 @njit(cache=True)
-def take(head, end, count, following, free, n, m, wanted):
+def take(head, end, count, following, free, n, m, value):
     """One copy less, if there is one."""
     before, cell = NONE, head[n, m]
-    while cell != NONE and end[cell] != wanted:
+    while cell != NONE and end[cell] != value:
         before, cell = cell, following[cell]
     if cell == NONE:
         return
@@ -107,7 +107,7 @@ def drop_before(head, end, count, following, free, n, m, t):
 
 @njit(cache=True)
 def surplus(end, count, following, mine, others):
-    """The ends, in order, that one list has more often than another, each so many times."""
+    """The ends, in order, that one list has more often than another, repeated by the difference."""
     copies = 0
     cell = mine
     while cell != NONE:
@@ -130,21 +130,21 @@ def surplus(end, count, following, mine, others):
 
 
 @njit(cache=True)
-def noted(told, size, place, old, new):
-    """The list of what is told, with one change more."""
-    if size == told.shape[1]:
+def appended(emitted, size, place, old, new):
+    """The list of emitted changes with one more."""
+    if size == emitted.shape[1]:
         bigger = np.empty((3, 2 * size), dtype=np.int64)
-        bigger[:, :size] = told
-        told = bigger
-    told[0, size], told[1, size], told[2, size] = place, old, new
-    return told
+        bigger[:, :size] = emitted
+        emitted = bigger
+    emitted[0, size], emitted[1, size], emitted[2, size] = place, old, new
+    return emitted
 
 
 @njit(cache=True)
-def fit(head, end, count, following, free, n, m, start, t, place, told, size):
+def fit(head, end, count, following, free, n, m, start, t, place, emitted, size):
     """Make the output of a node agree with an input on the number of events and on ends before t.
 
-    Wrong ends become right ones, the smallest first; what is then too few is told, what is too many is removed.
+    Wrong ends become right ones, the smallest first; missing events are then emitted, surplus ones removed.
     """
     out = head.shape[1] - 1
     right = surplus(end, count, following, head[n, m], head[n, out])
@@ -159,9 +159,9 @@ def fit(head, end, count, following, free, n, m, start, t, place, told, size):
             take(head, end, count, following, free, n, out, old)
         if new != start:
             add(head, end, count, following, free, n, out, new)
-        told = noted(told, size, place, old, new)
+        emitted = appended(emitted, size, place, old, new)
         size += 1
-    return told, size
+    return emitted, size
 
 
 @njit(cache=True)
@@ -177,37 +177,37 @@ def work_in(node, vs, old, new, head, end, count, following, free, port, since):
 
 
 @njit(cache=True)
-def tell_new(node, start, head, end, count, following, free, attached, port, since, needed):
-    """Of the touched nodes, tell as many events as this input has, or as `needed` inputs have."""
+def emit_new(node, start, head, end, count, following, free, attached, port, since, needed):
+    """For the touched nodes, emit as many events as this input has, or as `needed` inputs have."""
     ports = head.shape[1] - 1
-    told = np.empty((3, max(len(node), 1)), dtype=np.int64)
+    emitted = np.empty((3, max(len(node), 1)), dtype=np.int64)
     size = 0
     totals = np.zeros(ports, dtype=np.int64)
     for i in range(len(node)):
         n = node[i]
         if n < 0 or start[n] < since:
             continue
-        wanted = total(count, following, head[n, port])
+        expected = total(count, following, head[n, port])
         if needed > 1:
             for m in range(ports):
                 totals[m] = total(count, following, head[n, m]) if attached[m] else 0
-            wanted = min(wanted, np.sort(totals)[ports - needed])
-        missing = wanted - total(count, following, head[n, ports])
+            expected = min(expected, np.sort(totals)[ports - needed])
+        missing = expected - total(count, following, head[n, ports])
         if missing <= 0:
             continue
         right = surplus(end, count, following, head[n, port], head[n, ports])
         for k in range(min(missing, len(right))):
             add(head, end, count, following, free, n, ports, right[k])
-            told = noted(told, size, i, start[n], right[k])
+            emitted = appended(emitted, size, i, start[n], right[k])
             size += 1
-    return told[:, :size]
+    return emitted[:, :size]
 
 
 @njit(cache=True)
-def tell_changes(node, start, head, end, count, following, free, port, since):
+def emit_changes(node, start, head, end, count, following, free, port, since):
     """Make the touched nodes as this input has them, as far as the output's CTI allows."""
     out = head.shape[1] - 1
-    told = np.empty((3, max(len(node), 1)), dtype=np.int64)
+    emitted = np.empty((3, max(len(node), 1)), dtype=np.int64)
     size = 0
     for i in range(len(node)):
         n = node[i]
@@ -217,8 +217,8 @@ def tell_changes(node, start, head, end, count, following, free, port, since):
             same = total(count, following, head[n, port]) == total(count, following, head[n, out])
             if not same:
                 continue
-        told, size = fit(head, end, count, following, free, n, port, start[n], INF, i, told, size)
-    return told[:, :size]
+        emitted, size = fit(head, end, count, following, free, n, port, start[n], INF, i, emitted, size)
+    return emitted[:, :size]
 
 
 @njit(cache=True)
@@ -237,19 +237,19 @@ def contradiction(start, alive, head, count, following, port, since):
 def freeze(start, alive, head, end, count, following, free, port, t):
     """Make the output fit an input where CTI t would make a difference final, and drop what is settled then."""
     out = head.shape[1] - 1
-    told = np.empty((3, 16), dtype=np.int64)
+    emitted = np.empty((3, 16), dtype=np.int64)
     size = 0
     for n in range(len(start)):
         if not alive[n] or start[n] >= t:
             continue
-        told, size = fit(head, end, count, following, free, n, port, start[n], t, n, told, size)
+        emitted, size = fit(head, end, count, following, free, n, port, start[n], t, n, emitted, size)
         for m in range(out + 1):
             drop_before(head, end, count, following, free, n, m, t)
         if t == INF or head[n, out] == NONE:
             alive[n] = False
             for m in range(out + 1):
                 clear(head, following, free, n, m)
-    return told[:, :size]
+    return emitted[:, :size]
 
 
 @njit(cache=True)

@@ -1,7 +1,7 @@
-"""The tuples a stream has put out and may still adjust: how many there are of each (start, payload number, end).
+"""The tuples a stream has emitted and may still adjust: the number of each (start, payload number, end).
 
 An open-addressing hash table as four arrays. A count of -1 marks a free slot, 0 a tuple that is gone; such slots, and
-those of tuples that can no longer be adjusted, are given back when the table is full and made anew. So the cost of a
+those of tuples that can no longer be adjusted, are freed when the table is full and rebuilt. So the cost of a
 chunk does not depend on how much is stored.
 """
 
@@ -44,7 +44,7 @@ class TupleStore:
         return self.vs[found], self.pid[found], self.end[found], self.count[found]
 
     def refill(self, tuples: tuple[Words, Words, Words, Words], room: int) -> None:
-        """Start again with these tuples, with room for so many rows more."""
+        """Replace the content by these tuples, with room for this number of rows more."""
         self._allocate(len(tuples[0]) + room)
         self.used = fill(self.vs, self.pid, self.end, self.count, *tuples)
 

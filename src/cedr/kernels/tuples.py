@@ -1,7 +1,7 @@
-"""Sorted tuples `(g, vs, ve, value)` with their number of copies, for what running sums cannot tell.
+"""Sorted tuples `(g, vs, ve, value)` with their number of copies, for what running sums cannot answer.
 
 Extremes, first and last, quantiles and top-k need to know which tuples are live, not only how much of something. A
-sweep over a group's end points keeps the live tuples in a heap; ended ones leave when they come to the top.
+sweep over a group's end points keeps the live tuples in a heap; ended ones leave when they reach the top.
 """
 
 import numpy as np
@@ -131,17 +131,17 @@ def foremost(g, t, tg, tvs, tve, priority):
 
 
 @njit(cache=True)
-def members(g, t, wanted, tg, tvs, tve, tm):
-    """The live tuples at each wanted end point, copies repeated: offsets and tuple numbers."""
-    offsets = np.zeros(len(wanted) + 1, dtype=np.int64)
+def members(g, t, requested, tg, tvs, tve, tm):
+    """The live tuples at each requested end point, copies repeated: offsets and tuple numbers."""
+    offsets = np.zeros(len(requested) + 1, dtype=np.int64)
     total = 0
     for fill in (False, True):
         if fill:
             found = np.empty(total, dtype=np.int64)
             total = 0
         first = 0
-        for w in range(len(wanted)):
-            i = wanted[w]
+        for w in range(len(requested)):
+            i = requested[w]
             while first < len(tg) and tg[first] < g[i]:
                 first += 1
             x = first
@@ -202,17 +202,17 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
 
 
 @njit(cache=True)
-def kth(g, t, wanted, tg, tvs, tve, tm, ends, rank, counts, place):
-    """At each wanted end point the live tuple at its place, from 0, in the order of ranks; -1 if there is none.
+def kth(g, t, requested, tg, tvs, tve, tm, ends, rank, counts, place):
+    """At each requested end point the live tuple at its place, from 0, in the order of ranks; -1 for none.
 
     The place is that for the number of live tuples, copies counted: `place[i]` for `counts[i]`, which is sorted.
     """
-    result = np.full(len(wanted), -1, dtype=np.int64)
+    result = np.full(len(requested), -1, dtype=np.int64)
     live = np.empty(len(tg) + 1, dtype=np.int64)
     state = (0, 0, 0)
-    for w in range(len(wanted)):
-        i = wanted[w]
-        if w > 0 and g[wanted[w - 1]] != g[i]:
+    for w in range(len(requested)):
+        i = requested[w]
+        if w > 0 and g[requested[w - 1]] != g[i]:
             state = (0, state[1], state[2])
         state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
         total = 0
@@ -230,13 +230,13 @@ def kth(g, t, wanted, tg, tvs, tve, tm, ends, rank, counts, place):
 
 
 @njit(cache=True)
-def live_counts(g, t, wanted, tg, tvs, tve, tm, ends):
-    """How many tuples, copies counted, are live at each wanted end point."""
-    counts = np.zeros(len(wanted), dtype=np.int64)
+def live_counts(g, t, requested, tg, tvs, tve, tm, ends):
+    """How many tuples, copies counted, are live at each requested end point."""
+    counts = np.zeros(len(requested), dtype=np.int64)
     start = end = live = 0
-    for w in range(len(wanted)):
-        i = wanted[w]
-        if w > 0 and g[wanted[w - 1]] != g[i]:
+    for w in range(len(requested)):
+        i = requested[w]
+        if w > 0 and g[requested[w - 1]] != g[i]:
             live = 0
         while start < len(tg) and (tg[start] < g[i] or (tg[start] == g[i] and tvs[start] <= t[i])):
             live += tm[start] if tg[start] == g[i] else 0
@@ -249,18 +249,18 @@ def live_counts(g, t, wanted, tg, tvs, tve, tm, ends):
 
 
 @njit(cache=True)
-def best_k(g, t, wanted, tg, tvs, tve, tm, ends, rank, k):
-    """At each wanted end point the k live tuples of lowest rank, in order: its number, the tuple, its place from 1."""
-    capacity = 4 * len(wanted) + 16
+def best_k(g, t, requested, tg, tvs, tve, tm, ends, rank, k):
+    """The k live tuples of lowest rank at each requested end point: its number, the tuple, its place from 1."""
+    capacity = 4 * len(requested) + 16
     which = np.empty(capacity, dtype=np.int64)
     chosen = np.empty(capacity, dtype=np.int64)
     place = np.empty(capacity, dtype=np.int64)
     live = np.empty(len(tg) + 1, dtype=np.int64)
     state = (0, 0, 0)
     size = 0
-    for w in range(len(wanted)):
-        i = wanted[w]
-        if w > 0 and g[wanted[w - 1]] != g[i]:
+    for w in range(len(requested)):
+        i = requested[w]
+        if w > 0 and g[requested[w - 1]] != g[i]:
             state = (0, state[1], state[2])
         state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
         taken = 0

@@ -1,8 +1,8 @@
 """The two-tier index of Algorithm R3 (in2t), as arrays by node number.
 
-A node is a start and a payload. `ends[n, m]` is the end that input m gives it, `out[n]` the one that was told. An event
+A node is a start and a payload. `ends[n, m]` is its end in input m, `out[n]` the end that was emitted. An event
 that is not there ends where it starts, so that an insert, an adjust and a removal are all `old -> new`. Ends before
-`since`, the CTI of the output, are of no more use and may be anything.
+`since`, the CTI of the output, are no longer used and may be anything.
 """
 
 import numpy as np
@@ -42,8 +42,8 @@ def work_in(node, vs, old, new, ends, port, since):
 
 
 @njit(cache=True)
-def tell_new(node, start, out, ends, attached, port, since, needed):
-    """Of the touched nodes, tell those not told yet that `needed` inputs have: rows, old and new ends."""
+def emit_new(node, start, out, ends, attached, port, since, needed):
+    """Of the touched nodes, emit those not emitted yet that `needed` inputs have: rows, old and new ends."""
     rows = np.empty(len(node), dtype=np.int64)
     size = 0
     for i in range(len(node)):
@@ -63,7 +63,7 @@ def tell_new(node, start, out, ends, attached, port, since, needed):
 
 
 @njit(cache=True)
-def tell_changes(node, start, out, ends, port, since):
+def emit_changes(node, start, out, ends, port, since):
     """Make the touched nodes as this input has them, as far as the output's CTI allows."""
     rows = np.empty(len(node), dtype=np.int64)
     old = np.empty(len(node), dtype=np.int64)

@@ -91,7 +91,7 @@ class EmissionPolicy:
         def still_open(until: Times) -> Times:
             return lv.earliest_open(g, start, end, until, self.over(until), promised)
 
-        tell: tuple[Mask, Times] = lv.told(g, start, end, *self.limits(front, still_open, ahead), promised)
+        tell: tuple[Mask, Times] = lv.emitted(g, start, end, *self.limits(front, still_open, ahead), promised)
         return tell
 
     def save(self) -> State:

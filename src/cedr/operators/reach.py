@@ -17,7 +17,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.kernels import supports as su
-from cedr.kernels.search_trees import NONE, link, mend, unlink
+from cedr.kernels.search_trees import NONE, link, repair, unlink
 from cedr.operators.base import Operator, State
 from cedr.temporal.time import INF
 
@@ -168,17 +168,19 @@ class Reach(Operator):
         after = self.copies[nodes] > 0
         told = [self._end(int(n), t) for n in nodes[before & ~after]]
         rows = np.array(sorted(self.row_of.values()), dtype=np.int64)
-        told.append(self._mend(rows, gone, come, t))
+        told.append(self._repair(rows, gone, come, t))
         told += [self._begin(int(n), t) for n in nodes[after & ~before]]
         return tuple(np.concatenate(arrays) for arrays in zip(*told, strict=True))
 
-    def _mend(self, rows: Times, gone: Times, come: Times, t: int) -> tuple[Times, ...]:
+    def _repair(self, rows: Times, gone: Times, come: Times, t: int) -> tuple[Times, ...]:
         g = self.graph
         if not len(rows) or not (len(gone) or len(come)):
             return NO_ROWS
         come = come[self.reached[g.end[come]] < len(self.row_of)]
         lists = g.out_first, g.out_next, g.in_first, g.in_next
-        row, node, reached = mend(self.parents, rows, self.roots, g.pairs(gone), g.pairs(come), g.start, g.end, *lists)
+        row, node, reached = repair(
+            self.parents, rows, self.roots, g.pairs(gone), g.pairs(come), g.start, g.end, *lists
+        )
         if not len(row):
             return NO_ROWS
         np.add.at(self.reached, node, np.where(reached, 1, -1))
@@ -195,7 +197,7 @@ class Reach(Operator):
             self._shape(size, self.parents.shape[1])
         row = self.free.pop()
         self.row_of[node], self.roots[row] = row, node
-        return self._mend(np.array([row]), np.empty(0, dtype=np.int64), self.graph.leaving(node), t)
+        return self._repair(np.array([row]), np.empty(0, dtype=np.int64), self.graph.leaving(node), t)
 
     def _end(self, node: int, t: int) -> tuple[Times, ...]:
         """A source goes, and all that was reached from it."""

@@ -8,8 +8,8 @@ from numba import njit
 def changes(words, count):
     """Of sorted rows, of which the last word is an end: row, end before, end after and how often.
 
-    `count` is negative where a row was told. Rows that agree in all but the end are one tuple whose end moved, as far
-    as there are as many as before; an end of -1 stands for none, as then the tuple comes or goes.
+    `count` is negative where a row was emitted before. Rows that agree in all but the end are one tuple whose end
+    moved, as far as there are as many as before; an end of -1 means none: the tuple appears or disappears.
     """
     n, width = words.shape
     found = np.empty((n + 1, 4), dtype=np.int64)

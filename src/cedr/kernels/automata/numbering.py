@@ -1,7 +1,7 @@
-"""Places told with events: rows `(group, place, vs, ve, content, rank, told end, told after)`, by group and place.
+"""Events with their places: rows `(group, place, vs, ve, content, rank, emitted end, emitted after)`, sorted.
 
-The *rank* of an event tells it from the others at its place; *after* is the place before its own. Each tuple is a row
-of its own, copies too, and remembers what was told of it: `told end` is its start as long as that is nothing.
+The *rank* distinguishes the events at one place; *after* is the place before their own. Each tuple is a row of its own,
+copies too, and stores what was emitted for it: `emitted end` equals its start while nothing was.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numba import njit
 from cedr.kernels.automata.places import AT, CONTENT, VE, VS, G
 from cedr.temporal.time import MIN
 
-RANK, TOLD_VE, TOLD_AFTER = 5, 6, 7
+RANK, EMITTED_VE, EMITTED_AFTER = 5, 6, 7
 WIDTH = 8
 OLD, NEW = 3, 4
 """Columns of changes, which are (group, place, vs, old end, new end, content)."""
@@ -18,7 +18,7 @@ OLD, NEW = 3, 4
 
 @njit(cache=True)
 def worked_in(rows, changes):
-    """Rows after changes, which are sorted as they are and at each place as they came; those that are gone stay."""
+    """Rows after changes, which are sorted like the rows and at each place by arrival; rows that are gone stay."""
     found = np.empty((len(rows) + len(changes), WIDTH), dtype=np.int64)
     i = j = size = 0
     while i < len(rows) or j < len(changes):
@@ -50,7 +50,12 @@ def change_place(found, first, size, change):
         for k in range(first, size):
             rank = max(rank, found[k, RANK] + 1)
         found[size, G], found[size, AT], found[size, VS], found[size, VE] = g, at, vs, new
-        found[size, CONTENT], found[size, RANK], found[size, TOLD_VE], found[size, TOLD_AFTER] = content, rank, vs, MIN
+        found[size, CONTENT], found[size, RANK], found[size, EMITTED_VE], found[size, EMITTED_AFTER] = (
+            content,
+            rank,
+            vs,
+            MIN,
+        )
         return size + 1
     for k in range(first, size):
         if found[k, VS] == vs and found[k, VE] == old and found[k, CONTENT] == content:
@@ -60,13 +65,13 @@ def change_place(found, first, size, change):
 
 
 @njit(cache=True)
-def untold(rows, linked):
-    """What is to be told: row, end before, end after, and the place before its own. Notes that it is told.
+def unemitted(rows, linked):
+    """The changes to emit: row, end before, end after, and the place before its own. Marks them as emitted.
 
-    `linked`: that place is the one before it in the group, which changes; else it is the number before its own. Of the
-    first place of a group what came before is forgotten, and has ended.
+    `linked`: that place is the previous one in the group, which changes; otherwise it is the number before its own.
+    What came before the first place of a group is forgotten, and has ended.
     """
-    told = np.empty((2 * len(rows), 4), dtype=np.int64)
+    changes = np.empty((2 * len(rows), 4), dtype=np.int64)
     size = k = 0
     group, previous, is_first = np.int64(-1), np.int64(MIN), True
     while k < len(rows):
@@ -76,21 +81,26 @@ def untold(rows, linked):
         lives = False
         last = k
         while last < len(rows) and rows[last, G] == group and rows[last, AT] == at:
-            vs, ve, was, was_after = rows[last, VS], rows[last, VE], rows[last, TOLD_VE], rows[last, TOLD_AFTER]
+            vs, ve, was, was_after = rows[last, VS], rows[last, VE], rows[last, EMITTED_VE], rows[last, EMITTED_AFTER]
             after = at - 1 if not linked else was_after if is_first else previous
             if was > vs and ve > vs and after != was_after:
-                told[size, 0], told[size, 1], told[size, 2], told[size, 3] = last, was, vs, was_after
-                told[size + 1, 0], told[size + 1, 1], told[size + 1, 2], told[size + 1, 3] = last, vs, ve, after
+                changes[size, 0], changes[size, 1], changes[size, 2], changes[size, 3] = last, was, vs, was_after
+                changes[size + 1, 0], changes[size + 1, 1], changes[size + 1, 2], changes[size + 1, 3] = (
+                    last,
+                    vs,
+                    ve,
+                    after,
+                )
                 size += 2
             elif was != ve:
                 about = was_after if was > vs else after
-                told[size, 0], told[size, 1], told[size, 2], told[size, 3] = last, was, ve, about
+                changes[size, 0], changes[size, 1], changes[size, 2], changes[size, 3] = last, was, ve, about
                 size += 1
-            rows[last, TOLD_VE] = ve
-            rows[last, TOLD_AFTER] = after
+            rows[last, EMITTED_VE] = ve
+            rows[last, EMITTED_AFTER] = after
             lives |= ve > vs
             last += 1
         if lives:
             previous, is_first = at, False
         k = last
-    return told[:size]
+    return changes[:size]

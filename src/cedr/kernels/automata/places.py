@@ -1,7 +1,7 @@
 """The events of an automaton: rows `(group, place, vs, ve, content, copies)` of one table, sorted by all but copies.
 
-Rows of one group at one place stand together. Beside each row is how far the runs reach that begin at its place: they
-depend on the events at places up to that, and on no others.
+Rows of one group at one place are adjacent. Each row also has the *reach* of the runs that begin at its place: they
+depend on the events at places up to it, and on no others.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def compared(a, i, b, j):
 
 @njit(cache=True)
 def merged(rows, reach, changes):
-    """Two sorted tables as one, and the reach of its rows: of new ones INF, as nothing is known of them."""
+    """Two sorted tables as one, and the reach of its rows: INF for new ones, as it was not computed yet."""
     n = len(rows) + len(changes)
     found = np.empty((n, WIDTH), dtype=np.int64)
     far = np.empty(n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What steps ask of registers, as programs over numbers.
+"""Conditions and assignments of steps on registers, as programs over numbers.
 
 An instruction is `(op, a, b, c, to)`: addresses of three operands, of which most ops read one or two, and of the
 result. Addresses count through the registers, the columns, the constants and the temporary places, in this order.
@@ -27,7 +27,7 @@ class Programs(NamedTuple):
     guard: np.ndarray
     update: np.ndarray
     holds: np.ndarray
-    """By step the address of the guard's truth value, -1 if there is no guard."""
+    """By step the address of the guard's truth value, -1 without a guard."""
     set_from: np.ndarray
     sets: np.ndarray
     """`sets[set_from[s]:set_from[s + 1]]`: register and address of its new value."""

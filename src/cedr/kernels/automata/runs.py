@@ -1,8 +1,8 @@
 """The runs of an automaton that begin at some places; see `cedr.reference.automata` for what a run is.
 
-The runs of many places go on together, one event further in each round; those of one place stand next to each other.
-Runs that begin at a place and have come to the same state, registers and lifetime go on alike, so they are kept as one
-with their number. That keeps their number small where an automaton can take the same events in many ways.
+The runs of many places advance together, one event in each round; those of one place are adjacent. Runs that begin at
+one place and have the same state, registers and lifetime continue alike, so they are kept as one with a count. That
+keeps the number of runs small where an automaton can take the same events in many ways.
 """
 
 from typing import NamedTuple
@@ -26,13 +26,13 @@ class Table(NamedTuple):
     vs: np.ndarray
     ve: np.ndarray
     copies: np.ndarray
-    told: np.ndarray
-    """By state, whether runs that end there are told."""
+    emits: np.ndarray
+    """By state, whether runs that end there are emitted."""
     start: int
 
 
 class Contents(NamedTuple):
-    """What is known of events, by the number of their content."""
+    """Properties of events, by the number of their content."""
 
     symbol: np.ndarray
     accepts: np.ndarray
@@ -54,45 +54,45 @@ AT_ONCE = 1024
 
 @njit(cache=True)
 def runs_from(rows, places, since, contents, table, programs, initial, by_number, once):
-    """What is told of the runs from these places, as far as they end at `since` or later; and how far they reach.
+    """The results of the runs from these places that end at `since` or later, and how far the runs reach.
 
-    Places are given by their first row. `by_number`: places are sequence numbers. `once`: of runs that show the same
-    from the same time on, the state aside, the longest is told.
+    Places are given by their first row. `by_number`: places are sequence numbers. `once`: of runs with the same output
+    and start, whatever their state, only the longest is emitted.
     """
     reach = np.empty(len(places), dtype=np.int64)
     out = np.empty((64, 8), dtype=np.int64)
     out_registers = np.empty((64, len(initial)), dtype=initial.dtype)
-    told = 0
+    emitted = 0
     for block in range(0, len(places), AT_ONCE):
         numbers = range(block, min(block + AT_ONCE, len(places)))
         runs, registers = seeded(rows, places, numbers, contents, table, initial, reach)
         length = 0
         while len(runs):
-            while len(out) < told + len(runs):
+            while len(out) < emitted + len(runs):
                 out, out_registers = doubled(out), doubled(out_registers)
-            told = tell(rows, places, since, runs, registers, length, table.told, once, out, out_registers, told)
+            emitted = emit(rows, places, since, runs, registers, length, table.emits, once, out, out_registers, emitted)
             if length:
                 go_on(rows, runs, by_number, reach)
             runs, registers = step(rows, runs, registers, contents, table, programs)
             length += 1
-    return out[:told], out_registers[:told], reach
+    return out[:emitted], out_registers[:emitted], reach
 
 
 @njit(cache=True)
 def seeded(rows, places, numbers, contents, table, initial, reach):
-    """The runs of no events, one before each event of a place, which is the one it may take; but none that is neither
-    told nor can take it."""
+    """Empty runs, one before each event of a place, which is the event it may take; without those that neither emit
+    a result nor can take their event."""
     size = 0
     for k in numbers:
         size += end_of_place(rows, places[k]) - places[k]
     runs = np.empty((size, 8), dtype=np.int64)
     registers = np.empty((size, len(initial)), dtype=initial.dtype)
-    start, told = table.start, table.told[table.start]
+    start, emits = table.start, table.emits[table.start]
     r = 0
     for k in numbers:
         reach[k] = rows[places[k], AT]
         for row in range(places[k], end_of_place(rows, places[k])):
-            if not told and not can_begin(rows[row, CONTENT], contents.symbol, contents.accepts, table):
+            if not emits and not can_begin(rows[row, CONTENT], contents.symbol, contents.accepts, table):
                 continue
             runs[r, STATE], runs[r, NUMBER], runs[r, COUNT], runs[r, NULLS] = start, k, 1, 0
             runs[r, LO], runs[r, HI], runs[r, FIRST], runs[r, LAST] = rows[row, VS], rows[row, VE], row, row + 1
@@ -223,42 +223,46 @@ def equal(a, i, b, j):
 
 
 @njit(cache=True)
-def tell(rows, places, since, runs, registers, length, states, once, out, out_registers, told):
-    """Add runs that end in a state that is told; with `once`, of those of a place that show the same, the longest."""
-    mark = told
+def emit(rows, places, since, runs, registers, length, states, once, out, out_registers, emitted):
+    """Add runs that end in a state that emits; with `once`, only the longest of those of a place with equal output."""
+    mark = emitted
     for r in range(len(runs)):
         number = runs[r, NUMBER]
         if r == 0 or number != runs[r - 1, NUMBER]:
-            mark = told
+            mark = emitted
         if not states[runs[r, STATE]]:
             continue
         begin = rows[places[number], AT]
         end = rows[runs[r, LAST] - 1, AT]
         if end < since[number]:
             continue
-        same = shown(out, out_registers, mark, told, runs, registers, r) if once else told
-        if same < told:
+        same = first_equal(out, out_registers, mark, emitted, runs, registers, r) if once else emitted
+        if same < emitted:
             out[same, OUT_HI] = max(out[same, OUT_HI], runs[r, HI])
             continue
-        out[told, BEGIN], out[told, OUT_STATE], out[told, OUT_GROUP] = begin, runs[r, STATE], rows[places[number], G]
-        out[told, END] = end if length else begin - 1
-        out[told, OUT_LO], out[told, OUT_HI] = runs[r, LO], runs[r, HI]
-        out[told, OUT_COUNT] = 1 if once else runs[r, COUNT] if length else rows[runs[r, FIRST], COPIES]
-        out[told, OUT_NULLS] = runs[r, NULLS]
+        out[emitted, BEGIN], out[emitted, OUT_STATE], out[emitted, OUT_GROUP] = (
+            begin,
+            runs[r, STATE],
+            rows[places[number], G],
+        )
+        out[emitted, END] = end if length else begin - 1
+        out[emitted, OUT_LO], out[emitted, OUT_HI] = runs[r, LO], runs[r, HI]
+        out[emitted, OUT_COUNT] = 1 if once else runs[r, COUNT] if length else rows[runs[r, FIRST], COPIES]
+        out[emitted, OUT_NULLS] = runs[r, NULLS]
         for m in range(registers.shape[1]):
-            out_registers[told, m] = registers[r, m]
-        told += 1
-    return told
+            out_registers[emitted, m] = registers[r, m]
+        emitted += 1
+    return emitted
 
 
 @njit(cache=True)
-def shown(out, out_registers, since, told, runs, registers, r):
-    """The first of what was told from `since` on that shows the same as a run from the same time on; `told` if none."""
-    for i in range(since, told):
+def first_equal(out, out_registers, since, emitted, runs, registers, r):
+    """The first result from `since` on with the same output and start as a run; `emitted` if there is none."""
+    for i in range(since, emitted):
         alike = out[i, OUT_LO] == runs[r, LO] and out[i, OUT_NULLS] == runs[r, NULLS]
         if alike and equal(out_registers, i, registers, r):
             return i
-    return told
+    return emitted
 
 
 @njit(cache=True)

@@ -35,7 +35,7 @@ class Places(Operator):
             told = np.empty((0, 4), dtype=np.int64)
         else:
             self.rows = nu.worked_in(self.rows, self._changes(chunk))
-            told = nu.untold(self.rows, self.linked)
+            told = nu.unemitted(self.rows, self.linked)
         row, old, new, after = told.T
         mine = self.rows[row]
         added = (mine[:, pl_.AT], after, mine[:, nu.RANK])

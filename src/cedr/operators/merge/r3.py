@@ -42,13 +42,13 @@ class R3(Indexed):
 
     def new(self, nodes: Ids, port: int, needed: int) -> Changes:
         attached = np.array(self.attached)
-        rows = two_tier.tell_new(nodes, self.start, self.out, self.ends, attached, port, self.stable, needed)
+        rows = two_tier.emit_new(nodes, self.start, self.out, self.ends, attached, port, self.stable, needed)
         return rows, self.start[nodes[rows]], self.out[nodes[rows]]
 
     def differences(self, nodes: Ids, port: int) -> Changes:
         if port < 0:
             return NOTHING
-        rows, old = two_tier.tell_changes(nodes, self.start, self.out, self.ends, port, self.stable)
+        rows, old = two_tier.emit_changes(nodes, self.start, self.out, self.ends, port, self.stable)
         return rows, old, self.out[nodes[rows]]
 
     def settle(self, port: int, t: int) -> Changes:

@@ -53,13 +53,13 @@ class R4(Indexed):
     def new(self, nodes: Ids, port: int, needed: int) -> Changes:
         self._room(self.cells)
         attached = np.array(self.attached)
-        return tuple(three_tier.tell_new(nodes, self.start, *self.pool, attached, port, self.stable, needed))
+        return tuple(three_tier.emit_new(nodes, self.start, *self.pool, attached, port, self.stable, needed))
 
     def differences(self, nodes: Ids, port: int) -> Changes:
         if port < 0:
             return NOTHING
         self._room(self.cells)
-        return tuple(three_tier.tell_changes(nodes, self.start, *self.pool, port, self.stable))
+        return tuple(three_tier.emit_changes(nodes, self.start, *self.pool, port, self.stable))
 
     def settle(self, port: int, t: int) -> Changes:
         self._room(self.cells)
