@@ -75,7 +75,7 @@ class Guard(Operator):
         places = np.flatnonzero(which)
         return Late(rows, first + places, reason, promise).in_files(chunk.file_names(places))
 
-    def standing(self) -> Promises:
+    def current_promises(self) -> Promises:
         """All that is promised about parts of the stream, beside the CTI."""
         return self.promised[0].all().after(self.cti_out)
 
