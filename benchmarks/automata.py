@@ -20,7 +20,7 @@ import polars as pl
 import cedr
 from cedr.bench import Report, alternate, median, one_core, spread
 from cedr.columnar.chunk import VS, Chunk, assemble
-from cedr.runtime.tally import VE, Tally
+from cedr.columnar.tally import VE, Tally
 from cedr.temporal.time import INF
 
 sys.path.insert(0, str(Path(__file__).parent))

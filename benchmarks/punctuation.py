@@ -18,8 +18,8 @@ import cedr
 from cedr.bench import Report, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.columnar.promises import NONE, PromiseIndex, point_promises
+from cedr.columnar.tally import Tally
 from cedr.columnar.times import Times
-from cedr.runtime.tally import Tally
 from cedr.temporal.time import INF
 
 CHUNKS = 40

@@ -65,7 +65,7 @@ def test_a_result_shows_its_table_and_what_was_put_aside():
     told = [Insert(0, 5, Row(machine="a", load=60)), cedr.Cti(9), Insert(1, 5, Row(machine="a", load=60))]
     html = BUSY.run(told)._repr_html_()
     assert "<table" in html
-    assert "1 rows put aside" in html
+    assert "1 late rows" in html
     assert "put aside" not in BUSY.run(told[:1])._repr_html_()
 
 

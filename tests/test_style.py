@@ -1,4 +1,4 @@
-"""The code reads the same everywhere: ruff's rules and format, and mypy's strict types, as pyproject.toml says."""
+"""The code follows pyproject.toml: ruff's style and format, mypy's strict types, and layers of packages."""
 
 import subprocess
 import sys
@@ -8,16 +8,16 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 
+LAYERS = "import sys; from importlinter.cli import lint_imports as lint; sys.exit(lint(no_cache=True, no_logo=True))"
 CHECKS = {
-    "ruff check": ["ruff", "check", "src", "tests"],
-    "ruff format": ["ruff", "format", "--check", "--diff", "src", "tests"],
-    "mypy": ["mypy"],
+    "ruff check": ["-m", "ruff", "check", "src", "tests"],
+    "ruff format": ["-m", "ruff", "format", "--check", "--diff", "src", "tests"],
+    "mypy": ["-m", "mypy"],
+    "layers": ["-c", LAYERS],
 }
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_style(check: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *CHECKS[check]], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, *CHECKS[check]], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{check} found:\n{done.stdout}{done.stderr}"

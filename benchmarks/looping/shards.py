@@ -13,6 +13,7 @@ import polars as pl
 
 import cedr
 from cedr.bench import Report, median, spread
+from cedr.columnar.tally import in_order, net_changes, summed
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import Job
@@ -20,7 +21,6 @@ from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
-from cedr.runtime.tally import in_order, net_changes, summed
 
 BATCHES = 10
 SHARDS = (1, 2, 4)

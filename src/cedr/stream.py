@@ -29,7 +29,6 @@ from cedr.arguments import (
     split_times,
 )
 from cedr.columnar.chunk import Chunk
-from cedr.notebook import Text
 from cedr.operators.base import Latency
 from cedr.operators.iterate.ffp import Progress
 from cedr.operators.iterate.settings import ITERATIONS_PER_CHUNK, MAX_ITERATIONS
@@ -44,6 +43,7 @@ from cedr.plan.node import Node
 from cedr.plan.nodes.align import Flavour
 from cedr.plan.nodes.join import How
 from cedr.plan.nodes.project import keep, project
+from cedr.plan.notebook import plan_html, plan_rich
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
@@ -56,6 +56,7 @@ from cedr.temporal.calendar import calendar, check_no_months
 from cedr.temporal.consistency import Consistency
 from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
+from cedr.temporal.notebook import Text
 from cedr.temporal.time import INF
 from cedr.temporal.time import show as show_time
 
@@ -64,9 +65,9 @@ if TYPE_CHECKING:
 
     from cedr.lineage.why import Why
     from cedr.lineage.why_not import WhyNot
-    from cedr.runtime.spark.driver.changelog import Changelog
     from cedr.runtime.spark.driver.streaming import RunningQuery
     from cedr.sinks.base import TableSink
+    from cedr.sinks.changelog_rows import Changelog
 
 
 class Stream:
@@ -83,14 +84,10 @@ class Stream:
         return f"Stream({show_schema(self.schema)})"
 
     def _repr_html_(self) -> str:
-        from cedr.notebook import stream_html
-
-        return stream_html(self)
+        return plan_html(self.plan)
 
     def __rich__(self) -> Any:
-        from cedr.notebook import stream_rich
-
-        return stream_rich(self)
+        return plan_rich(self.plan)
 
     @property
     def schema(self) -> Schema:

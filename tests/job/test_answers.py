@@ -7,12 +7,12 @@ from job.files import JOB, LATER, ROWS, put
 
 from cedr import sinks
 from cedr.columnar.chunk import Chunk
+from cedr.columnar.tally import Tally
 from cedr.job.job import read
 from cedr.job.local import LocalAnswer
 from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
 from cedr.runtime.spark.driver.streaming import settings_for
-from cedr.runtime.tally import Tally
 from cedr.temporal.errors import QueryError
 
 TWO = """

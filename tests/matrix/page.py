@@ -14,7 +14,7 @@ from matrix import cells, files, stores  # noqa: E402
 from matrix.roles import ROLES  # noqa: E402
 from matrix.values import COLUMNS  # noqa: E402
 
-from cedr.runtime.spark.driver.types import spark_schema  # noqa: E402
+from cedr.sinks.spark_types import spark_schema  # noqa: E402
 
 PAGE = ROOT / "docs" / "types.md"
 Reason = Callable[[pl.DataType], str | None]

@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 
 import cedr
-from cedr.runtime.spark.driver.types import spark_schema
 from cedr.sinks.base import Table
+from cedr.sinks.spark_types import spark_schema
 from cedr.temporal import CedrError
 
 SINKS = {

@@ -15,7 +15,7 @@ from sinks.test_values import check_round_trip
 import cedr
 from cedr.columnar.chunk import Chunk
 from cedr.recording.changelog import as_told, read_changelog, write_changelog
-from cedr.runtime.spark.driver.types import as_table, spark_frame
+from cedr.sinks.spark_types import as_table, spark_frame
 
 __all__ = ["place", "postgres"]
 

@@ -23,7 +23,7 @@ from runtime.spark.conftest import spark
 from sinks.conftest import place
 
 import cedr
-from cedr.runtime.spark.driver.types import as_table
+from cedr.sinks.spark_types import as_table
 from cedr.sources.files import Files
 from cedr.stream import Stream
 

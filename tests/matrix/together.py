@@ -16,7 +16,7 @@ from matrix.roles import INSTANTS, ROLES
 from matrix.values import COLUMNS
 
 import cedr
-from cedr.runtime.spark.driver.types import spark_type
+from cedr.sinks.spark_types import spark_type
 from cedr.stream import Stream
 from cedr.temporal import QueryError
 

@@ -11,7 +11,7 @@ from postgres_server import Server
 
 from cedr import sinks
 from cedr.columnar.chunk import VS, Chunk, chunk_of
-from cedr.runtime.tally import VE
+from cedr.columnar.tally import VE
 from cedr.sinks.base import Table, TableSink
 from cedr.temporal import Cti, Element, Event, History, Row
 

@@ -12,7 +12,7 @@ from sinks.places import SCHEMA, by_shard, history_of, in_shard, opened, send
 
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.tally import Tally
+from cedr.columnar.tally import Tally
 from cedr.sinks.base import SinkError, Table
 from cedr.temporal import INF, Adjust, Cti, Insert, QueryError, Row, canonical
 

@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal
 from sinks.places import opened, send
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.columnar.tally import Tally
 from cedr.runtime.result import Result
-from cedr.runtime.tally import Tally
 from cedr.sinks.base import SinkError, Table
 from cedr.temporal import INF, QueryError
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.columnar.tally import VE
 from cedr.job.job import Job
 from cedr.job.reports import Report, lag_of, progress_of
 from cedr.job.rows import Rows
@@ -20,7 +21,6 @@ from cedr.job.stores import table_sink
 from cedr.recording.changelog import as_told, check_not_of_spark, write_changelog
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
-from cedr.runtime.tally import VE
 from cedr.sinks.base import Table, TableSink
 from cedr.sources.ingest import wall_clock
 from cedr.temporal.errors import QueryError

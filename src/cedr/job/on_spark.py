@@ -21,8 +21,8 @@ from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store, table_sink
 from cedr.runtime.spark.driver.session import spark_session
 from cedr.runtime.spark.driver.streaming import CheckpointIdentity, RunningQuery
-from cedr.runtime.spark.driver.types import spark_schema
 from cedr.secret import revealed
+from cedr.sinks.spark_types import spark_schema
 from cedr.sources.event_time import columns_read, time_columns
 from cedr.storage.folder import checkpoint_folder
 from cedr.temporal.errors import QueryError

@@ -8,8 +8,8 @@ from cedr.job.sinks import JobSink
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from cedr.runtime.spark.driver.changelog import Changelog
     from cedr.sinks.base import TableSink
+    from cedr.sinks.changelog_rows import Changelog
 
 
 def table_sink(sink: JobSink) -> "TableSink":

@@ -9,6 +9,7 @@ from polars.exceptions import PolarsError
 
 from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS
+from cedr.columnar.tally import VE
 from cedr.lineage.definition import EventType
 from cedr.lineage.diagnosis import Named
 from cedr.lineage.nearby import Nearby, accepted
@@ -17,7 +18,6 @@ from cedr.lineage.reasons import NoSuchEvent, NothingNear
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
 from cedr.reference.patterns.pattern import Scope
-from cedr.runtime.tally import VE
 from cedr.temporal.errors import QueryError
 
 START = ("vs", "Vs")

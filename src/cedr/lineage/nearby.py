@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import VS
+from cedr.columnar.tally import VE
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
 from cedr.lineage.definition import EventType, conditions, defined
 from cedr.lineage.observed import EVENT, Observed
@@ -21,7 +22,6 @@ from cedr.operators.patterns.parts import parts_of
 from cedr.plan.nodes.match import Match
 from cedr.reference.patterns.instance import Ids, Instance
 from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.runtime.tally import VE
 from cedr.temporal.row import Row
 from cedr.temporal.time import INF, MIN
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import NEW, VS, Chunk
+from cedr.columnar.tally import VE, Tally
 from cedr.kernels.ids import event_ids
 from cedr.operators.patterns.events import content_of
 from cedr.plan.node import Node
@@ -18,7 +19,6 @@ from cedr.plan.patterns import AtLeast, ends_with_event
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.runtime.engine import Engine
 from cedr.runtime.local import LocalRun
-from cedr.runtime.tally import VE, Tally
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

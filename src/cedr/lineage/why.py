@@ -8,6 +8,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import VS
+from cedr.columnar.tally import VE
 from cedr.lineage.definition import EventType, plain
 from cedr.lineage.nearby import Nearby
 from cedr.lineage.observed import LINEAGE, MATCH_ID, OWN, Observed, observe
@@ -16,7 +17,6 @@ from cedr.lineage.shown import Shown, pairs, text
 from cedr.plan.node import Node
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
-from cedr.runtime.tally import VE
 from cedr.runtime.why_waiting import Words
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import VS
+from cedr.columnar.tally import VE
 from cedr.lineage import reasons
 from cedr.lineage.definition import EventType
 from cedr.lineage.diagnosis import Diagnosis, Named, counting
@@ -21,7 +22,6 @@ from cedr.lineage.why import Why, explained
 from cedr.plan.node import Node
 from cedr.reference.patterns.instance import Instance
 from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.runtime.tally import VE
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 50

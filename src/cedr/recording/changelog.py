@@ -22,9 +22,9 @@ from pyarrow.parquet import ParquetFile
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.times import Times
 from cedr.plan.schema import Schema, first_line
-from cedr.runtime.result import changes, renamed
 from cedr.sinks.manifest import FOLDER
 from cedr.sinks.parquet_table import read_parquet
+from cedr.sinks.readable import changes, renamed
 from cedr.sources.user_times import TimeType, time_type
 from cedr.sources.user_times import chronons as as_chronons
 from cedr.storage.folder import Folder

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.columnar.chunk import VS
+from cedr.columnar.tally import COUNT, VE, in_order, summed
 from cedr.plan.schema import Schema, show_schema
 from cedr.recording.changelog import Recorded, check_times
 from cedr.recording.history import canonical_tuples
-from cedr.runtime.result import renamed
-from cedr.runtime.tally import COUNT, VE, in_order, summed
+from cedr.sinks.readable import renamed
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.columnar.tally import VE, Tally
 from cedr.recording.changelog import Recorded
-from cedr.runtime.result import renamed, table_of
-from cedr.runtime.tally import VE, Tally
+from cedr.sinks.readable import renamed, table_of
 from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF

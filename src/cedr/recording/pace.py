@@ -15,7 +15,7 @@ import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.recording.changelog import Recorded
-from cedr.runtime.result import renamed
+from cedr.sinks.readable import renamed
 from cedr.sources.user_times import as_user_times
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import QueryError

@@ -22,9 +22,9 @@ import polars as pl
 
 from cedr import api
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk, assemble, empty
+from cedr.columnar.tally import Tally
 from cedr.plan.schema import Schema
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE
-from cedr.runtime.tally import Tally
 from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined
 from cedr.sources.files.settings import Files, files
 from cedr.storage.folder import Folder

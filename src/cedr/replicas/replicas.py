@@ -21,6 +21,7 @@ import polars as pl
 
 from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS, assemble
+from cedr.columnar.tally import VE
 from cedr.operators.merge.policy import Policy
 from cedr.plan import nodes
 from cedr.plan.schema import check_columns
@@ -37,10 +38,9 @@ from cedr.replicas.copies import (
     reached,
     write_over,
 )
-from cedr.runtime.spark.driver.changelog import Changelog
 from cedr.runtime.spark.driver.streaming import RunningQuery, last_committed, start
-from cedr.runtime.tally import VE
 from cedr.sinks.base import Table, TableSink
+from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.user_times import time_type
 from cedr.storage.folder import Folder, checkpoint_folder
 from cedr.storage.lock import Lock

@@ -13,11 +13,12 @@ import polars as pl
 import pyarrow as pa
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
+from cedr.columnar.tally import VE, Tally
 from cedr.operators.late import Late, LateStream
-from cedr.runtime.tally import VE, Tally
 from cedr.runtime.why_waiting import WhyWaiting
-from cedr.sources.late_rows import counted, warn_of_late, with_user_times
-from cedr.sources.user_times import TimeType, as_user_times
+from cedr.sinks.readable import changes, readable, table_of
+from cedr.sources.late_rows import counted, warn_of_late
+from cedr.sources.user_times import TimeType
 from cedr.temporal.element import Element
 from cedr.temporal.errors import QueryError
 from cedr.temporal.history import Event, History
@@ -25,7 +26,6 @@ from cedr.temporal.row import Row
 from cedr.temporal.time import MIN
 
 EMPTY = pl.DataFrame()
-CHANGE = "_change"
 
 
 class Result:
@@ -50,9 +50,9 @@ class Result:
         return repr(self.table())
 
     def _repr_html_(self) -> str:
-        from cedr.notebook import result_html
-
-        return result_html(self)
+        table: str = self.table()._repr_html_()
+        late = self.late().height
+        return table + (f"<p>{late:,} late rows: <code>late()</code></p>" if late else "")
 
     def elements(self) -> list[Element]:
         """The physical stream: inserts, adjusts, punctuations and CTIs in the order in which they were put out."""
@@ -80,7 +80,7 @@ class Result:
         `ve` is the end the tuple had, for an insert the one it gets; `ve_new` is missing for inserts.
         """
         rows = pl.concat([chunk.rows for chunk in self.chunks]) if self.chunks else self._no_rows()
-        return self._readable(rows.select(change_kind().alias(CHANGE), pl.all()))
+        return changes(rows, MIN, self._time_type, self.schema)
 
     def late(self) -> pl.DataFrame:
         """Rows that were put aside, with the reason: too late, unknown, or without a lifetime."""
@@ -114,11 +114,6 @@ class Result:
         return pl.DataFrame(schema={**dict.fromkeys(TIMES, pl.Int64), **self.schema})
 
 
-def table_of(tally: Tally, time_type: TimeType) -> pl.DataFrame:
-    """The tuples of a tally as a user reads them."""
-    return renamed(as_user_times(tally.table(), (VS, VE), time_type), {VS: "vs", VE: "ve"}, tally.schema)
-
-
 def unknown_tuples(tally: Tally) -> pl.DataFrame:
     """Adjusts whose tuple never came, as late rows. With state, Finalize finds them."""
     late = LateStream(tally.schema)
@@ -127,39 +122,3 @@ def unknown_tuples(tally: Tally) -> pl.DataFrame:
         promise = "to adjust; it was never inserted, or was removed"
         late.add(Late(named, np.zeros(rows.height, dtype=np.int64), "unknown_tuple", promise))
     return late.take()
-
-
-def change_kind() -> pl.Expr:
-    """What a row does: insert, adjust or remove."""
-    is_insert, removes = pl.col(OLD) == pl.col(VS), pl.col(NEW) == pl.col(VS)
-    return pl.when(is_insert).then(pl.lit("insert")).when(removes).then(pl.lit("remove")).otherwise(pl.lit("adjust"))
-
-
-def changes(rows: pl.DataFrame, cti: int, time_type: TimeType, payload: dict[str, Any]) -> pl.DataFrame:
-    """The rows of a chunk as a user reads them, and in a last row, `cti`, the progress that holds after them."""
-    said = rows.select(change_kind().alias(CHANGE), pl.all())
-    if cti != MIN:
-        word = pl.DataFrame({CHANGE: "cti", VS: [cti], OLD: [cti], NEW: [None]}, schema_overrides={NEW: pl.Int64})
-        said = pl.concat([said, word], how="diagonal_relaxed")
-    return readable(said, time_type, payload)
-
-
-def readable(rows: pl.DataFrame, time_type: TimeType, payload: dict[str, Any]) -> pl.DataFrame:
-    """Times as people say them: the end, and the new end only where it is another."""
-    is_insert = (pl.col(OLD) == pl.col(VS)).fill_null(True)
-    ends = rows.with_columns(
-        pl.when(is_insert).then(pl.col(NEW)).otherwise(pl.col(OLD)).alias(OLD),
-        pl.when(~is_insert).then(pl.col(NEW)).alias(NEW),
-    )
-    shown = as_user_times(ends, TIMES, time_type)
-    if (
-        message := "_message" if "_message" in shown.columns else "message"
-    ) in shown.columns and message not in payload:
-        shown = shown.with_columns(with_user_times(shown[message], time_type).alias(message))
-    return renamed(shown, {CHANGE: "change", VS: "vs", OLD: "ve", NEW: "ve_new"}, payload)
-
-
-def renamed(frame: pl.DataFrame, names: dict[str, str], payload: dict[str, Any]) -> pl.DataFrame:
-    """Columns by their public names; a name the payload has already gets an underscore."""
-    free = {inner: f"_{shown}" if shown in payload else shown for inner, shown in names.items()}
-    return frame.rename({inner: shown for inner, shown in free.items() if inner in frame.columns})

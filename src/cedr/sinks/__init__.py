@@ -10,6 +10,8 @@ postgres_table  a table in PostgreSQL, with `postgres_types` for how values are 
 duckdb_table    a table in a DuckDB file
 memory_table    a table in the driver
 foreach_batch   no table: a function of the user's gets every change
+changelog_rows  no table: every change as a row for Spark's own sinks, with the types of `spark_types`
+readable        tuples and changes with public names and times, as users read them
 """
 
 import os
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame
 
-    from cedr.runtime.spark.driver.changelog import Changelog
+    from cedr.sinks.changelog_rows import Changelog
     from cedr.sinks.duckdb_table import DuckdbSink
     from cedr.sinks.foreach_batch import ForeachSink
     from cedr.sinks.memory_table import MemorySink
@@ -104,8 +106,8 @@ def changelog(
     `shard`. `shape` makes of them what the sink wants: for Kafka `lambda rows: rows.selectExpr("to_json(struct(*)) AS
     value")`. Options such as `kafka.sasl.jaas.config` are never shown.
     """
-    from cedr.runtime.spark.driver.changelog import Changelog
     from cedr.secret import concealed
+    from cedr.sinks.changelog_rows import Changelog
 
     kept = concealed(options)
     return Changelog(format, path, kept) if shape is None else Changelog(format, path, kept, shape)

@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk
+from cedr.columnar.tally import COUNT, VE, in_order, net_changes
 from cedr.plan.schema import show_schema
-from cedr.runtime.result import renamed
-from cedr.runtime.tally import COUNT, VE, in_order, net_changes
+from cedr.sinks.readable import renamed
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN

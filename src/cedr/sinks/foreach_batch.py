@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.runtime.result import Result
-from cedr.runtime.tally import Tally
 from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined
+from cedr.sinks.readable import changes
+from cedr.temporal.time import MIN
 
 Function = Callable[[int, pl.DataFrame], Any]
 
@@ -43,10 +43,8 @@ class ForeachSink(TableSink):
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         if self._batch is not None and batch <= self._batch:
             return
-        table, chunk = self.table, Chunk(joined(prepared)[0])
-        result = Result(table.columns, [chunk], Tally(table.columns), table.time_type)
         assert self.function is not None, "a sink commits in the driver"
-        self.function(batch, result.changelog())
+        self.function(batch, changes(joined(prepared)[0], MIN, self.table.time_type, self.table.columns))
         self._batch = batch
 
     def read(self) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.runtime.tally import Tally
+from cedr.columnar.tally import Tally
 from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined, never_there
 
 

@@ -28,7 +28,7 @@ from uuid import uuid4
 import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk
-from cedr.runtime.tally import COUNT, VE, changed, repeated
+from cedr.columnar.tally import COUNT, VE, changed, repeated
 from cedr.secret import without_credentials
 from cedr.sinks.base import SinkError, Table, TableSink, all_there
 from cedr.sinks.manifest import FOLDER, File, Manifest, Part

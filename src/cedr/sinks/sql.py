@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.runtime.tally import COUNT, net_changes, repeated
+from cedr.columnar.tally import COUNT, net_changes, repeated
 from cedr.sinks.base import (
     ID,
     Prepared,

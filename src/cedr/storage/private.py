@@ -10,19 +10,28 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from pathlib import Path
 
-from cedr.runtime.spark.driver.environment import temporary
 from cedr.storage.processes import birth, namespace
 from cedr.temporal.errors import CedrError
 
 PREFIX = "cedr-"
 OWNER, SECRET = "owner", "secret"
 SECRET_BYTES = 32
+LONGEST_FOLDER = 45
+"""A socket's path has 107 characters at the most. Spark wants no more than 60 for the folder of its own ones, which is
+one in this folder and has a name of 13; the paths of ours are shorter."""
 
 
 class FolderError(CedrError, PermissionError):
     """A folder that somebody else may have made, or may enter."""
+
+
+def temporary() -> Path:
+    """The folder for temporary files, unless the path of a socket in it would be longer than systems allow."""
+    usual = Path(tempfile.gettempdir())
+    return usual if len(str(usual)) <= LONGEST_FOLDER else Path("/tmp")
 
 
 def make_private(folder: Path) -> None:

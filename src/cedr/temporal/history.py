@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from cedr.temporal.interval import Interval, lifetime
+from cedr.temporal.notebook import history_html, history_rich
 from cedr.temporal.row import order_key, payload
 from cedr.temporal.table import text_table
 from cedr.temporal.time import show
@@ -80,13 +81,9 @@ class History:
         return text_table(["Vs", "Ve", "(Payload)"], ([show(e.vs), show(e.ve), str(e.payload)] for e in self))
 
     def _repr_html_(self) -> str:
-        from cedr.notebook import history_html
-
         return history_html(self)
 
     def __rich__(self) -> Any:
-        from cedr.notebook import history_rich
-
         return history_rich(self)
 
     # --- in time ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import polars as pl
 
+from cedr.columnar.tally import net_changes
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import Job
@@ -11,7 +12,6 @@ from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
-from cedr.runtime.tally import net_changes
 from cedr.temporal import Event, History, Row
 
 

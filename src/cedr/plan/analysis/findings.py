@@ -9,6 +9,7 @@ from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Source
 from cedr.plan.properties import all_properties
 from cedr.plan.schemes import CTI, Names, all_schemes, front, settling
+from cedr.temporal.notebook import pre
 from cedr.temporal.time import INF
 
 
@@ -59,8 +60,6 @@ class Findings(tuple[Finding, ...]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from cedr.notebook import pre
-
         return pre(str(self))
 
 

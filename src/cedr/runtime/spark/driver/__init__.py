@@ -6,5 +6,4 @@ job         what the tasks of a run need to know
 streaming   a query over streaming DataFrames
 batch       the same query over static ones
 answers     rows for a sink, and the metrics that Spark observes
-changelog   every change of the answer, for Spark's own sinks
 """

@@ -18,11 +18,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cedr.columnar.chunk import empty
-from cedr.runtime.result import changes
-from cedr.runtime.spark.driver import types
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_header
 from cedr.runtime.spark.shard.shard import Answer, Metrics
+from cedr.sinks import spark_types as types
+from cedr.sinks.readable import changes
 from cedr.storage.folder import Folder
 from cedr.temporal.time import MIN
 

@@ -17,20 +17,21 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
+from cedr.columnar.tally import VE, Tally
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
-from cedr.runtime.result import readable, table_of, unknown_tuples
+from cedr.runtime.result import unknown_tuples
 from cedr.runtime.spark.driver.answers import as_batches
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import Job, PackedJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
-from cedr.runtime.spark.driver.types import spark_schema
 from cedr.runtime.spark.reader.packer import row_packets
 from cedr.runtime.spark.shard.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
 from cedr.runtime.spark.shard.worker import in_worker
-from cedr.runtime.tally import VE, Tally
+from cedr.sinks.readable import readable, table_of
+from cedr.sinks.spark_types import spark_schema
 from cedr.sources.ingest import wall_clock
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF

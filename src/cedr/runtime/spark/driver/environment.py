@@ -1,8 +1,5 @@
 """The environment of the processes that work on rows: Spark's Python workers, and the processes of the shards."""
 
-import tempfile
-from pathlib import Path
-
 ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
@@ -15,13 +12,3 @@ ENVIRONMENT = {
 micro-batches: a batch needs as much as the one before, and pages that were given back have to be filled with zeros
 first. The allocators of Python, Arrow and polars each have a setting of their own for that; Arrow can use Python's, and
 polars' gives back what was not used for 10 s. Decision 26."""
-
-LONGEST_FOLDER = 45
-"""A socket's path has 107 characters at the most. Spark wants no more than 60 for the folder of its own ones, which is
-one in this folder and has a name of 13; the paths of ours are shorter."""
-
-
-def temporary() -> Path:
-    """The folder for temporary files, unless the path of a socket in it would be longer than systems allow."""
-    usual = Path(tempfile.gettempdir())
-    return usual if len(str(usual)) <= LONGEST_FOLDER else Path("/tmp")

@@ -19,13 +19,13 @@ from cedr.plan.partitioning import StagedPlan
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
 from cedr.runtime.spark.driver.job import Job, PackedJob
-from cedr.runtime.spark.driver.types import UTC, as_frame
 from cedr.runtime.spark.reader.batch_time import clock_of
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE, Packer, closing
 from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, to_batches
 from cedr.runtime.spark.shard.state import SpillFile
 from cedr.runtime.spark.shard.worker import in_worker
+from cedr.sinks.spark_types import UTC, as_frame
 from cedr.sources.calendars import calendar_in, check_calendar
 from cedr.sources.event_time import check_times, needed_columns, time_columns
 from cedr.sources.files import Files

@@ -16,9 +16,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from cedr.runtime.spark.driver.environment import ENVIRONMENT, temporary
+from cedr.runtime.spark.driver.environment import ENVIRONMENT
 from cedr.secret import Secret, is_secret_name
-from cedr.storage.private import PREFIX, note_owner, remove_left_over
+from cedr.storage.private import PREFIX, note_owner, remove_left_over, temporary
 
 SETTINGS = {
     "spark.ui.enabled": "false",

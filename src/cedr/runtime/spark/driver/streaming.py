@@ -30,7 +30,6 @@ from cedr.plan.optimizer import optimize
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver import answers
 from cedr.runtime.spark.driver.answers import answer_schema
-from cedr.runtime.spark.driver.changelog import Changelog
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import Job, PackedJob, description, fingerprint
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
@@ -44,6 +43,7 @@ from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import Table, TableSink
+from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.late_rows import counted, in_user_times, warn_of_late
 from cedr.storage.folder import Folder, checkpoint_folder
 from cedr.storage.lock import Lock

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import cedr
-from cedr.runtime.spark.driver.environment import ENVIRONMENT, temporary
+from cedr.runtime.spark.driver.environment import ENVIRONMENT
 from cedr.runtime.spark.driver.job import PackedJob, leave_job
 from cedr.runtime.spark.shard.errors import carried
 from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
@@ -31,6 +31,7 @@ from cedr.storage.private import (
     note_owner,
     remove_left_over,
     secret_of,
+    temporary,
 )
 from cedr.storage.processes import is_java
 from cedr.temporal.errors import CedrError

@@ -22,7 +22,6 @@ from cedr.operators.late import Late, LateStream
 from cedr.plan.partitioning import Exchange
 from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
-from cedr.runtime.result import readable
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
 from cedr.runtime.spark.reader.batch_time import sync_notes
@@ -30,6 +29,7 @@ from cedr.runtime.spark.reader.packer import Highest, highest_of, highest_packet
 from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.shard.state import SpillFile, StateStore, state_folder
 from cedr.runtime.spark.shard.upstream import Upstream
+from cedr.sinks.readable import readable
 from cedr.sources.progress import Progress
 from cedr.sources.source_status import source_status
 from cedr.storage.folder import Folder

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from cedr.runtime.spark.driver.types import spark_schema
 from cedr.secret import Secret, revealed
 from cedr.sinks.base import Table
+from cedr.sinks.spark_types import spark_schema
 from cedr.temporal.errors import QueryError
 
 

@@ -1,24 +1,16 @@
-"""Display of streams, plans, histories and results in notebooks (HTML) and in rich consoles.
-
-Classes import this module only when they are displayed.
-"""
+"""How histories are displayed in notebooks (HTML) and rich consoles; other displays are made of the same HTML."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from cedr.temporal.history import Event, History
 from cedr.temporal.row import Row
 from cedr.temporal.time import INF, show
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from rich.tree import Tree
 
-    from cedr.plan.node import Node
-    from cedr.runtime.result import Result
-    from cedr.stream import Stream
+    from cedr.temporal.history import Event, History
 
 MAX_EVENTS = 30
 """Maximum number of events displayed of a history; a line below gives the number of the others."""
@@ -50,27 +42,24 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-# --- histories -----------------------------------------------------------------------------------------------------
-
-
-def columns(events: Sequence[Event]) -> list[str]:
+def columns(events: "Sequence[Event]") -> list[str]:
     """The columns of the payloads if all of them are rows; else a single column."""
     if not events or not all(isinstance(event.payload, Row) for event in events):
         return ["payload"]
     return list(dict.fromkeys(name for event in events for name in event.payload))
 
 
-def cells(event: Event, names: list[str]) -> list[str]:
+def cells(event: "Event", names: list[str]) -> list[str]:
     values = [event.payload.get(name, "") for name in names] if isinstance(event.payload, Row) else [event.payload]
     return [show(event.vs), show(event.ve), *(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)]
 
 
-def more(history: History) -> str:
+def more(history: "History") -> str:
     rest = len(history) - MAX_EVENTS
     return f"and {rest:,} more" if rest > 0 else ""
 
 
-def history_html(history: History) -> str:
+def history_html(history: "History") -> str:
     """A table that draws each lifetime as a bar."""
     events = list(history)[:MAX_EVENTS]
     names = columns(events)
@@ -82,7 +71,7 @@ def history_html(history: History) -> str:
     return html_table(["Vs", "Ve", *names, ""], rows) + (f"<p>{rest}</p>" if rest else "")
 
 
-def bar(event: Event, start: int, unit: float) -> str:
+def bar(event: "Event", start: int, unit: float) -> str:
     """A lifetime without an end reaches the right edge."""
     left = (event.vs - start) * unit
     width = max(WIDTH - left if event.ve == INF else (event.ve - event.vs) * unit, 1.0)
@@ -92,7 +81,7 @@ def bar(event: Event, start: int, unit: float) -> str:
     )
 
 
-def history_rich(history: History) -> "Table":
+def history_rich(history: "History") -> "Table":
     from rich.table import Table
     from rich.text import Text as Plain
 
@@ -104,33 +93,3 @@ def history_rich(history: History) -> "Table":
     for event in events:
         table.add_row(*map(Plain, cells(event, names)))
     return table
-
-
-# --- streams and results -------------------------------------------------------------------------------------------
-
-
-def stream_html(stream: "Stream") -> str:
-    from cedr.plan.explain import tree
-
-    plan = dedent("\n".join(tree(stream.plan)))
-    return html_table(list(stream.schema), [[escape(str(dtype)) for dtype in stream.schema.values()]]) + pre(plan)
-
-
-def stream_rich(stream: "Stream") -> "Tree":
-    from rich.text import Text as Plain
-    from rich.tree import Tree
-
-    from cedr.plan.explain import line
-
-    def grow(branch: Tree, node: "Node") -> Tree:
-        for below in node.inputs:
-            grow(branch.add(Plain(line(below))), below)
-        return branch
-
-    return grow(Tree(Plain(line(stream.plan))), stream.plan)
-
-
-def result_html(result: "Result") -> str:
-    table: str = result.table()._repr_html_()
-    late = result.late().height
-    return table + (f"<p>{late:,} rows put aside: <code>late()</code></p>" if late else "")

@@ -6,7 +6,7 @@ from plan.catalogue import SCHEMA, payloads
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
-from cedr.runtime.tally import COUNT, VE, VS, Tally, net_changes, repeated, summed
+from cedr.columnar.tally import COUNT, VE, VS, Tally, net_changes, repeated, summed
 from cedr.temporal import Event, History, Row, canonical
 
 
