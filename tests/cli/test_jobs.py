@@ -313,7 +313,7 @@ def test_what_is_replayed_into_files_is_the_input_of_a_job(told, tmp_path):
 
 
 MISTAKES = {
-    "history nothing.csv": "nothing.csv: there is no changelog; name a Parquet or CSV file, or the folder of one",
+    "history nothing.csv": "nothing.csv does not exist; name a Parquet or CSV file, or a folder of such files",
     "history told.csv --at soon": "--at soon: write a whole number, or a time such as 2026-03-01T10:00:00",
     "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of "
     "changes instead",
@@ -321,7 +321,7 @@ MISTAKES = {
     "diff told.csv data/a.csv": "data/a.csv is neither a changelog nor a table with vs and ve: "
     "it has no column 'change' (columns: start, end, "
     "machine, load)",
-    "replay same.csv": "same.csv has no column told, so the pace is not known; write --by vs or --speed max",
+    "replay same.csv": "same.csv has no column told, so the pace is unknown; use --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
     "replay told.csv --into data": "--into data: the folder is not empty; name a new one",
     "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
@@ -330,7 +330,7 @@ MISTAKES = {
     "take parquet",
     "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv has not; "
     "take parquet",
-    "plot told.csv --against stamps.csv": "stamps.csv and told.csv tell time differently: Datetime(time_unit='us', "
+    "plot told.csv --against stamps.csv": "stamps.csv and told.csv use different time types: Datetime(time_unit='us', "
     "time_zone=None) and Int64",
     "plot job.toml --against told.csv": "--against told.csv: of a job its own input is drawn above; leave it out",
     "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",

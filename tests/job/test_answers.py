@@ -126,7 +126,7 @@ def check(made, reports) -> None:
     tally.add(Chunk(told.rows))
     assert tally.table().rename({"_vs": "vs", "_ve": "ve"}).equals(busy)
     assert told.ctis[-1][1] == 2**63 - 1
-    assert told.told is not None
+    assert told.emitted_at is not None
     late = pl.concat([pl.read_parquet(p) for p in (folder / "late").glob("*.parquet")], how="diagonal_relaxed")
     assert late.select("machine", "reason").rows() == [("late", "below_cti")]
     events = (ROWS + LATER).count("\n") - 2 + len(OWNERS) - 1

@@ -1,4 +1,4 @@
-"""Reasons checked by themselves: each says something about events that the oracle can confirm or refute."""
+"""Reasons checked by themselves: each is a statement about events that the oracle can confirm or refute."""
 
 from cedr.lineage import reasons
 from cedr.lineage.definition import conditions
@@ -29,7 +29,7 @@ class Oracle:
         return [i for i in pattern.instances(self.scope) if all(self.has(i, x, named[x]) for x in inside)]
 
     def has(self, instance, variable, ids):
-        """Whether a variable stands for one of these events; one that is only counted has no value of its own."""
+        """Whether a variable is one of these events; one that is only counted has no value of its own."""
         if variable in instance.bound:
             return instance.bound[variable].id in ids
         return variable in self.counted and any(leaf.id in ids for leaf in instance.leaves)

@@ -17,7 +17,7 @@ from cedr.temporal import History, QueryError, canonical
 
 @st.composite
 def questions(draw, **how):
-    """A query and the data of its sources, told in any way."""
+    """A query and the data of its sources, as any equivalent stream."""
     query = draw(asked(**how))
     kinds = KINDS if query.ports > 1 else [KINDS]
     streams = []
@@ -31,7 +31,7 @@ def questions(draw, **how):
 def possible(query):
     try:
         return bool(query.node.schema)
-    except QueryError:  # consumption where it cannot be told, which is refused
+    except QueryError:  # consumption that cannot be decided is refused
         return False
 
 
@@ -43,8 +43,8 @@ def check_why(query, data, oracle):
         own = lineage.instance
         match, *_ = [m for m in oracle.matches if m == own]  # equal ones, where a pattern counts the same twice
         assert {x: i.id for x, i in match.bound.items()} == {x: i.id for x, i in own.bound.items()}
-        told = [(c["id"], c["vs"]) for c in row[LINEAGE]]
-        assert told == [(leaf.id, leaf.vs) for leaf in lineage.contributors()]
+        found = [(c["id"], c["vs"]) for c in row[LINEAGE]]
+        assert found == [(leaf.id, leaf.vs) for leaf in lineage.contributors()]
         assert lineage.lines()
     if why.lineages:
         assert why.contributors.height == sum(len(lineage.instance.leaves) for lineage in why.lineages)
@@ -52,9 +52,9 @@ def check_why(query, data, oracle):
 
 @given(data=st.data(), modes=st.booleans())
 def test_why_shows_the_events_of_every_match(data, modes):
-    query, told, oracle = data.draw(questions(depth=2, modes=modes))
+    query, streams, oracle = data.draw(questions(depth=2, modes=modes))
     if possible(query):
-        check_why(query, told, oracle)
+        check_why(query, streams, oracle)
 
 
 def leaves_of(query):
@@ -92,7 +92,7 @@ def check_random_events(draw, query, data, oracle):
 
 
 @given(data=st.data(), modes=st.booleans())
-def test_why_not_says_what_is_true(data, modes):
+def test_the_reasons_of_why_not_are_true(data, modes):
     check_random_events(data.draw, *data.draw(questions(depth=2, modes=modes)))
 
 
@@ -104,10 +104,10 @@ def test_why_not_knows_what_was_selected_and_consumed(operator, data):
 
 @given(data=st.data(), modes=st.booleans())
 def test_why_not_finds_no_reason_against_a_match(data, modes):
-    query, told, oracle = data.draw(questions(depth=2, modes=modes))
+    query, streams, oracle = data.draw(questions(depth=2, modes=modes))
     if not possible(query) or not oracle.matches:
         return
     match = data.draw(st.sampled_from(oracle.matches))
     named = {leaf.var: match.bound[leaf.var] for leaf in leaves_of(query) if leaf.var in match.bound}
     if named:
-        assert check_why_not(query, told, oracle, named).match is not None
+        assert check_why_not(query, streams, oracle, named).match is not None

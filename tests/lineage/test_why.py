@@ -51,9 +51,9 @@ def test_its_events_as_a_table():
 
 
 def test_ids_are_those_of_the_lineage_that_is_put_out():
-    shown = query("EVENT Q WHEN SEQUENCE(INSTALL x, SHUTDOWN y, 12) WHERE {x.m = y.m} OUTPUT x.m AS m, cbt")
-    told = shown.run(TWO_MACHINES).table().filter(pl.col("m") == "b")["cbt"][0]
-    assert [c["id"] for c in told] == shown.why(TWO_MACHINES, m="b").contributors["id"].to_list()
+    pattern = query("EVENT Q WHEN SEQUENCE(INSTALL x, SHUTDOWN y, 12) WHERE {x.m = y.m} OUTPUT x.m AS m, cbt")
+    lineage = pattern.run(TWO_MACHINES).table().filter(pl.col("m") == "b")["cbt"][0]
+    assert [c["id"] for c in lineage] == pattern.why(TWO_MACHINES, m="b").contributors["id"].to_list()
 
 
 def test_names_that_attributes_have_get_an_underscore():
@@ -115,7 +115,7 @@ def test_parameters_that_take_no_part():
         "match from 1 to 2: t=1",
         "  ATLEAST 1 1",
         "    INSTALL x at 1 (m='a', load=1)",
-        "  x.load < y.load: not asked, as y takes no part",
+        "  x.load < y.load: not evaluated, as y takes no part",
     )
 
 
@@ -140,7 +140,7 @@ def test_events_that_are_matches_themselves():
     assert "Down b from 5 to 14 (m='b')" in str(found["Two"].why(TWO_MACHINES, one="a"))
 
 
-def test_what_stands_above_the_pattern_counts():
+def test_nodes_above_the_pattern_count():
     later = MISSED.slice((6, None)).where(pl.col("down") > 3).with_consistency("strong")
     assert str(later.why(TWO_MACHINES, vs=6)).startswith("match from 6 to 9: machine='a', down=4\n  UNLESS 5")
 
@@ -152,16 +152,16 @@ def test_two_axes_of_time_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("call", "message"),
     [
-        (lambda: MISSED.why(TWO_MACHINES, machine="b"), "none of the 1 matches has machine='b'; why_not"),
+        (lambda: MISSED.why(TWO_MACHINES, machine="b"), "none of the 1 matches has machine='b'; to find out"),
         (lambda: MISSED.why(TWO_MACHINES, machin="b"), "no column 'machin'; did you mean 'machine'?"),
         (lambda: MISSED.why(TWO_MACHINES, machine=3), "machine=3, but machine is String"),
         (lambda: MISSED.why(iter([TWO_MACHINES])), "need the data as a whole"),
         (lambda: FEED.why(TWO_MACHINES), "this query ends with Source"),
     ],
 )
-def test_mistakes(ask, message):
+def test_mistakes(call, message):
     with pytest.raises(QueryError) as found:
-        ask()
+        call()
     assert message in str(found.value)

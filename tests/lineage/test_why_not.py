@@ -1,4 +1,4 @@
-"""Each reason of `why_not` in its words."""
+"""The text of each reason of `why_not`."""
 
 import polars as pl
 import pytest
@@ -55,9 +55,9 @@ def test_several_that_are_missing():
 
 def test_an_event_that_came_late():
     late = [event(1, "INSTALL"), cedr.Cti(20), event(4, "SHUTDOWN", "a", 3)]
-    name, told = reason(PAIR, late, y={"m": "a"})
+    name, text_of_reason = reason(PAIR, late, y={"m": "a"})
     assert name == "NoSuchEvent"
-    assert "one came late and was put aside: element 2, insert kind=SHUTDOWN, m=a, load=3 [4, 5)" in told
+    assert "one came late and was put aside: element 2, insert kind=SHUTDOWN, m=a, load=3 [4, 5)" in text_of_reason
 
 
 def test_an_event_that_was_removed():
@@ -66,9 +66,9 @@ def test_an_event_that_was_removed():
         event(4, "SHUTDOWN", "a", 3),
         cedr.Adjust(4, 5, 4, event(4, "SHUTDOWN", "a", 3).payload),
     ]
-    name, told = reason(PAIR, removed, y={"m": "a"})
-    assert told == text(
-        "there is no SHUTDOWN y with m='a'", "  1 came, but a correction removed it", *told.splitlines()[2:]
+    name, text_of_reason = reason(PAIR, removed, y={"m": "a"})
+    assert text_of_reason == text(
+        "there is no SHUTDOWN y with m='a'", "  1 came, but a correction removed it", *text_of_reason.splitlines()[2:]
     )
     assert name == "NoSuchEvent"
 
@@ -94,8 +94,10 @@ def test_wrong_order():
         ),
     )
     every = query("EVENT E WHEN ALL(INSTALL x, SHUTDOWN y, 9) OUTPUT x.m AS m")
-    _, told = reason(every, events((3, "INSTALL"), (3, "SHUTDOWN")), x={}, y={})
-    assert told.startswith("wrong order: ATLEAST 2 9 needs different times, but they start at the same time\n")
+    _, text_of_reason = reason(every, events((3, "INSTALL"), (3, "SHUTDOWN")), x={}, y={})
+    assert text_of_reason.startswith(
+        "wrong order: ATLEAST 2 9 needs different times, but they start at the same time\n"
+    )
 
 
 def test_too_far_apart():
@@ -118,8 +120,8 @@ def test_a_condition_that_is_not_true():
             "  SHUTDOWN y at 9 (m='b', load=4)",
         ),
     )
-    _, told = reason(PAIR, ROWS, x={"m": "a"}, y={"vs": 6})
-    assert told.startswith("CorrelationKey(m, EQUAL) is not true: 'a' in INSTALL x, 'b' in SHUTDOWN y\n")
+    _, text_of_reason = reason(PAIR, ROWS, x={"m": "a"}, y={"vs": 6})
+    assert text_of_reason.startswith("CorrelationKey(m, EQUAL) is not true: 'a' in INSTALL x, 'b' in SHUTDOWN y\n")
 
 
 def test_what_forbids_it():
@@ -220,5 +222,5 @@ def test_mistakes_about_variables():
     with pytest.raises(QueryError, match="s is an operator; name events in it: x, y"):
         missed.why_not(ROWS, s={})
     many = events(*((t, "INSTALL") for t in range(60)))
-    with pytest.raises(QueryError, match="fits 60 events of type INSTALL, too many"):
+    with pytest.raises(QueryError, match="fits 60 events of type INSTALL, more than"):
         PAIR.why_not(many, x={})

@@ -14,7 +14,7 @@ from sinks.test_values import check_round_trip
 
 import cedr
 from cedr.columnar.chunk import Chunk
-from cedr.recording.changelog import as_told, read_changelog, write_changelog
+from cedr.recording.changelog import changelog_rows, read_changelog, write_changelog
 from cedr.sinks.spark_types import as_table, spark_frame
 
 __all__ = ["place", "postgres"]
@@ -51,7 +51,7 @@ def test_the_changes_of_a_local_run(tmp_path):
     stream = cedr.source("s", dict(wide(COLUMNS).schema), vs="ts", delay=0)
     result = stream.run(table)
     told = pl.concat([chunk.rows for chunk in result.chunks])
-    write_changelog(str(tmp_path / "changes"), [as_told(Chunk(told), 0, pl.Int64())])
+    write_changelog(str(tmp_path / "changes"), [changelog_rows(Chunk(told), 0, pl.Int64())])
     again = read_changelog(tmp_path / "changes").rows
     same_rows(again, told)
 

@@ -1,4 +1,4 @@
-"""A recorded changelog says what the stream said: its histories, its differences, its rows at any pace."""
+"""A recorded changelog contains the stream: its histories, its differences, its rows at any pace."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cedr
 from cedr import INF, Adjust, CedrError, Cti, Event, History, Insert, Row, canonical, retract, testing
 from cedr.columnar.chunk import chunk_of
-from cedr.recording.changelog import as_told, read_changelog, recorded, write_changelog
+from cedr.recording.changelog import changelog_rows, read_changelog, recorded, write_changelog
 from cedr.recording.difference import difference
 from cedr.recording.history import as_moment, canonical_table, canonical_tuples, known_at, tritemporal_table
 from cedr.recording.lifetimes import Bar, Lane, bars, picture
@@ -25,14 +25,14 @@ STREAMS = testing.streams(PAYLOADS)
 SECOND = 1_000_000
 
 
-def told(stream, schema=SCHEMA) -> pl.DataFrame:
-    """Each element told a second after the one before."""
-    frames = [as_told(chunk_of([e], schema), n * SECOND, pl.Int64()) for n, e in enumerate(stream)]
-    return pl.concat(frames) if frames else as_told(chunk_of([], schema), 0, pl.Int64())
+def changelog(stream, schema=SCHEMA) -> pl.DataFrame:
+    """Each element, emitted a second after the one before."""
+    frames = [changelog_rows(chunk_of([e], schema), n * SECOND, pl.Int64()) for n, e in enumerate(stream)]
+    return pl.concat(frames) if frames else changelog_rows(chunk_of([], schema), 0, pl.Int64())
 
 
 def record(stream):
-    return recorded(told(stream), "told")
+    return recorded(changelog(stream), "told")
 
 
 def history(known, to=INF) -> History:
@@ -119,7 +119,7 @@ def test_bars_end_where_the_events_do(stream):
         (e.vs, e.ve, f"{e.payload.m}, {e.payload.v}") for e in canonical(stream)
     )
     assert sum(b.repairs + 1 for b in found) == len(data(stream))
-    assert all(b.told >= b.end for b in found)
+    assert all(b.longest >= b.end for b in found)
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -135,20 +135,20 @@ STREAM = [
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_file_is_read_as_it_was_told(tmp_path, suffix):
+def test_a_file_is_read_as_it_was_written(tmp_path, suffix):
     path = tmp_path / f"told.{suffix}"
-    frame = told(STREAM)
+    frame = changelog(STREAM)
     frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
     found = read_changelog(path)
     assert history(found) == canonical(STREAM)
     assert found.ctis == ((2, 3), (4, INF))
-    assert found.told is not None
-    assert found.told.tolist() == [0, SECOND, 3 * SECOND, 4 * SECOND]
+    assert found.emitted_at is not None
+    assert found.emitted_at.tolist() == [0, SECOND, 3 * SECOND, 4 * SECOND]
 
 
 def test_a_folder_is_written_anew_and_read_in_order(tmp_path):
     for stream in (STREAM, STREAM[:3]):
-        frames = [told([e]) for e in stream]
+        frames = [changelog([e]) for e in stream]
         write_changelog(tmp_path / "changes", frames)
         assert history(read_changelog(tmp_path / "changes")) == canonical(stream)
 
@@ -164,7 +164,7 @@ def test_shards_have_come_as_far_as_the_last_of_them():
 def test_own_names_in_the_payload():
     schema = {"vs": pl.Int64(), "told": pl.Int64()}
     stream = [Insert(1, 4, Row(vs=7, told=8)), retract(1, 4, Row(vs=7, told=8)), Insert(2, 3, Row(vs=7, told=8))]
-    assert canonical_table(recorded(told(stream, schema), "told")).rows() == [(2, 3, 7, 8)]
+    assert canonical_table(recorded(changelog(stream, schema), "told")).rows() == [(2, 3, 7, 8)]
 
 
 def test_files_of_moments_are_seen_when_they_are_whole(tmp_path):
@@ -175,8 +175,8 @@ def test_files_of_moments_are_seen_when_they_are_whole(tmp_path):
 
 
 BROKEN = {
-    "nothing there": (lambda p: None, "there is no changelog; name a Parquet or CSV file"),
-    "an empty folder": (lambda p: p.mkdir(), "there is no .parquet or .csv file in this folder"),
+    "nothing there": (lambda p: None, "does not exist; name a Parquet or CSV file"),
+    "an empty folder": (lambda p: p.mkdir(), "this folder contains no .parquet or .csv files"),
     "no changelog": (
         lambda p: p.write_text("a,b\n1,2\n"),
         "is neither a changelog nor a table with vs and ve: it has no column 'change' (columns: a, b)",
@@ -209,7 +209,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_what_is_no_changelog_is_refused(kind, tmp_path):
+def test_invalid_changelogs_are_refused(kind, tmp_path):
     make, message = BROKEN[kind]
     path = tmp_path / "told.csv"
     make(path)
@@ -233,7 +233,7 @@ def test_instants_are_drawn_as_points():
 def test_a_difference_of_tuples_with_columns_of_these_names():
     schema = {"vs": pl.Int64(), "of": pl.Int64(), "copies": pl.Int64()}
     row = Row(vs=7, of=8, copies=9)
-    one, two = (recorded(told([Insert(1, end, row)], schema), f"{end}") for end in (4, 5))
+    one, two = (recorded(changelog([Insert(1, end, row)], schema), f"{end}") for end in (4, 5))
     assert (
         str(difference(one, two)) == "different: only 4 has (_vs=1, ve=4, vs=7, of=8, copies=9); 1 more tuple differs"
     )

@@ -45,7 +45,7 @@ def test_ticks_are_round_on_the_clock_of_the_zone(span, labels):
     assert found.about == "Europe/Berlin"
 
 
-def test_ticks_are_where_the_clock_says_so():
+def test_ticks_are_where_the_clock_has_them():
     """Over the change to summer time, local midnights are 23 hours apart."""
     found = ticks(us(2024, 3, 30, 12), us(2024, 4, 5, 12), BERLIN, 1_000.0)
     midnights = {tick.label: tick.time for tick in found.ticks}

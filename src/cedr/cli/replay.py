@@ -44,7 +44,7 @@ def replay(
             raise QueryError(f"--into {into}: the folder is not empty; name a new one")
     recorded = read_changelog(changelog)
     check_form(recorded.schema, form)
-    pace = "vs" if fast == float("inf") and recorded.told is None else by
+    pace = "vs" if fast == float("inf") and recorded.emitted_at is None else by
     for number, moment in enumerate(paced(moments(recorded, pace), fast, time.monotonic, time.sleep)):
         if into is not None:
             write_moment(moment, into, number, form)

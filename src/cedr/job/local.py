@@ -18,7 +18,7 @@ from cedr.job.reports import Report, lag_of, progress_of
 from cedr.job.rows import Rows
 from cedr.job.sinks import JobSink
 from cedr.job.stores import table_sink
-from cedr.recording.changelog import as_told, check_not_of_spark, write_changelog
+from cedr.recording.changelog import changelog_rows, check_not_of_spark, write_changelog
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
 from cedr.sinks.base import Table, TableSink
@@ -105,7 +105,7 @@ class LocalAnswer:
 
     def _keep(self) -> None:
         if self.sink.place == "changelog":
-            write_changelog(self.sink.path, (as_told(chunk, at, self.time_type) for at, chunk in self.told))
+            write_changelog(self.sink.path, (changelog_rows(chunk, at, self.time_type) for at, chunk in self.told))
         if self.store is not None:
             self._keep_table(self.store)
         if self.sink.late is not None:

@@ -32,7 +32,7 @@ HEADER = {"Vs": "vs", "Rt": "rt", "Id": "id"}
 
 @dataclass(frozen=True)
 class EventType(Kind):
-    """An event type; `kind` is its number among the event types of the pattern, `source` what the plan says of it."""
+    """An event type; `kind` is its number among the event types of the pattern, `source` its node in the plan."""
 
     source: tree.EventType = field(default=tree.EventType(""), compare=False)
 
@@ -94,14 +94,14 @@ def defined(pattern: tree.Pattern, numbers: Iterator[int] | None = None) -> Patt
 
 @dataclass(frozen=True)
 class Question(Condition):
-    """A predicate of the plan, asked about instances."""
+    """A predicate of the plan, evaluated for instances."""
 
     variables: tuple[str, ...]
     expression: pl.Expr = field(compare=False)
     text: str
     types: Mapping[str, pl.DataType] = field(compare=False)
     """The columns it reads."""
-    known: dict[Any, bool] = field(default_factory=dict, compare=False)
+    answers: dict[Any, bool] = field(default_factory=dict, compare=False)
     """Answers already given."""
 
     def concerns(self, own: frozenset[str], outer: frozenset[str]) -> bool:
@@ -113,10 +113,10 @@ class Question(Condition):
         if not all(v in bound for v in self.variables):
             return True
         about = tuple((bound[v].id, bound[v].vs) for v in self.variables)
-        if about not in self.known:
+        if about not in self.answers:
             row = pl.DataFrame(self.values(bound), schema=dict(self.types))
-            self.known[about] = bool(row.select(self.expression.alias("answer"))["answer"][0])
-        return self.known[about]
+            self.answers[about] = bool(row.select(self.expression.alias("answer"))["answer"][0])
+        return self.answers[about]
 
     def values(self, bound: Mapping[str, Instance]) -> dict[str, list[Any]]:
         return {name: [value(bound, name)] for name in self.types}
@@ -127,7 +127,7 @@ def bound_in(instance: Instance, context: tuple[Instance, ...]) -> dict[str, Ins
 
 
 def value(bound: Mapping[str, Instance], column: str) -> Any:
-    """What stands in a column such as `x.load` or `x.Vs`."""
+    """The value of a column such as `x.load` or `x.Vs`."""
     variable, _, attribute = column.partition(".")
     if attribute in HEADER:
         return getattr(bound[variable], HEADER[attribute])
@@ -151,8 +151,8 @@ def condition(c: tree.Condition, node: Match) -> Condition:
             return CorrelationKey(c.attribute, c.mode)
         case tree.AttributeEqual():
             return AttributeEqual(c.attribute, c.value)
-    known = node.spec.columns(dict.fromkeys(c.variables))
-    types = {name: known[name] for name in c.expression.meta.root_names()}
+    columns = node.spec.columns(dict.fromkeys(c.variables))
+    types = {name: columns[name] for name in c.expression.meta.root_names()}
     return Question(c.variables, c.expression, c.text or show_expression(c.expression), types)
 
 
@@ -164,4 +164,4 @@ def text_of(c: Condition) -> str:
             return shown(tree.CorrelationKey(c.attribute, c.mode))
         case AttributeEqual():
             return shown(tree.AttributeEqual(c.attribute, c.value))
-    raise TypeError(f"{type(c).__name__} is no condition of a plan")
+    raise TypeError(f"{type(c).__name__} is not a condition of a plan")

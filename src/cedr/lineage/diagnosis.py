@@ -22,7 +22,7 @@ from cedr.reference.patterns.sequence import Atleast
 from cedr.temporal.time import INF, plus
 
 Named = Mapping[str, frozenset[int]]
-"""For each variable the ids of the events it may stand for."""
+"""For each variable, the ids of the events it may be."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class Diagnosis:
 
     def of_event(self, leaf: EventType) -> Reason:
         events = self.scope.inputs[leaf.kind]
-        known = [i for i in events if i.id in self.named.get(leaf.var or "", [i.id])]
-        if not known:
+        candidates = [i for i in events if i.id in self.named.get(leaf.var or "", [i.id])]
+        if not candidates:
             return reasons.NothingNear(leaf, None)
-        return self.falsified(leaf, [i.called(leaf.var) for i in known])
+        return self.falsified(leaf, [i.called(leaf.var) for i in candidates])
 
     def of_ordered(self, pattern: Chained) -> Reason:
         found = [self.fitting(p) for p in pattern.parameters]
@@ -177,12 +177,12 @@ class Diagnosis:
         """The instance with the fewest conditions that are false, and these."""
 
         def false(instance: Instance) -> tuple[int, ...]:
-            asked = (c for c in self.scope.where if c.concerns(pattern.variables, self.scope.outer))
-            return tuple(n for n, c in enumerate(asked) if not c.allows(instance, self.scope.context))
+            conditions = (c for c in self.scope.where if c.concerns(pattern.variables, self.scope.outer))
+            return tuple(n for n, c in enumerate(conditions) if not c.allows(instance, self.scope.context))
 
         best = min(instances, key=lambda i: (len(false(i)), i.order))
-        asked = [c for c in self.scope.where if c.concerns(pattern.variables, self.scope.outer)]
-        return reasons.Falsified(pattern, tuple(asked[n] for n in false(best)), best)
+        conditions = [c for c in self.scope.where if c.concerns(pattern.variables, self.scope.outer)]
+        return reasons.Falsified(pattern, tuple(conditions[n] for n in false(best)), best)
 
 
 # --- order and scope -----------------------------------------------------------------------------------------------

@@ -36,16 +36,16 @@ def described(leaf: EventType, description: Description, nearby: Nearby) -> pl.E
         )
     schema = nearby.node.members[leaf.source.port].schema
     check_columns([name for name in description if name in schema or name not in START], schema, what)
-    wanted = pl.all_horizontal(pl.lit(value=True), *facts(description, schema, what))
+    fits = pl.all_horizontal(pl.lit(value=True), *facts(description, schema, what))
     try:
-        pl.DataFrame(schema={VS: pl.Int64, **schema}).filter(wanted)
+        pl.DataFrame(schema={VS: pl.Int64, **schema}).filter(fits)
     except PolarsError as e:
         raise QueryError(f"{what}: {first_line(e)}") from None
-    return wanted
+    return fits
 
 
 def facts(description: Description, schema: Mapping[str, Any], what: str = "why_not") -> list[pl.Expr]:
-    """One truth value for each thing that is said."""
+    """One condition for each entry of a description."""
     return [
         pl.col(name).eq_missing(pl.lit(value)) if name in schema else pl.col(VS) == as_chronon(value, f"{what}: {name}")
         for name, value in description.items()
@@ -55,8 +55,8 @@ def facts(description: Description, schema: Mapping[str, Any], what: str = "why_
 def no_such_event(leaf: EventType, description: Description, nearby: Nearby) -> NoSuchEvent:
     observed, port = nearby.observed, leaf.source.port
     schema = nearby.node.members[port].schema
-    wanted = pl.all_horizontal(pl.lit(value=True), *facts(description, schema))
-    removed = accepted(observed.removed[port], leaf.source).filter(wanted)
+    fits = pl.all_horizontal(pl.lit(value=True), *facts(description, schema))
+    removed = accepted(observed.removed[port], leaf.source).filter(fits)
     return NoSuchEvent(
         leaf,
         dict(description),
@@ -68,7 +68,7 @@ def no_such_event(leaf: EventType, description: Description, nearby: Nearby) -> 
 
 
 def put_aside(leaf: EventType, description: Description, nearby: Nearby) -> tuple[str, ...]:
-    """What was said about late rows that fit."""
+    """The messages of late rows that fit."""
     late, schema = nearby.observed.late, nearby.node.members[leaf.source.port].schema
     if not {*schema} <= set(late.columns):
         return ()

@@ -39,7 +39,7 @@ IDS = Ids(composite=composite_id)
 
 @dataclass(frozen=True)
 class Nearby:
-    """A pattern by its definition, and the events of an observed query it can be asked about."""
+    """A pattern by its definition, with the events of an observed query."""
 
     observed: Observed
 

@@ -1,4 +1,4 @@
-"""A query, run once over data at hand, with a note of everything its pattern was given and put out."""
+"""A query, run once over given data, with everything that went into its pattern and came out of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,14 +23,14 @@ from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 
 EVENT = "_event"
-"""The column that tells events apart: the part of an event's id that does not depend on its type."""
+"""The column that identifies events: the part of an event's id that does not depend on its type."""
 
 OWN = "why: "
-"""How the columns begin that are put out here beside those of the query."""
+"""Prefix of the columns that are added to those of the query."""
 MATCH_ID, LINEAGE = f"{OWN}Id", f"{OWN}cbt"
 
 ABOVE = (Level, Align, Finalize, Select, Slice)
-"""What may stand between a pattern and the answer: it keeps matches as they are, or leaves them out."""
+"""Nodes allowed between a pattern and the answer: they keep matches unchanged, or leave them out."""
 
 
 class Listener(Engine):
@@ -79,33 +79,33 @@ def observe(plan: Node, data: Any) -> Observed:
     if isinstance(data, Iterator):
         raise QueryError("why and why_not need the data as a whole; give a table or a list of elements, no iterator")
     node = pattern_of(plan)
-    asked = telling_more(node)
-    fragment = fragment_of(Level(above(plan, node, asked)))
+    extended = with_lineage(node)
+    fragment = fragment_of(Level(above(plan, node, extended)))
     run = LocalRun(fragment, patience=INF)
-    run.engine = listener = Listener(fragment, asked)
+    run.engine = listener = Listener(fragment, extended)
     for _ in run.steps(data, close=True):
         pass
     late = pl.concat(run.late, how="diagonal_relaxed") if run.late else pl.DataFrame(schema={VS: pl.Int64})
     times = (i.time_type for i in run.ingests.values() if i.time_type is not None)
     return Observed(
-        asked, listener.given, history(listener.found, asked), run.tally.table(), late, next(times, pl.Int64())
+        extended, listener.given, history(listener.found, extended), run.tally.table(), late, next(times, pl.Int64())
     )
 
 
 def pattern_of(plan: Node) -> Match:
-    """The pattern whose matches a plan puts out."""
+    """The pattern whose matches a plan emits."""
     node = plan
     while isinstance(node, ABOVE):
         node = node.input
     if not isinstance(node, Match):
         raise QueryError(
-            f"why and why_not are about the matches of a pattern, but this query ends with {type(node).__name__}; ask "
-            "them of the stream that cedr.query made of SEQUENCE, UNLESS and so on"
+            f"why and why_not are about the matches of a pattern, but this query ends with {type(node).__name__}; call "
+            "them on the stream that cedr.query made of SEQUENCE, UNLESS and so on"
         )
     if node.bitemporal:
         raise QueryError(
             "why and why_not look at one axis of time, but this pattern is over events with valid and occurrence time; "
-            "ask them of the same pattern over a source of plain events, such as what is known at one occurrence time"
+            "use the same pattern over a source of plain events, such as what is known at one occurrence time"
         )
     return node
 
@@ -115,7 +115,7 @@ def above(plan: Node, node: Match, new: Match) -> Node:
     return new if plan is node else plan.with_inputs(above(plan.inputs[0], node, new))
 
 
-def telling_more(node: Match) -> Match:
+def with_lineage(node: Match) -> Match:
     """The same matches, each with its id, its lineage and the ids of its variables.
 
     An event by itself has no id of its own as a match; ANY of it has.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from cedr.lineage import selection
 from cedr.lineage.definition import EventType, Question
-from cedr.lineage.shown import Shown
+from cedr.lineage.rendering import Renderer
 from cedr.reference.patterns.atmost import Atmost
 from cedr.reference.patterns.instance import Instance
 from cedr.reference.patterns.negation import Negation, Unless
@@ -21,73 +21,73 @@ from cedr.reference.patterns.selection import took_part
 from cedr.reference.patterns.sequence import Ordered
 
 
-def proof(match: Instance, shown: Shown) -> list[str]:
-    pattern = shown.nearby.pattern
-    return [f"  {line}" for line in (*part(pattern, match, match, shown), *conditions(match, shown))]
+def proof(match: Instance, render: Renderer) -> list[str]:
+    pattern = render.nearby.pattern
+    return [f"  {line}" for line in (*part(pattern, match, match, render), *conditions(match, render))]
 
 
-def part(pattern: Pattern, instance: Instance, match: Instance, shown: Shown) -> Iterator[str]:
+def part(pattern: Pattern, instance: Instance, match: Instance, render: Renderer) -> Iterator[str]:
     """The lines of one part of the pattern and all in it."""
     if isinstance(pattern, EventType):
-        yield shown.event(instance, match)
+        yield render.event(instance, match)
         return
-    yield shown.pattern(pattern)
+    yield render.pattern(pattern)
     match pattern:
         case Ordered():
             for contributor, role in zip(instance.cbt, instance.roles, strict=True):
-                yield from indented(part(pattern.parameters[role], contributor, match, shown))
-            yield from indented(choice(pattern, instance, shown))
+                yield from indented(part(pattern.parameters[role], contributor, match, render))
+            yield from indented(choice(pattern, instance, render))
         case Negation():
             kept = instance.cbt[0] if isinstance(pattern, Unless) else instance
-            yield from indented(part(pattern.kept, kept, match, shown))
-            yield "  " + nothing_forbidden(pattern, kept, shown)
+            yield from indented(part(pattern.kept, kept, match, render))
+            yield "  " + nothing_forbidden(pattern, kept, render)
         case Atmost():
             for leaf in instance.leaves:
-                yield "  " + shown.event(leaf, match)
+                yield "  " + render.event(leaf, match)
             events = "event counts" if len(instance.cbt) == 1 else "events count"
-            yield f"  no other {events} from {shown.time(instance.vs)} to {shown.time(instance.ve)}"
+            yield f"  no other {events} from {render.time(instance.vs)} to {render.time(instance.ve)}"
 
 
 def indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def choice(pattern: Ordered, instance: Instance, shown: Shown) -> Iterator[str]:
+def choice(pattern: Ordered, instance: Instance, render: Renderer) -> Iterator[str]:
     """Why selection took this instance, and what it uses up."""
     if any(p.selection != "EACH" for p in pattern.parameters):
-        fate = selection.fate(instance, selection.possible(pattern, shown.scope), pattern.parameters)
+        fate = selection.fate(instance, selection.possible(pattern, render.scope), pattern.parameters)
         assert isinstance(fate, selection.Taken), "a match that was not taken has no proof"
         for decision in fate.decisions:
-            yield decided(decision, shown)
+            yield decided(decision, render)
     for contributor, parameter in took_part(instance, pattern.parameters):
         if parameter.consumption == "CONSUME":
-            what = f"{shown.pattern(parameter)} at {shown.time(contributor.vs)}"
+            what = f"{render.pattern(parameter)} at {render.time(contributor.vs)}"
             yield f"{what} is consumed: no later match has it"
 
 
-def decided(decision: selection.Decision, shown: Shown) -> str:
-    word = decision.parameter.selection
+def decided(decision: selection.Decision, render: Renderer) -> str:
+    selected = decision.parameter.selection
     others = [i for i in decision.choices if i != decision.chosen]
     if not others:
-        return f"{shown.pattern(decision.parameter)} {word}: there is only one"
-    place = "earliest" if word == "FIRST" else "latest"
-    times = ", ".join(shown.time(i.vs) for i in others)
+        return f"{render.pattern(decision.parameter)} {selected}: there is only one"
+    place = "earliest" if selected == "FIRST" else "latest"
+    times = ", ".join(render.time(i.vs) for i in others)
     rest = "the other is" if len(others) == 1 else "the others are"
-    return f"{shown.pattern(decision.parameter)} {word}: the {place} of {len(others) + 1}, {rest} at {times}"
+    return f"{render.pattern(decision.parameter)} {selected}: the {place} of {len(others) + 1}, {rest} at {times}"
 
 
-def nothing_forbidden(pattern: Negation, kept: Instance, shown: Shown) -> str:
+def nothing_forbidden(pattern: Negation, kept: Instance, render: Renderer) -> str:
     after, before = pattern.forbidden_times(kept)
-    return f"no {shown.forbidden(pattern)} after {shown.time(after)} and before {shown.time(before)}"
+    return f"no {render.forbidden(pattern)} after {render.time(after)} and before {render.time(before)}"
 
 
-def conditions(match: Instance, shown: Shown) -> Iterator[str]:
+def conditions(match: Instance, render: Renderer) -> Iterator[str]:
     """The conditions on what takes part, with the values of which they are true."""
-    for c in shown.scope.where:
+    for c in render.scope.where:
         if isinstance(c, Question) and not all(v in match.bound for v in c.variables):
-            if not all(v in shown.nearby.pattern.variables for v in c.variables):
+            if not all(v in render.nearby.pattern.variables for v in c.variables):
                 continue  # it is about what is forbidden or counted
             absent = [v for v in c.variables if v not in match.bound]
-            yield f"{shown.condition(c)}: not asked, as {' and '.join(absent)} takes no part"
+            yield f"{render.condition(c)}: not evaluated, as {' and '.join(absent)} takes no part"
         else:
-            yield f"{shown.condition(c)}: {shown.values(c, match)}"
+            yield f"{render.condition(c)}: {render.values(c, match)}"

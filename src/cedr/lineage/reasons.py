@@ -19,9 +19,9 @@ class NoSuchEvent:
     """No event of this type is as described; what comes closest to it."""
 
     leaf: EventType
-    wanted: dict[str, object]
+    described: dict[str, object]
     put_aside: tuple[str, ...] = ()
-    """What was said about rows like it that were late."""
+    """The messages of late rows like it."""
     removed: int = 0
     """How many like it a correction took away."""
     of_other_type: pl.DataFrame | None = None
@@ -47,7 +47,7 @@ class WrongOrder:
 
 @dataclass(frozen=True)
 class TooFar:
-    """First and last are further apart than the scope, by so much; `chain` are all of them."""
+    """First and last are further apart than the scope, by this much; `chain` are all of them."""
 
     pattern: Ordered | Atmost
     chain: tuple[Instance, ...]
@@ -56,7 +56,7 @@ class TooFar:
 
 @dataclass(frozen=True)
 class Falsified:
-    """These conditions, asked at this pattern, are not true of the instance."""
+    """These conditions, evaluated at this pattern, are not true of the instance."""
 
     pattern: Pattern
     conditions: tuple[Condition, ...]
@@ -86,7 +86,7 @@ class TooMany:
 
 @dataclass(frozen=True)
 class TooFewParameters:
-    """ATLEAST: only so many parameters can take part, but more were named, or fewer have any events."""
+    """ATLEAST: more parameters were named than can take part, or fewer have any events."""
 
     pattern: Ordered
     named: tuple[str, ...]

@@ -30,7 +30,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class NotSelected:
-    """Another match of the same completing event has what FIRST or LAST asks for."""
+    """Another match of the same completing event has the instance that FIRST or LAST selects."""
 
     decision: Decision
     own: Instance

@@ -13,7 +13,7 @@ from cedr.lineage.definition import EventType, plain
 from cedr.lineage.nearby import Nearby
 from cedr.lineage.observed import LINEAGE, MATCH_ID, OWN, Observed, observe
 from cedr.lineage.proof import proof
-from cedr.lineage.shown import Shown, pairs, text
+from cedr.lineage.rendering import Renderer, pairs, text
 from cedr.plan.node import Node
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
@@ -22,7 +22,7 @@ from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 3
-"""So many matches are shown at once."""
+"""Maximum number of matches that are printed."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Lineage:
 
     row: dict[str, Any]
     instance: Instance
-    shown: Shown
+    render: Renderer
 
     def lines(self) -> list[str]:
         output = pairs(
             (name, text(value)) for name, value in self.row.items() if is_output(name) and not isinstance(value, list)
         )
-        life = f"from {self.shown.time(self.row[VS])} to {self.shown.time(self.row[VE])}"
-        return [f"match {life}: {output}", *proof(self.instance, self.shown)]
+        life = f"from {self.render.time(self.row[VS])} to {self.render.time(self.row[VE])}"
+        return [f"match {life}: {output}", *proof(self.instance, self.render)]
 
     def contributors(self) -> list[Instance]:
         """Its events in the order of time."""
@@ -47,7 +47,7 @@ class Lineage:
 
 @dataclass(frozen=True)
 class Why:
-    """Why there is a match; prints as a text. `matches` is how many fit, of which the first few are shown."""
+    """Why there is a match; prints as a text. `matches` is how many fit, of which the first few are printed."""
 
     lineages: tuple[Lineage, ...]
     matches: int
@@ -64,7 +64,7 @@ class Why:
 
     @property
     def contributors(self) -> pl.DataFrame:
-        """The events of the matches shown: number of the match, variable, type, lifetime, id and attributes.
+        """The events of the printed matches: number of the match, variable, type, lifetime, id and attributes.
 
         A name that an attribute has already gets an underscore.
         """
@@ -77,11 +77,11 @@ class Why:
 
     def _event(self, number: int, lineage: Lineage, leaf: Instance) -> pl.DataFrame:
         members = self.observed.node.members
-        kind, taken = lineage.shown.types[leaf.id], {name for m in members for name in m.schema}
+        kind, taken = lineage.render.types[leaf.id], {name for m in members for name in m.schema}
         header = pl.DataFrame(
             {
                 "match": number,
-                "variable": lineage.shown.variable(leaf, lineage.instance),
+                "variable": lineage.render.variable(leaf, lineage.instance),
                 "type": str(kind),
                 "vs": leaf.vs,
                 "ve": leaf.ve,
@@ -121,10 +121,10 @@ def fitting(observed: Observed, columns: Mapping[str, Any], vs: int | None, ve: 
     if rows.is_empty():
         words = Words(observed.time_type)
         named = [(name, words.time(time)) for name, time in (("vs", vs), ("ve", ve)) if time is not None]
-        asked = pairs([*named, *((n, text(v)) for n, v in columns.items())])
+        requested = pairs([*named, *((n, text(v)) for n, v in columns.items())])
         raise QueryError(
-            f"why: none of the {observed.answer.height} matches has {asked}; why_not(data, x={{...}}) tells what "
-            "prevented one, when you name the events you have in mind by their variables"
+            f"why: none of the {observed.answer.height} matches has {requested}; to find out what prevented one, "
+            "name the events you expected by their variables: why_not(data, x={{...}})"
         )
     return rows
 
@@ -151,7 +151,7 @@ def lineage_of(observed: Observed, row: dict[str, Any]) -> Lineage:
     for instance in nearby.pattern.instances(scope):
         bound = {name: i.id for name, i in instance.bound.items()}
         if instance.id == own and all(bound.get(name) == id for name, id in ids.items()):
-            return Lineage(row, instance, Shown(nearby, scope))
+            return Lineage(row, instance, Renderer(nearby, scope))
     raise CedrError(
         f"the match at {row[VS]} is none by the definitions of cedr.reference.patterns; the operator and its "
         "definition disagree, which is a mistake in cedr: please report it with the query and the data"

@@ -15,9 +15,9 @@ from cedr.lineage.diagnosis import Diagnosis, Named, counting
 from cedr.lineage.missing import described, no_such_event, nothing_near
 from cedr.lineage.nearby import IDS, Nearby
 from cedr.lineage.observed import LINEAGE, OWN, observe
+from cedr.lineage.reason_text import reason_lines
 from cedr.lineage.reasons import Reason
-from cedr.lineage.shown import Shown
-from cedr.lineage.told_reasons import told
+from cedr.lineage.rendering import Renderer
 from cedr.lineage.why import Why, explained
 from cedr.plan.node import Node
 from cedr.reference.patterns.instance import Instance
@@ -25,14 +25,14 @@ from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 50
-"""So many events may fit what is said of a variable."""
+"""Maximum number of events that may fit the description of a variable."""
 
 Events = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Why there is no match; prints as a text. If there is one after all, `match` is its `Why`, and no reasons."""
+    """Why there is no match; prints as text. If there is one after all, `match` is its `Why`, without reasons."""
 
     reasons: tuple[Reason, ...]
     match: Why | None
@@ -55,18 +55,18 @@ def why_not(plan: Node, data: Any, events: Events) -> WhyNot:
     absent = [no_such_event(leaf, events[x], nearby) for x, leaf in leaves.items() if not found[x]]
     if absent:
         inputs = {r.leaf.kind: [r.nearest] for r in absent if r.nearest}
-        return answered(absent, Shown(nearby, Scope(inputs, ids=IDS)))
+        return answered(absent, Renderer(nearby, Scope(inputs, ids=IDS)))
     for x, instances in found.items():
         check_few(x, instances, leaves[x])
     named = {x: frozenset(i.id for i in instances) for x, instances in found.items()}
     scope = nearby.scope((leaf, i) for x, leaf in leaves.items() for i in found[x])
-    shown = Shown(nearby, scope)
+    render = Renderer(nearby, scope)
     if (rows := containing(observed.answer, named, nearby.pattern)).height:
         match = explained(observed, rows)
         return WhyNot((), match, f"there is a match with these events\n{match}")
     if (rows := containing(observed.matches, named, nearby.pattern)).height:
-        return answered([reasons.LeftOut(rows[VS][0], rows[VE][0])], shown)
-    return answered([diagnosed(nearby, scope, named)], shown)
+        return answered([reasons.LeftOut(rows[VS][0], rows[VE][0])], render)
+    return answered([diagnosed(nearby, scope, named)], render)
 
 
 def diagnosed(nearby: Nearby, scope: Scope, named: Named) -> Reason:
@@ -79,46 +79,46 @@ def diagnosed(nearby: Nearby, scope: Scope, named: Named) -> Reason:
     return nothing_near(reason, scope, named, nearby) if isinstance(reason, reasons.NothingNear) else reason
 
 
-def answered(found: list[Any], shown: Shown) -> WhyNot:
+def answered(found: list[Any], render: Renderer) -> WhyNot:
     nearest = [(r.leaf.kind, r.nearest) for r in found if isinstance(r, reasons.NothingNear) and r.nearest]
-    inputs = {**shown.scope.inputs, **{kind: [i] for kind, i in nearest}}
-    shown = replace(shown, scope=replace(shown.scope, inputs=inputs))
-    lines = [line for reason in found for line in told(reason, shown)]
+    inputs = {**render.scope.inputs, **{kind: [i] for kind, i in nearest}}
+    render = replace(render, scope=replace(render.scope, inputs=inputs))
+    lines = [line for reason in found for line in reason_lines(reason, render)]
     return WhyNot(tuple(found), None, "\n".join(["no match, because", *(f"  {line}" for line in lines)]))
 
 
 def containing(matches: pl.DataFrame, named: Named, pattern: Pattern) -> pl.DataFrame:
-    """The matches in which each variable stands for one of these events."""
+    """The matches in which each variable is one of these events."""
     counted = {p.var for whole in counting(pattern) for p, _ in whole.walk()}
     for x, ids in named.items():
-        wanted = pl.lit(list(ids), pl.List(pl.Int64))
+        expected = pl.lit(list(ids), pl.List(pl.Int64))
         if x in counted:
             of_events = pl.col(LINEAGE).list.eval(pl.element().struct.field("id"))
-            matches = matches.filter(of_events.list.set_intersection(wanted).list.len() > 0)
+            matches = matches.filter(of_events.list.set_intersection(expected).list.len() > 0)
         else:
             matches = matches.filter(pl.col(OWN + x).is_in(list(ids)))
     return matches
 
 
-# --- what cannot be meant ------------------------------------------------------------------------------------------
+# --- invalid descriptions ------------------------------------------------------------------------------------------
 
 
 def leaf_named(variable: str, nearby: Nearby) -> EventType:
     """The event type of a variable that can be in a match."""
     inside = list(taking_part(nearby.pattern))
-    known = {p.var: p for p in inside if p.var and isinstance(p, EventType)}
-    if variable in known:
-        return known[variable]
+    variables = {p.var: p for p in inside if p.var and isinstance(p, EventType)}
+    if variable in variables:
+        return variables[variable]
     if any(p.var == variable for p in inside):
-        raise QueryError(f"why_not: {variable} is an operator; name events in it: {', '.join(known)}")
+        raise QueryError(f"why_not: {variable} is an operator; name events in it: {', '.join(variables)}")
     if any(p.var == variable for p, _ in nearby.pattern.walk()):
         raise QueryError(
             f"why_not: {variable} is negated, so no match has it; name the events that should have made the match: "
-            f"{', '.join(known)}"
+            f"{', '.join(variables)}"
         )
-    near = get_close_matches(variable, known, n=1)
+    near = get_close_matches(variable, variables, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise QueryError(f"why_not: there is no variable {variable}{hint} (variables: {', '.join(known) or 'none'})")
+    raise QueryError(f"why_not: there is no variable {variable}{hint} (variables: {', '.join(variables) or 'none'})")
 
 
 def taking_part(pattern: Pattern) -> list[Pattern]:
@@ -128,6 +128,6 @@ def taking_part(pattern: Pattern) -> list[Pattern]:
 def check_few(variable: str, instances: list[Instance], leaf: EventType) -> None:
     if len(instances) > MOST:
         raise QueryError(
-            f"why_not: what is said of {variable} fits {len(instances)} events of type {leaf}, too many to look at one "
-            f"by one; say more, such as its start: {variable}={{..., 'vs': ...}}"
+            f"why_not: the description of {variable} fits {len(instances)} events of type {leaf}, more than "
+            f"{MOST}; add a column or its start: {variable}={{..., 'vs': ...}}"
         )

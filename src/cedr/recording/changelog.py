@@ -1,7 +1,7 @@
 """Reading and writing changelogs.
 
 Files of a folder that Spark wrote are those its own log names, in the order of its micro-batches; in other folders they
-are taken in the order of their names. Rows of one shard are in order, and shards do not speak about the same tuples.
+are taken in the order of their names. Rows of one shard are in order, and no two shards contain the same tuples.
 """
 
 import io
@@ -45,15 +45,15 @@ class Recorded:
     """A changelog as chunks have it.
 
     rows        inserts and adjusts in order
-    ctis        how far all had come after so many rows: pairs of (rows, CTI)
-    told        the time of day of each row, in microseconds since 1970, if it was recorded
+    ctis        the progress of all shards: pairs of (number of rows before it, CTI)
+    emitted_at  the time of day of each row, in microseconds since 1970, if it was recorded
     time_type   how the user's times look
     """
 
     place: str
     rows: pl.DataFrame
     ctis: tuple[tuple[int, int], ...]
-    told: Times | None
+    emitted_at: Times | None
     time_type: TimeType
 
     @property
@@ -72,7 +72,7 @@ def read_changelog(path: str | os.PathLike[str]) -> Recorded:
     files = changelog_files(Path(path))
     frames = [frame for file in files if (frame := read_file(file)).height or len(files) == 1]
     if not frames:
-        raise QueryError(f"{place}: there is no row in any of its {len(files)} files")
+        raise QueryError(f"{place}: its {len(files)} files contain no rows")
     try:
         frame = pl.concat(frames, how="vertical_relaxed")
     except PolarsError as e:
@@ -84,12 +84,12 @@ def changelog_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise QueryError(f"{path}: there is no changelog; name a Parquet or CSV file, or the folder of one")
+        raise QueryError(f"{path} does not exist; name a Parquet or CSV file, or a folder of such files")
     if (path / SPARKS_LOG).is_dir():
         return [path / name for name in names_in_sparks_log(path / SPARKS_LOG)]
     found = sorted(p for p in path.iterdir() if p.suffix.lower() in READERS and not p.name.startswith((".", "_")))
     if not found:
-        raise QueryError(f"{path}: there is no .parquet or .csv file in this folder")
+        raise QueryError(f"{path}: this folder contains no .parquet or .csv files")
     return found
 
 
@@ -100,8 +100,8 @@ def names_in_sparks_log(log: Path) -> list[str]:
     names = []
     for number in sorted(n for n in numbers if n >= whole):
         try:
-            said = [json.loads(line) for line in numbers[number].read_text("utf-8").splitlines()[1:]]
-            added = [entry["path"] for entry in said if entry.get("action", "add") == "add"]
+            entries = [json.loads(line) for line in numbers[number].read_text("utf-8").splitlines()[1:]]
+            added = [entry["path"] for entry in entries if entry.get("action", "add") == "add"]
         except (OSError, ValueError, KeyError, AttributeError) as e:
             raise QueryError(f"{numbers[number]}: the log of Spark's file sink cannot be read: {e}") from None
         names += [os.path.basename(unquote(urlparse(path).path)) for path in added]
@@ -144,14 +144,14 @@ def read_file(path: Path) -> pl.DataFrame:
 def check_times(one: Recorded, two: Recorded) -> None:
     """Numbers and timestamps are not on one axis."""
     if isinstance(one.time_type, pl.Datetime) != isinstance(two.time_type, pl.Datetime):
-        raise QueryError(f"{one.place} and {two.place} tell time differently: {one.time_type} and {two.time_type}")
+        raise QueryError(f"{one.place} and {two.place} use different time types: {one.time_type} and {two.time_type}")
 
 
 # --- columns -------------------------------------------------------------------------------------------------------
 
 
 def as_inserts(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a table as a changelog that says nothing else."""
+    """The rows of a table as the inserts of a changelog."""
     own = {name: f"_{name}" if name in table.columns else name for name in ("change", "ve_new")}
     start = table["_vs" if "_vs" in table.columns else "vs"]
     return table.with_columns(pl.lit("insert").alias(own["change"]), pl.lit(None, start.dtype).alias(own["ve_new"]))
@@ -181,21 +181,21 @@ def recorded(frame: pl.DataFrame, place: str, maybe: tuple[str, ...] = MAYBE) ->
     rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payload.get_columns())
     is_cti = (change == "cti").to_numpy()
     shards = frame[names["shard"]] if names.get("shard") in frame.columns else pl.zeros(frame.height, eager=True)
-    said = times["vs"].fill_null(INF).to_numpy()
-    told = None
+    ctis = times["vs"].fill_null(INF).to_numpy()
+    emitted_at = None
     data = rows.filter(pl.Series(~is_cti))
     check_lifetimes(data, place)
     if names.get("told") in frame.columns:
-        known = chronons(frame[names["told"]], place).filter(pl.Series(~is_cti))
-        if known.null_count():
-            number = known.is_null().arg_true()[0] + 1
+        given = chronons(frame[names["told"]], place).filter(pl.Series(~is_cti))
+        if given.null_count():
+            number = given.is_null().arg_true()[0] + 1
             raise QueryError(f"{place}: change {number} has no time in the column {names['told']!r}; give it one")
-        told = known.to_numpy()
-    return Recorded(place, data, tuple(common_ctis(is_cti, said, shards.to_list())), told, kind)
+        emitted_at = given.to_numpy()
+    return Recorded(place, data, tuple(common_ctis(is_cti, ctis, shards.to_list())), emitted_at, kind)
 
 
 def check_lifetimes(rows: pl.DataFrame, place: str) -> None:
-    """An end before its start would be lost, as if the tuple had never been told."""
+    """An end before its start would be lost, as if the tuple had never been inserted."""
     wrong = (rows[NEW] < rows[VS]) | (rows[OLD] < rows[VS]) | ((rows[OLD] == rows[VS]) & (rows[NEW] == rows[VS]))
     if wrong.any():
         number = wrong.arg_true()[0]
@@ -212,12 +212,12 @@ def chronons(times: pl.Series, place: str) -> pl.Series:
     return as_chronons(times, place)
 
 
-def common_ctis(is_cti: Any, said: Times, shards: list[Any]) -> Iterator[tuple[int, int]]:
-    """How far all shards have come: the least of what each has told last."""
+def common_ctis(is_cti: Any, ctis: Times, shards: list[Any]) -> Iterator[tuple[int, int]]:
+    """The common progress of all shards: the least of their last CTIs."""
     come = dict.fromkeys(shards, MIN)
     last = MIN
     for at in np.flatnonzero(is_cti):
-        come[shards[at]] = max(come[shards[at]], int(said[at]))
+        come[shards[at]] = max(come[shards[at]], int(ctis[at]))
         if (cti := min(come.values())) > last:
             last = cti
             yield int(at - is_cti[:at].sum()), cti
@@ -233,11 +233,11 @@ def check_form(schema: Mapping[str, pl.DataType], form: str) -> None:
             raise QueryError(f"--as {form}: the column {name!r} is of type {kind}, which {form} has not; take parquet")
 
 
-def as_told(chunk: Chunk, told: int, kind: TimeType) -> pl.DataFrame:
-    """A chunk of an answer as rows of a changelog, told at this time of day."""
+def changelog_rows(chunk: Chunk, emitted_at: int, kind: TimeType) -> pl.DataFrame:
+    """A chunk of an answer as rows of a changelog, emitted at this time of day."""
     frame = changes(chunk.rows, chunk.cti, kind, chunk.schema)
     own = renamed(pl.DataFrame({"told": []}), {"told": "told"}, chunk.schema).columns[0]
-    return frame.with_columns(pl.lit(told).cast(pl.Datetime("us", "UTC")).alias(own))
+    return frame.with_columns(pl.lit(emitted_at).cast(pl.Datetime("us", "UTC")).alias(own))
 
 
 def check_not_of_spark(folder: str | os.PathLike[str]) -> None:
@@ -246,7 +246,7 @@ def check_not_of_spark(folder: str | os.PathLike[str]) -> None:
 
 
 def write_changelog(folder: str | os.PathLike[str], frames: Iterable[pl.DataFrame]) -> None:
-    """Anew: what an earlier run of the same kind wrote is replaced. What Spark wrote is not touched."""
+    """Replace what an earlier local run wrote. What Spark wrote is not touched."""
     place = Path(folder)
     check_not_of_spark(place)
     try:

@@ -1,4 +1,4 @@
-"""Are two changelogs logically equivalent: do they leave the same canonical history, however they told it?"""
+"""Are two changelogs logically equivalent: do they have the same canonical history?"""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,8 @@ OF = "_of"
 
 @dataclass(frozen=True)
 class Difference:
-    """`only` are the tuples that one has more often, with the columns `of` and `copies` that say which and how many
-    more; sorted by time. A name that the payload has already gets an underscore."""
+    """`only` are the tuples that one has more often, with the columns `of` (which one) and `copies` (how many
+    more); sorted by time. A name that the payload has already gets an underscore."""
 
     one: str
     two: str
@@ -46,16 +46,16 @@ class Difference:
 def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
     columns = list(one.schema)
     if set(columns) != set(two.schema):
-        said = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
-        raise QueryError(f"{one.place} and {two.place} have other columns and cannot be compared: {said}")
+        schemas = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
+        raise QueryError(f"{one.place} and {two.place} have different columns and cannot be compared: {schemas}")
     check_times(one, two)
     sides = [counted(one, to, columns, 1), counted(two, to, columns, -1)]
     try:
-        told = pl.concat(sides, how="vertical_relaxed")
+        changes = pl.concat(sides, how="vertical_relaxed")
     except pl.exceptions.PolarsError:
-        said = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
-        raise QueryError(f"{one.place} and {two.place} have columns of other types: {said}") from None
-    found = in_order(summed([told]).select(VS, VE, *columns, COUNT))
+        schemas = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
+        raise QueryError(f"{one.place} and {two.place} have columns of different types: {schemas}") from None
+    found = in_order(summed([changes]).select(VS, VE, *columns, COUNT))
     of = pl.when(pl.col(COUNT) > 0).then(pl.lit(one.place)).otherwise(pl.lit(two.place))
     timed = as_user_times(found, (VS, VE), one.time_type).with_columns(of.alias(OF), pl.col(COUNT).abs())
     shown = timed.select(VS, VE, *columns, OF, COUNT)

@@ -1,7 +1,7 @@
-"""What a changelog says: the canonical table, and the tritemporal one, as known at a CEDR time.
+"""The canonical and the tritemporal table of a changelog, as known at a CEDR time.
 
-CEDR time is the place in the order in which changes were told, from 1 on; where the time of day was recorded, that may
-be given instead.
+CEDR time is the position in the order in which changes were emitted, from 1 on; where the time of day was recorded,
+that may be given instead.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,22 +23,26 @@ BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def known_at(recorded: Recorded, at: str | None) -> Recorded:
-    """What had been told at this CEDR time; a number of changes, or a time of day."""
+    """What had been emitted at this CEDR time: a number of changes, or a time of day."""
     if at is None:
         return recorded
     number = changes_until(recorded, at)
-    told = None if recorded.told is None else recorded.told[:number]
+    emitted_at = None if recorded.emitted_at is None else recorded.emitted_at[:number]
     ctis = tuple((rows, cti) for rows, cti in recorded.ctis if rows <= number)
-    return Recorded(recorded.place, recorded.first(number), ctis, told, recorded.time_type)
+    return Recorded(recorded.place, recorded.first(number), ctis, emitted_at, recorded.time_type)
 
 
 def changes_until(recorded: Recorded, at: str) -> int:
     if at.isdecimal():
         return min(int(at), recorded.rows.height)
     moment = as_moment(at, "--at", "a whole number, or ")
-    if recorded.told is None:
+    if recorded.emitted_at is None:
         raise QueryError(f"--at {at}: {recorded.place} has no column told; give a number of changes instead")
-    return int(np.searchsorted(np.maximum.accumulate(recorded.told), moment, side="right")) if len(recorded.told) else 0
+    return (
+        int(np.searchsorted(np.maximum.accumulate(recorded.emitted_at), moment, side="right"))
+        if len(recorded.emitted_at)
+        else 0
+    )
 
 
 def as_moment(text: str, what: str, instead: str = "") -> int:
@@ -84,9 +88,9 @@ def canonical_table(recorded: Recorded, to: int = INF) -> pl.DataFrame:
 
 
 def tritemporal_table(recorded: Recorded) -> pl.DataFrame:
-    """Every row that was ever told: chain `k` lived `[vs, ve)`, as believed during CEDR time `[cs, ce)`.
+    """Every row that was ever emitted: chain `k` lived `[vs, ve)`, as believed during CEDR time `[cs, ce)`.
 
-    A removed tuple stands there once more with an empty lifetime, as in the paper.
+    A removed tuple occurs once more with an empty lifetime, as in the paper.
     """
     rows = HistoryTable.of(Chunk(recorded.rows).elements()).rows
     names = list(recorded.schema)

@@ -1,6 +1,6 @@
-"""Pictures of lifetimes, the way the papers draw them: events as bars over time, what was taken back as an outline.
+"""Pictures of lifetimes, the way the papers draw them: events as bars over time, retracted parts as an outline.
 
-A bar is filled where the event holds in the end. Where it was told to hold and later was not, it is an outline with
+A bar is filled where the event holds in the end. Where it was emitted and later retracted, it is an outline with
 hatching, and a mark shows the end that cut it. An event that was removed is an outline alone. One that is too short to
 be seen as a bar, such as an instant, is a point. A row that came too late to be used is grey and dotted.
 """
@@ -31,7 +31,7 @@ LONGEST = 40
 WIDTH = 9
 """Inches."""
 NARROW = 4.8
-"""The width of a letter beside the bars, in points."""
+"""The width of a letter next to the bars, in points."""
 LATE = "#8c8c8c"
 POINTS = 250
 """A bar is at least such a part of the picture."""
@@ -39,12 +39,12 @@ POINTS = 250
 
 @dataclass(frozen=True)
 class Bar:
-    """One event: it started at `start`, ends at `end`, and was told to end at `told` at the latest."""
+    """One event: it started at `start`, ends at `end`, and its latest emitted end is `longest`."""
 
     label: str
     start: int
     end: int
-    told: int
+    longest: int
     repairs: int = 0
     late: bool = False
 
@@ -53,9 +53,9 @@ class Bar:
         return self.end == self.start
 
     def moved(self, by: int) -> "Bar":
-        """The same event, so much later. What has no end has none then."""
-        end, told = (time if time == INF else time + by for time in (self.end, self.told))
-        return replace(self, start=self.start + by, end=end, told=told)
+        """The same event, shifted by this much; an infinite end stays infinite."""
+        end, longest = (time if time == INF else time + by for time in (self.end, self.longest))
+        return replace(self, start=self.start + by, end=end, longest=longest)
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Lane:
     bars: Sequence[Bar]
 
     def between(self, first: int, last: int) -> "Lane":
-        """The events that start before `last` and were told to hold at `first` or later."""
-        return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.told > first])
+        """The events that start before `last` and were emitted as valid at `first` or later."""
+        return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.longest > first])
 
 
 def bars(rows: pl.DataFrame, late: pl.DataFrame | None = None) -> list[Bar]:
-    """The events that rows of chunks tell, in the order of their starts; `late` are those of them that were set aside.
+    """The events of rows of chunks, in the order of their starts; `late` are those that were set aside.
 
     An adjust that was set aside has changed nothing, so only inserts are drawn as late.
     """
@@ -115,7 +115,7 @@ def draw(lanes: Sequence[Lane], kind: TimeType, path: Path, title: str) -> None:
             f"{number:,} events are too many for one picture, {MANY} are the most; take a part with --since and --to"
         )
     if not number:
-        raise QueryError("there is no event to draw")
+        raise QueryError("there are no events to draw")
     try:
         picture(lanes, kind, title).savefig(path, format=path.suffix[1:].lower(), dpi=150)
     except OSError as e:
@@ -154,13 +154,13 @@ def picture(lanes: Sequence[Lane], kind: TimeType, title: str) -> "Figure":
 
 def last_time(lanes: Iterable[Lane]) -> int:
     """A little after the last time that is not infinite: where bars without end leave the picture."""
-    times = [t for lane in lanes for bar in lane.bars for t in (bar.start, bar.end, bar.told) if t != INF]
+    times = [t for lane in lanes for bar in lane.bars for t in (bar.start, bar.end, bar.longest) if t != INF]
     return max(times) + max((max(times) - min(times)) // 10, 1)
 
 
 def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: float) -> None:
     """Lifetimes shorter than `least` are points."""
-    end, told = min(bar.end, last), min(bar.told, last)
+    end, longest = min(bar.end, last), min(bar.longest, last)
     if 0 < end - bar.start < least:
         fill = "white" if bar.late else colour
         axes.plot([bar.start], [y], marker="o", color=colour, markerfacecolor=fill, markersize=6)
@@ -168,9 +168,9 @@ def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: floa
         axes.barh(y, end - bar.start, left=bar.start, height=0.6, fill=False, edgecolor=colour, linestyle=":")
     elif not bar.removed:
         axes.barh(y, end - bar.start, left=bar.start, height=0.6, color=colour, alpha=0.85, edgecolor=colour)
-    if told > end:
+    if longest > end:
         axes.barh(
-            y, told - end, left=end, height=0.6, fill=False, edgecolor=colour, linestyle="--", hatch="///", alpha=0.6
+            y, longest - end, left=end, height=0.6, fill=False, edgecolor=colour, linestyle="--", hatch="///", alpha=0.6
         )
         axes.plot([end, end], [y - 0.42, y + 0.42], color=INK, linewidth=1.4)
     if bar.removed:

@@ -1,6 +1,6 @@
-"""The rows of a changelog again, at the pace they were told: what a program that follows the query would have seen.
+"""The rows of a changelog again, at the pace they were emitted: what a program that follows the query would have seen.
 
-Rows come in moments: all that was told at one time of day, or where only lifetimes are known, with one sync time.
+Rows come in moments: all that was emitted at one time of day, or where only lifetimes are known, with one sync time.
 """
 
 import io
@@ -35,7 +35,7 @@ class Moment:
 
 
 def moments(recorded: Recorded, by: By) -> Iterator[Moment]:
-    """What was told, moment by moment."""
+    """What was emitted, moment by moment."""
     times = pace_times(recorded, by)
     cuts = [0, *(np.flatnonzero(times[1:] != times[:-1]) + 1).tolist(), len(times)] if len(times) else [0, 0]
     frame = as_source(recorded)
@@ -48,13 +48,13 @@ def moments(recorded: Recorded, by: By) -> Iterator[Moment]:
 
 
 def pace_times(recorded: Recorded, by: By) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """They never fall; a clock that was set back stands still."""
+    """They never decrease, even if the clock was set back."""
     if by == "vs":
         syncs = Chunk(recorded.rows).sync
         return np.maximum.accumulate(syncs) if len(syncs) else syncs
-    if recorded.told is None:
-        raise QueryError(f"{recorded.place} has no column told, so the pace is not known; write --by vs or --speed max")
-    return np.maximum.accumulate(recorded.told) if len(recorded.told) else recorded.told
+    if recorded.emitted_at is None:
+        raise QueryError(f"{recorded.place} has no column told, so the pace is unknown; use --by vs or --speed max")
+    return np.maximum.accumulate(recorded.emitted_at) if len(recorded.emitted_at) else recorded.emitted_at
 
 
 def as_source(recorded: Recorded) -> pl.DataFrame:
@@ -62,7 +62,7 @@ def as_source(recorded: Recorded) -> pl.DataFrame:
     is_insert = pl.col(OLD) == pl.col(VS)
     if isinstance(recorded.time_type, pl.Datetime) and recorded.rows.filter(~is_insert & (pl.col(NEW) == INF)).height:
         raise QueryError(
-            f"{recorded.place}: a change takes the end of a lifetime away, and a table of timestamps cannot say so"
+            f"{recorded.place}: a change removes the end of a lifetime, which a table of timestamps cannot express"
         )
     return recorded.rows.select(
         VS,
@@ -103,7 +103,7 @@ def paced(
 
 
 def write_moment(moment: Moment, folder: Path, number: int, suffix: str) -> None:
-    """A file that comes into sight when it is whole, as file sources want it."""
+    """A file that appears only when it is complete, as file sources require."""
     content = io.BytesIO()
     if suffix == "csv":
         moment.rows.write_csv(content)

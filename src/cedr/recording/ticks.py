@@ -44,7 +44,7 @@ class Ticks:
 
 
 def ticks(first: int, last: int, kind: TimeType, room: float) -> Ticks:
-    """For times from `first` to `last`, on an axis of so many points."""
+    """For times from `first` to `last`, on an axis of this number of points."""
     found = date_ticks(first, last, kind) if isinstance(kind, pl.Datetime) else number_ticks(first, last)
     *_, coarsest = candidates = list(found)
     return next((ticks for ticks in candidates if fits(ticks.ticks, room)), coarsest)

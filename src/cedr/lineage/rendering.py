@@ -25,8 +25,8 @@ from cedr.temporal.time import show as show_time
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How things are shown to the user of one query; `scope` holds the events there is talk of."""
+class Renderer:
+    """Text for the user of one query; `scope` holds the events concerned."""
 
     nearby: Nearby
     scope: Scope
@@ -61,14 +61,14 @@ class Shown:
 
     def name(self, event: Instance, instance: Instance) -> str:
         """The type of an event, and its variable."""
-        words = [str(self.types[event.id]), self.variable(event, instance)]
-        return " ".join(dict.fromkeys(word for word in words if word))
+        parts = [str(self.types[event.id]), self.variable(event, instance)]
+        return " ".join(dict.fromkeys(part for part in parts if part))
 
     def attributes(self, event: Instance) -> str:
-        """What the event says, without the columns that tell its type."""
+        """The attributes of an event, without the columns that select its type."""
         leaf = self.types[event.id].source
-        told = [] if leaf.where is None else leaf.where.meta.root_names()
-        return pairs((name, text(given)) for name, given in event.payload.items() if name not in told)
+        selecting = [] if leaf.where is None else leaf.where.meta.root_names()
+        return pairs((name, text(given)) for name, given in event.payload.items() if name not in selecting)
 
     def event(self, event: Instance, instance: Instance) -> str:
         return f"{self.name(event, instance)} {self.life(event)} ({self.attributes(event)})"
@@ -87,37 +87,37 @@ class Shown:
 
     def pattern(self, pattern: Pattern) -> str:
         """The operator with its numbers, or the event type; and its variable."""
-        words = [str(pattern)]
+        parts = [str(pattern)]
         match pattern:
             case Atleast(n=n, w=w) | Atmost(n=n, w=w) | Unless(n=int(n), w=w):
-                words += [str(n), self.length(w)]
+                parts += [str(n), self.length(w)]
             case Ordered(w=w) | Unless(w=w):
-                words.append(self.length(w))
-        if pattern.var and pattern.var != words[0]:
-            words.append(pattern.var)
-        return " ".join(words)
+                parts.append(self.length(w))
+        if pattern.var and pattern.var != parts[0]:
+            parts.append(pattern.var)
+        return " ".join(parts)
 
     def forbidden(self, pattern: Negation) -> str:
-        """What a negation forbids: the pattern, and the conditions that say which instances of it."""
+        """What a negation forbids: the pattern, and the conditions on its instances."""
         names = {p.var for p, _ in pattern.forbidden.walk() if p.var}
-        asked = [c for c in self.scope.where if isinstance(c, Question) and names & set(c.variables)]
-        having = f" with {' and '.join(map(self.condition, asked))}" if asked else ""
+        conditions = [c for c in self.scope.where if isinstance(c, Question) and names & set(c.variables)]
+        having = f" with {' and '.join(map(self.condition, conditions))}" if conditions else ""
         return self.pattern(pattern.forbidden) + having
 
     # --- conditions ----------------------------------------------------------------------------------------------
 
     def values(self, condition: Condition, instance: Instance, context: tuple[Instance, ...] = ()) -> str:
-        """The values a condition was asked about."""
+        """The values that a condition was evaluated for."""
         if isinstance(condition, Question):
             bound = bound_in(instance, context)
-            known = (name for name in condition.types if name.partition(".")[0] in bound)
-            return pairs((name, self.value(name, value(bound, name))) for name in known)
+            names = (name for name in condition.types if name.partition(".")[0] in bound)
+            return pairs((name, self.value(name, value(bound, name))) for name in names)
         assert isinstance(condition, CorrelationKey | AttributeEqual)
         leaves = [leaf for i in (*context, instance) for leaf in i.leaves]
         given = [(self.name(leaf, instance), text(attribute(leaf, condition.attribute))) for leaf in leaves]
-        if len({shown for _, shown in given}) == 1:
+        if len({value for _, value in given}) == 1:
             return f"{condition.attribute}={given[0][1]}"
-        return ", ".join(f"{shown} in {name}" for name, shown in given)
+        return ", ".join(f"{value} in {name}" for name, value in given)
 
     def value(self, column: str, given: Any) -> str:
         return self.time(given) if column.partition(".")[2] in ("Vs", "Rt") else text(given)
@@ -131,4 +131,4 @@ def text(value: Any) -> str:
 
 
 def pairs(named: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{name}={shown}" for name, shown in named)
+    return ", ".join(f"{name}={value}" for name, value in named)
