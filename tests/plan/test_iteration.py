@@ -37,7 +37,7 @@ REFUSED = {
     ),
     "min inside": (
         lambda loop: hop(loop.group_by("start").agg(end=api.min("end"))),
-        "it may end a body, where it says which rows the loop holds",
+        "it may end a body, where it selects the rows that the loop holds",
     ),
     "two aggregates": (lambda loop: hop(loop).agg(start=api.min("start"), end=api.max("end")), "has 2 aggregates"),
     "top 2": (lambda loop: hop(loop).top_k(2, by="end"), "top_k(1, ...) may end a body"),

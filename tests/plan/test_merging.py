@@ -6,9 +6,11 @@ import pytest
 import cedr
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.policy import Policy
+from cedr.plan.aspects.promises import CTI
+from cedr.plan.aspects.properties import Properties
 from cedr.plan.nodes.merge import Merge, choose
-from cedr.plan.properties import Properties, properties
-from cedr.plan.schemes import CTI, all_schemes
+from cedr.plan.properties import properties
+from cedr.plan.schemes import all_schemes
 from cedr.temporal import INF, Cti, History, Insert, QueryError, Row
 
 SCHEMA = {"m": pl.Int64, "v": pl.Int64}

@@ -17,11 +17,12 @@ from cedr import reference as ref
 from cedr.automata import automaton
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.columnar.sharding import shards_of, split
-from cedr.plan.explain import stages, tree
+from cedr.plan.explain import stages
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES, optimize
 from cedr.plan.partial_aggregates import aggregate_in_parts
 from cedr.plan.partitioning import StagedPlan, staged
+from cedr.plan.tree import tree
 from cedr.runtime.engine import Engine
 from cedr.stream import Stream
 from cedr.temporal import INF, MIDDLE, MIN, QueryError
@@ -79,7 +80,7 @@ class Cluster:
 
     def deliver(self, inboxes, exchange, rows: pl.DataFrame, cti: int) -> None:
         parts = split(rows, shards_of(rows, exchange.keys, self.shards), self.shards)
-        parts = [rows] * self.shards if exchange.everywhere else parts
+        parts = [rows] * self.shards if exchange.broadcast else parts
         for inbox, part in zip(inboxes[exchange.stage - 1], parts, strict=True):
             inbox[exchange.name] = Chunk(part, cti)
 
@@ -228,7 +229,7 @@ def exchanges(plan: StagedPlan) -> list[tuple]:
     found = [(path.source, path.exchange) for path in plan.paths]
     found += [(stage.number, exchange) for stage in plan.stages for _, exchange in stage.outputs]
     return [
-        (origin, e.stage, "everywhere" if e.everywhere else e.keys)
+        (origin, e.stage, "broadcast" if e.broadcast else e.keys)
         for origin, e in sorted(found, key=lambda f: f[1].number)
     ]
 
@@ -393,20 +394,20 @@ def test_golden():
         "median of all": [("w", 1, ())],
         "top_k of all": [("w", 1, None), (1, 2, ())],
         "without state": [("w", 1, None)],
-        "loop": [("w", 1, ("a",)), ("w", 1, "everywhere")],
-        "loop, then a group": [("w", 1, ("a",)), ("w", 1, "everywhere")],
-        "loop over groups": [("w", 1, ("a",)), (1, 2, ("a",)), (1, 2, "everywhere")],
+        "loop": [("w", 1, ("a",)), ("w", 1, "broadcast")],
+        "loop, then a group": [("w", 1, ("a",)), ("w", 1, "broadcast")],
+        "loop over groups": [("w", 1, ("a",)), (1, 2, ("a",)), (1, 2, "broadcast")],
         "loop over one row": [("w", 1, ())],
-        "loop with groups beside": [("w", 2, ("a",)), ("v", 1, ("a", "b")), (1, 2, "everywhere")],
+        "loop with groups beside": [("w", 2, ("a",)), ("v", 1, ("a", "b")), (1, 2, "broadcast")],
         "loop joined on what it keeps": [("w", 1, ("a",)), ("v", 1, ("b",))],
-        "loop joined in two ways": [("w", 1, ("a",)), ("v", 1, ("a",)), ("v", 1, "everywhere")],
+        "loop joined in two ways": [("w", 1, ("a",)), ("v", 1, ("a",)), ("v", 1, "broadcast")],
         "loop with itself": [("w", 1, ("a",))],
         "loop with itself, on the other column": [("w", 1, ())],
-        "loop with rows added": [("w", 1, ("a",)), ("v", 1, "everywhere"), ("u", 1, ("a",))],
+        "loop with rows added": [("w", 1, ("a",)), ("v", 1, "broadcast"), ("u", 1, ("a",))],
         "loop with rows added that it joins": [("w", 1, ()), ("v", 1, ())],
-        "loop of the best": [("w", 1, ("a",)), ("w", 1, "everywhere")],
-        "search trees": [("v", 1, ("c",)), ("w", 1, "everywhere")],
-        "automaton with a table": [("w", 1, ("a",)), ("t", 1, "everywhere")],
+        "loop of the best": [("w", 1, ("a",)), ("w", 1, "broadcast")],
+        "search trees": [("v", 1, ("c",)), ("w", 1, "broadcast")],
+        "automaton with a table": [("w", 1, ("a",)), ("t", 1, "broadcast")],
     }.items(),
     ids=lambda value: value if isinstance(value, str) else "",
 )

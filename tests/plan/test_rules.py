@@ -14,12 +14,12 @@ from oracle_check import arrivals_of, run
 from plan.catalogue import QUERIES, SCHEMA, AsOperator, a, b, diamond, few, payloads
 
 from cedr import api, testing
-from cedr.plan.explain import tree
 from cedr.plan.node import topological
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import REQUIRED, RULES, optimize
 from cedr.plan.rules.drop_align_and_finalize import drop_align_and_finalize
 from cedr.plan.rules.place_consistency import place_consistency
+from cedr.plan.tree import tree
 from cedr.temporal import canonical
 
 GOLDEN = Path(__file__).parent / "golden"

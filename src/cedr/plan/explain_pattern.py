@@ -8,6 +8,7 @@ UNLESS 5m
 key: x.Machine_Id, y.Machine_Id, z.Machine_Id, for CorrelationKey(Machine_Id, EQUAL)
 """
 
+from cedr.operators.patterns.keys import Key
 from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.prepared import parts_under
 from cedr.operators.patterns.tree import (
@@ -22,17 +23,16 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.nodes.match import Match
 from cedr.plan.patterns import called, shown
 from cedr.plan.schema import show_expression
 from cedr.temporal.duration import show_duration
 
 
-def pattern_lines(node: Match) -> list[str]:
-    replaced = {id(c) for c in node.key.replaced}
-    lines = part_lines(parts_under(node.key, node.pattern, node.where), 0)
-    lines += [f"of all events: {text(c)}" for c in node.where if not isinstance(c, Predicate) and id(c) not in replaced]
-    return lines + key_lines(node)
+def pattern_lines(pattern: Pattern, where: tuple[Condition, ...], key: Key) -> list[str]:
+    replaced = {id(c) for c in key.replaced}
+    lines = part_lines(parts_under(key, pattern, where), 0)
+    lines += [f"of all events: {text(c)}" for c in where if not isinstance(c, Predicate) and id(c) not in replaced]
+    return lines + key_lines(pattern, key)
 
 
 def part_lines(part: Part, depth: int, word: str = "", forbidden: bool = False, said: bool = False) -> list[str]:
@@ -72,14 +72,14 @@ def short(pattern: Pattern) -> str:
     return f"{pattern.word}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
 
 
-def key_lines(node: Match) -> list[str]:
+def key_lines(pattern: Pattern, key: Key) -> list[str]:
     """What events are kept and spread by, and the conditions that are kept by that alone."""
-    if not node.key:
+    if not key:
         return ["key: none, so all events meet in one shard"]
-    names = [leaf.var or leaf.name for leaf in node.pattern.leaves()]
-    columns = zip(*node.key.attributes, strict=True)
+    names = [leaf.var or leaf.name for leaf in pattern.leaves()]
+    columns = zip(*key.attributes, strict=True)
     shown_columns = (" = ".join(f"{name}.{a}" for name, a in zip(names, column, strict=True)) for column in columns)
-    return [f"key: {', '.join(shown_columns)}; it stands for {' and '.join(map(text, node.key.replaced))}"]
+    return [f"key: {', '.join(shown_columns)}; it stands for {' and '.join(map(text, key.replaced))}"]
 
 
 def text(condition: Condition) -> str:

@@ -24,24 +24,12 @@ from cedr.operators.iterate.selection import Selection
 from cedr.operators.iterate.settings import Settings
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.nodes.aggregate import Aggregate
-from cedr.plan.nodes.align import Align
-from cedr.plan.nodes.clip import Clip
-from cedr.plan.nodes.finalize import Finalize
 from cedr.plan.nodes.iterate import Iterate
-from cedr.plan.nodes.join import Join
-from cedr.plan.nodes.level import Level
-from cedr.plan.nodes.lifetimes import Lifetime
-from cedr.plan.nodes.lookup import Lookup
-from cedr.plan.nodes.match import Match
-from cedr.plan.nodes.merge import Merge
-from cedr.plan.nodes.project import Output, Project, keep, renamed
-from cedr.plan.nodes.select import Select
-from cedr.plan.nodes.session import Session
-from cedr.plan.nodes.sets import Coalesce, Difference, Distinct, Intersect
-from cedr.plan.nodes.sort import Sort
+from cedr.plan.nodes.project import Output, Project, keep
+from cedr.plan.nodes.sets import Coalesce, Distinct
 from cedr.plan.nodes.source import Source
 from cedr.plan.nodes.top_k import TopK
-from cedr.plan.nodes.union import Union, check_same_columns
+from cedr.plan.nodes.union import check_same_columns
 from cedr.temporal.errors import QueryError
 
 
@@ -91,13 +79,13 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
         end = end.input
     if isinstance(end, Project) and isinstance(end.input, Aggregate) and only_renames(end):
         below, selection = chosen(end.input)
-        names = {inner: shown for shown, inner in renamed(end).items()}
+        names = {inner: shown for shown, inner in end.passed_columns.items()}
         return Project(below, end.outputs), selection and selection.called(names)
     if isinstance(end, Aggregate) and all(isinstance(a, Min | Max) for _, a in end.aggregates):
         if len(end.aggregates) > 1:
             raise QueryError(
-                f"iterate: {shown(end)} at the end of a loop has {len(end.aggregates)} aggregates; the best row of a "
-                "group is the best by one: use one min or max, or top_k(1, by=...), which keeps whole rows"
+                f"iterate: {end.describe()} at the end of a loop has {len(end.aggregates)} aggregates; the best row of "
+                "a group is the best by one: use one min or max, or top_k(1, by=...), which keeps whole rows"
             )
         ((name, aggregate),) = end.aggregates
         columns = (*keep(end.by), Output((name,), pl.col(aggregate.column).alias(name)))
@@ -110,7 +98,7 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
 
 def only_renames(node: Project) -> bool:
     """Whether all columns of the input are there, once each."""
-    passed = renamed(node)
+    passed = node.passed_columns
     return len(passed) == len(node.outputs) and sorted(passed.values()) == sorted(node.input.schema)
 
 
@@ -139,68 +127,8 @@ class Rebuilding:
             return node
         if isinstance(node, Distinct | Coalesce):
             return self.of(node.input)
-        problem = refusal(node, [self._depends(i) for i in node.inputs])
+        problem = node.loop_refusal([self._depends(i) for i in node.inputs])
         if problem:
-            raise QueryError(f"iterate: {shown(node)} cannot stand in a loop: {problem}")
+            raise QueryError(f"iterate: {node.describe()} cannot stand in a loop: {problem}")
         new = node.with_inputs(*(self.of(i) for i in node.inputs))
         return replace(new, latency="eager") if isinstance(new, Speculative) else new
-
-
-# --- what may be in a loop -----------------------------------------------------------------------------------------
-
-MOVES = "it moves lifetimes, so a row could be derived before what it comes from; use it on the inputs, before the loop"
-WAITS = "it waits until the loop is done, and the loop waits for it; use it after the loop"
-HIDES = "it tells a row once however often it is derived, so that rows which derive each other would never go away"
-
-REFUSALS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    ((Lifetime, Session, Clip), MOVES),
-    ((Align, Finalize, Level, Sort), WAITS),
-    (Merge, f"{HIDES}; use union"),
-    (Intersect, f"{HIDES}; use a join on all columns"),
-    (
-        Difference,
-        "more in the loop must never mean less out of it, and copies do not count there; "
-        'use difference(other, by=...) or join(how="anti") with a stream from outside on the right',
-    ),
-    (Match, "a pattern moves lifetimes and may forbid events; use it before or after the loop"),
-    (
-        TopK,
-        "top_k(1, ...) may end a body, where it says which rows the loop holds; else more in the loop could mean "
-        "less out of it",
-    ),
-    (
-        Iterate,
-        f"{HIDES}; derive both in one loop, with a column that tells them apart, or let it read other streams only",
-    ),
-)
-
-
-def refusal(node: Node, of_loop: list[bool]) -> str | None:
-    """Why a node may not be in a loop; `of_loop` says which inputs depend on it."""
-    if isinstance(node, Select | Project | Union | Lookup):
-        return None
-    if isinstance(node, Join):
-        return refused_join(node, of_loop)
-    if isinstance(node, Aggregate):
-        return refused_aggregate(node)
-    return next((why for kind, why in REFUSALS if isinstance(node, kind)), "it is not known to be monotone")
-
-
-def refused_join(node: Join, of_loop: list[bool]) -> str | None:
-    if node.how == "inner" or (node.how in ("left", "semi", "anti") and of_loop == [True, False]):
-        return None
-    if node.how == "semi":
-        return f"{HIDES}; use an inner join and select"
-    return "more in the loop must never mean less out of it; only the left side may come from the loop"
-
-
-def refused_aggregate(node: Aggregate) -> str:
-    if all(isinstance(a, Min | Max) for _, a in node.aggregates):
-        return "it may end a body, where it says which rows the loop holds; else rows would be told and taken back"
-    return "its value changes when the loop holds more; only min or max may be in a loop, at the end of the body"
-
-
-def shown(node: Node) -> str:
-    from cedr.plan.explain import line
-
-    return line(node)

@@ -11,17 +11,17 @@ With aggregate selection the column must be one of the group: the best row is ch
 """
 
 from collections import defaultdict
-from functools import lru_cache
 from typing import NamedTuple
 
 from cedr.columnar.sharding import can_be_key
 from cedr.operators.iterate.body import LOOP, outside
+from cedr.operators.iterate.selection import Selection
 from cedr.plan.node import Node
-from cedr.plan.nodes.iterate import Iterate
 from cedr.plan.nodes.join import Join
-from cedr.plan.nodes.project import Project, renamed
+from cedr.plan.nodes.project import Project
 from cedr.plan.nodes.source import Source
 from cedr.plan.nodes.union import Union
+from cedr.plan.schema import Schema
 
 Names = frozenset[str]
 
@@ -35,33 +35,30 @@ class LoopKeys(NamedTuple):
     """Why there are none."""
 
 
-@lru_cache(maxsize=64)
-def loop_keys(loop: Iterate) -> LoopKeys:
+def loop_keys(schema: Schema, body: Node, members: int, selection: Selection | None) -> LoopKeys:
     """The keys for which the fewest inputs go to every shard."""
     found: dict[tuple[int, ...], list[tuple[str, ...]]] = defaultdict(list)
     kept = []
-    for column, kind in loop.schema.items():
+    for column, kind in schema.items():
         way = Way(column)
-        if column not in (way.through(loop.body) or ()):
+        if column not in (way.through(body) or ()):
             continue
         kept.append(column)
-        names = way.names(len(loop.members))
-        selection = loop.settings.selection
+        names = way.names(members)
         if names is not None and can_be_key(kind) and (selection is None or column in selection.by):
             found[tuple(names)].append(tuple(names.values()))
     if not found:
-        return LoopKeys(tuple(range(len(loop.members))), [], refusal(loop, kept))
+        return LoopKeys(tuple(range(members)), [], refusal(kept, schema, selection))
     ports = max(found, key=len)
     return LoopKeys(ports, found[ports])
 
 
-def refusal(loop: Iterate, kept: list[str]) -> str:
+def refusal(kept: list[str], schema: Schema, selection: Selection | None) -> str:
     if not kept:
         return "no column passes its body unchanged"
-    selection = loop.settings.selection
     if selection and not set(kept) & set(selection.by):
         return f"the best row is chosen among rows that differ in {', '.join(kept)}"
-    if not any(can_be_key(loop.schema[name]) for name in kept):
+    if not any(can_be_key(schema[name]) for name in kept):
         return f"{', '.join(kept)} cannot tell shards apart"
     return f"an input adds rows to it and is joined on something else than {', '.join(kept)}"
 
@@ -98,7 +95,7 @@ class Way:
             return self._through_union(node)
         below = self.through(node.inputs[0])
         if isinstance(node, Project) and below is not None:
-            return frozenset(shown for shown, name in renamed(node).items() if name in below)
+            return frozenset(shown for shown, name in node.passed_columns.items() if name in below)
         return below
 
     def _through_union(self, node: Union) -> Names:

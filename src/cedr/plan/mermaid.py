@@ -1,6 +1,5 @@
 """A plan as a Mermaid flowchart, for pages that draw such: sources on top, the answer at the bottom."""
 
-from cedr.plan.explain import line
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Source
 
@@ -10,7 +9,7 @@ def mermaid(plan: Node, answer: str = "answer") -> str:
     lines = ["flowchart TB"]
     for node in topological(plan):
         left, right = ('[("', '")]') if isinstance(node, Source) else ('["', '"]')
-        lines.append(f"    {names[id(node)]}{left}{escaped(line(node))}{right}")
+        lines.append(f"    {names[id(node)]}{left}{escaped(node.describe())}{right}")
         lines += [f"    {names[id(i)]} --> {names[id(node)]}" for i in node.inputs]
     return "\n".join([*lines, f'    {names[id(plan)]} --> answer(["{escaped(answer)}"])'])
 

@@ -4,8 +4,8 @@ from html import escape
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from cedr.plan.explain import line, tree
 from cedr.plan.node import Node
+from cedr.plan.tree import tree
 from cedr.temporal.notebook import html_table, pre
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def plan_rich(plan: Node) -> "Tree":
 
     def grow(branch: Tree, node: Node) -> Tree:
         for below in node.inputs:
-            grow(branch.add(Text(line(below))), below)
+            grow(branch.add(Text(below.describe())), below)
         return branch
 
-    return grow(Tree(Text(line(plan))), plan)
+    return grow(Tree(Text(plan.describe())), plan)

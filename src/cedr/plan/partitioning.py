@@ -1,12 +1,12 @@
-"""A query in stages: what runs where when the work is spread over shards.
+"""A query in stages: what runs where when the work is partitioned over shards.
 
 Rows reach a stage through exchanges; the hash of an exchange's keys picks the shard that takes a row. Within a stage
 every shard works on its own rows. Operators without state right after a source run before the first exchange.
 
-Rows that are to meet must be in one shard. By which columns they meet, `wishes` says, from the result down; here
-exchanges are placed, from the sources up, where rows are not spread as wished. Operators that check and wait (Finalize,
-Guard, Align) and those without state take rows in any shard, as all that is said about one tuple is said in one shard.
-What a node reads beside the rows that are spread (`everywhere`), an exchange takes to every shard.
+Rows that are combined must be in one shard. `partition_requirements` derives by which columns, from the result down;
+here exchanges are placed, from the sources up, where rows are not partitioned as required. Operators that check and
+wait (Finalize, Guard, Align) and those without state take rows in any shard, as all rows of one tuple are in one shard.
+Broadcast inputs go to every shard through an exchange of their own.
 
 An exchange mixes the rows of several shards and so loses their order. Where rows were in order before, an Align puts
 them in order again.
@@ -18,25 +18,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cedr.plan.everywhere import (
-    IN_ANY_SHARD,
-    between,
-    broadcast_inputs,
-    on_paths,
-    spread_inputs,
-    spread_ports,
-    with_own_inputs,
-)
-from cedr.plan.loop_keys import loop_keys
+from cedr.plan.aspects.partitioning import Keys
+from cedr.plan.aspects.properties import Properties
+from cedr.plan.broadcast import IN_ANY_SHARD, between, on_paths, with_own_inputs
 from cedr.plan.node import Node, topological
-from cedr.plan.nodes import Align, Clip, Iterate, Join, PartialAggregate, PartialTopK, Reach, Source
+from cedr.plan.nodes import Align, Source
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partial_aggregates import aggregate_in_parts
-from cedr.plan.partition_requirements import Keys, Part, PartitionRequirements, Wish, carried, chosen, in_common
-from cedr.plan.partition_requirements import wish as wish_of
+from cedr.plan.partition_requirements import Partitioning, PartitionRequirements, carried, chosen, in_common, keys_of
 from cedr.plan.physical import Fragment, Input, add_source, fragment_from
-from cedr.plan.properties import Properties, derive
 from cedr.plan.rewrite import Shared, rewrite
 from cedr.plan.schema import Schema
 from cedr.temporal.errors import QueryError
@@ -56,7 +47,7 @@ class Exchange:
     """The stage that takes the rows."""
     reason: str = ""
     """Why rows have to move, for `explain`."""
-    everywhere: bool = False
+    broadcast: bool = False
     """Whether all rows go to every shard, whatever the keys."""
 
     @property
@@ -85,10 +76,10 @@ class Stage:
     outputs: tuple[tuple[Input, Exchange], ...]
     """What leaves to later stages."""
     repeated: frozenset[Input] = frozenset()
-    """Sources and steps that are the same in every shard. What there is to say of their rows, shard 0 says."""
+    """Sources and steps that are the same in every shard. Shard 0 reports on their rows."""
 
-    def told_elsewhere(self, shard: int) -> frozenset[Input]:
-        """The sources and steps about whose rows a shard is silent."""
+    def reported_elsewhere(self, shard: int) -> frozenset[Input]:
+        """The sources and steps on whose rows another shard reports."""
         return frozenset() if shard == 0 else self.repeated
 
 
@@ -146,7 +137,7 @@ class Placed(NamedTuple):
     node: Node
     stage: int
     """0: on a path."""
-    part: Part
+    part: Partitioning
     came_by: Keys | None
     """The keys of the exchange through which the rows came, by the names they had there."""
     known: Properties
@@ -160,18 +151,18 @@ class Staging:
 
     def __init__(self, plan: Node, not_before: Mapping[int, int] = NOTHING) -> None:
         self.plan, self.not_before = plan, not_before
-        self.wishes = PartitionRequirements(plan)
+        self.requirements = PartitionRequirements(plan)
         self.exchanges: dict[tuple[int, Keys | None, bool, int], tuple[Placed, Exchange, Placed]] = {}
-        """By producer, keys, whether it goes everywhere, and stage: the rows that leave, the exchange, and the rows
+        """By producer, keys, whether it is broadcast, and stage: the rows that leave, the exchange, and the rows
         that arrive."""
         order = topological(plan)
         paths = on_paths(order)
-        self.repeated = {id(n) for node in order for i in broadcast_inputs(node) for n in between(i)}
+        self.repeated = {id(n) for node in order for i in node.broadcast_inputs for n in between(i)}
         """Nodes that run in every shard, with the one node that takes their rows."""
         self.order = [node for node in order if id(node) not in self.repeated]
         self.placed: dict[int, Placed] = {}
         for node in self.order:
-            inputs = [self.placed[id(i)] for i in spread_inputs(node)]
+            inputs = [self.placed[id(i)] for i in node.partitioned_inputs]
             self.placed[id(node)] = self._run(node, inputs, 0) if id(node) in paths else self._place(node, inputs)
         self.answer = self.placed[id(plan)]
         if self.answer.stage == 0:
@@ -180,17 +171,17 @@ class Staging:
     # --- one node ------------------------------------------------------------------------------------------------
 
     def _place(self, node: Node, inputs: list[Placed]) -> Placed:
-        wish = self.wishes.wish(node)
+        required = self.requirements.keys(node)
         latest = max(i.stage for i in inputs)
-        if wish is None:
+        if required is None:
             stage = max(latest, 1, self.not_before.get(id(node), 1))
             return self._run(node, [self._joining(node, i, inputs, stage) for i in inputs], stage)
-        keys = fulfilled(wish_of(node) or [], inputs, latest)
+        keys = fulfilled(keys_of(node) or [], inputs, latest)
         if keys is not None:
             stage = latest
         else:
-            keys, stage = wish, latest + 1
-        whole = broadcast_inputs(node)
+            keys, stage = required, latest + 1
+        whole = node.broadcast_inputs
         below = [self.placed[id(n)] for i in whole for n in self._beneath(i)]
         stage = max([stage, *(rows.stage + (not is_there(rows, keys, rows.stage)) for rows in below)])
         moved = [
@@ -199,10 +190,10 @@ class Staging:
         ]
         if not whole:
             return self._run(node, moved, stage)
-        spread = dict(zip(spread_ports(node), moved, strict=True))
+        spread = dict(zip(node.partitioned_ports, moved, strict=True))
         return self._run(
             node,
-            [spread.get(port) or self._everywhere(i, stage, node, keys) for port, i in enumerate(node.inputs)],
+            [spread.get(port) or self._broadcast(i, stage, node, keys) for port, i in enumerate(node.inputs)],
             stage,
         )
 
@@ -210,29 +201,29 @@ class Staging:
         """The nodes whose rows have to move so that every shard has those of a node."""
         return [n for i in node.inputs for n in self._beneath(i)] if id(node) in self.repeated else [node]
 
-    def _everywhere(self, node: Node, stage: int, user: Node, keys: Wish) -> Placed:
+    def _broadcast(self, node: Node, stage: int, user: Node, keys: list[Keys]) -> Placed:
         """An input in every shard that has work with it."""
         if id(node) not in self.repeated:
             rows = self.placed[id(node)]
             if is_there(rows, keys, stage):
                 return rows
-            why = reason(user, (), rows, stage) if not keys else beside(user)
-            return self._exchange(rows, () if not keys else None, stage, why, everywhere=bool(keys))
+            why = reason(user, (), rows, stage) if not keys else broadcast_reason(user)
+            return self._exchange(rows, () if not keys else None, stage, why, broadcast=bool(keys))
         if id(node) not in self.placed:
-            inputs = [self._everywhere(i, stage, user, keys) for i in node.inputs]
+            inputs = [self._broadcast(i, stage, user, keys) for i in node.inputs]
             self.placed[id(node)] = self._run(node, inputs, stage)
         return self.placed[id(node)]
 
     def _joining(self, node: Node, input: Placed, inputs: list[Placed], stage: int) -> Placed:
-        """An input of a node that takes rows in any shard; it had best be spread as those above wish, like the rest."""
+        """An input of a node that takes rows in any shard; best partitioned like the rest, as later nodes require."""
         if input.stage == stage:
             return input
-        demand = self.wishes.demand(node)
-        if demand is None or isinstance(node, PartialAggregate | PartialTopK):
+        demand = self.requirements.demand(node)
+        if demand is None or node.partial:
             return self._exchange(input, None, stage, "any shard will do")
         there = [i.part for i in inputs if i.stage == stage]
         keys = chosen(in_common(there), demand.keys) if there else demand.keys
-        return self._exchange(input, keys, stage, reason(demand.wisher, keys, input, stage))
+        return self._exchange(input, keys, stage, reason(demand.node, keys, input, stage))
 
     def _run(self, node: Node, inputs: list[Placed], stage: int) -> Placed:
         below = [i.node for i in inputs]
@@ -243,15 +234,13 @@ class Staging:
             stage,
             carried(node, [i.part for i in inputs]) if stage else None,
             ways.pop() if len(ways) == 1 else None,
-            derive(node, *(i.known for i in inputs)),
+            node.derive_properties(*(i.known for i in inputs)),
         )
 
-    def _exchange(
-        self, rows: Placed, keys: Keys | None, stage: int, reason: str, *, everywhere: bool = False
-    ) -> Placed:
-        key = (id(rows.node), keys, everywhere, stage)
+    def _exchange(self, rows: Placed, keys: Keys | None, stage: int, reason: str, *, broadcast: bool = False) -> Placed:
+        key = (id(rows.node), keys, broadcast, stage)
         if key not in self.exchanges:
-            exchange = Exchange(len(self.exchanges) + 1, dict(rows.node.schema), keys, stage, reason, everywhere)
+            exchange = Exchange(len(self.exchanges) + 1, dict(rows.node.schema), keys, stage, reason, broadcast)
             self.exchanges[key] = rows, exchange, arrival(rows, exchange)
         return self.exchanges[key][2]
 
@@ -264,14 +253,14 @@ class Staging:
         """For nodes that take rows of paths in any shard: the first stage in which someone needs them."""
         early: set[int] = set()
         for node in self.order:
-            near = all(self.placed[id(i)].stage == 0 or id(i) in early for i in spread_inputs(node))
-            if near and isinstance(node, IN_ANY_SHARD):
+            near = all(self.placed[id(i)].stage == 0 or id(i) in early for i in node.partitioned_inputs)
+            if near and node.work in IN_ANY_SHARD:
                 early.add(id(node))
         needed = {id(self.plan): self.answer.stage}
         for node in reversed(self.order):
             stage = needed[id(node)] if id(node) in early else self.placed[id(node)].stage
-            whole = [n for i in broadcast_inputs(node) for n in self._beneath(i)]
-            for below in (*spread_inputs(node), *whole):
+            whole = [n for i in node.broadcast_inputs for n in self._beneath(i)]
+            for below in (*node.partitioned_inputs, *whole):
                 needed[id(below)] = min(needed.get(id(below), INF), stage)
         return {number: stage for number, stage in needed.items() if number in early}
 
@@ -294,7 +283,7 @@ class Staging:
         outputs = [node for node, _ in leaving] + ([self.answer.node] if last else [])
         order = {id(node): node for output in outputs for node in topological(output)}
         fragment, numbers = fragment_from(list(order.values()), outputs[-1])
-        arriving = {exchange.name for _, exchange, _ in self.exchanges.values() if exchange.everywhere}
+        arriving = {exchange.name for _, exchange, _ in self.exchanges.values() if exchange.broadcast}
         return Stage(
             number,
             fragment,
@@ -303,7 +292,7 @@ class Staging:
         )
 
 
-def is_there(rows: Placed, keys: Wish, stage: int) -> bool:
+def is_there(rows: Placed, keys: list[Keys], stage: int) -> bool:
     """Whether rows that all shards with work need are in the only one already."""
     return not keys and rows.part == () and rows.stage == stage
 
@@ -325,75 +314,63 @@ def arrival(rows: Placed, exchange: Exchange) -> Placed:
     return Placed(Align(node) if rows.known.ordered else node, exchange.stage, part, keys, rows.known)
 
 
-# --- wishes and what is there --------------------------------------------------------------------------------------
+# --- what is required and what is there ----------------------------------------------------------------------------
 
 
-def fulfilled(wish: Wish, inputs: list[Placed], stage: int) -> Wish | None:
-    """The part of the wish by which the inputs in this stage are spread already, all alike; None if they are not.
+def fulfilled(required: list[Keys], inputs: list[Placed], stage: int) -> list[Keys] | None:
+    """The keys by which the inputs in this stage are partitioned already, all alike; None if they are not.
 
-    Rows in one shard fulfil every wish. But where others are still to come, a wish with keys is better fulfilled by
-    spreading them all.
+    Rows in one shard fulfil every requirement. But where others are still to come, it is better to partition them all
+    by the required keys.
     """
     here = {number: i.part for number, i in enumerate(inputs) if i.stage == stage > 0}
     if here and all(part == () for part in here.values()):
-        return [] if not wish or len(here) == len(inputs) else None
-    keys: Wish = []
+        return [] if not required or len(here) == len(inputs) else None
+    keys: list[Keys] = []
     for columns in columns_of(list(here.values())):
-        fits = [key for key in wish if all(key[n] in names for n, names in zip(here, columns, strict=True))]
+        fits = [key for key in required if all(key[n] in names for n, names in zip(here, columns, strict=True))]
         if not fits:
             return None
         keys.append(fits[0])
     return keys or None
 
 
-def columns_of(parts: list[Part]) -> list[tuple[frozenset[str], ...]]:
-    """The columns by which rows are spread, each with its names in all inputs; none if these differ in number."""
+def columns_of(parts: list[Partitioning]) -> list[tuple[frozenset[str], ...]]:
+    """The columns by which rows are partitioned, each with its names in all inputs; none if these differ in number."""
     known = [part for part in parts if part]
     alike = len(known) == len(parts) and len({len(part) for part in known}) == 1
     return list(zip(*known, strict=True)) if alike else []
 
 
-def by_input(keys: Wish, inputs: int) -> list[Keys]:
+def by_input(keys: list[Keys], inputs: int) -> list[Keys]:
     return [tuple(key[number] for key in keys) for number in range(inputs)]
 
 
 def reason(node: Node, keys: Keys | None, rows: Placed, stage: int) -> str:
     """Why rows have to move before they reach a node."""
-    if keys == () and isinstance(node, Iterate) and (why_not := loop_keys(node).why_not):
-        return f"the loop runs in one shard, because {why_not}"
+    requirement = node.partition_requirement()
+    assert requirement is not None
+    if keys == () and requirement.one_shard_reason:
+        return requirement.one_shard_reason
     if keys == ():
-        parts = isinstance(node.inputs[0], PartialAggregate | PartialTopK)
+        parts = node.inputs[0].partial
         return "partial answers come together" if parts else "there is no key"
-    wanted = meeting(node)
     if rows.stage == 0:
-        return wanted
+        return requirement.reason
     if rows.part is not None and chosen(rows.part, keys or ()) == keys:
-        return f"{wanted}, with rows of stage {stage}"
-    return f"{wanted}, but rows come {'in any shard' if rows.came_by is None else in_words(rows.came_by)}"
+        return f"{requirement.reason}, with rows of stage {stage}"
+    came = "in any shard" if rows.came_by is None else describe_keys(rows.came_by)
+    return f"{requirement.reason}, but rows come {came}"
 
 
-def beside(node: Node) -> str:
-    """Why every shard needs an input."""
-    if isinstance(node, Iterate):
-        return "any row of the loop may need it"
-    return "every tree is about the whole graph" if isinstance(node, Reach) else "every key follows the same table"
+def broadcast_reason(node: Node) -> str:
+    """Why every shard gets an input."""
+    requirement = node.partition_requirement()
+    return requirement.broadcast_reason if requirement else ""
 
 
-def in_words(keys: Keys | None) -> str:
-    """How rows are spread."""
+def describe_keys(keys: Keys | None) -> str:
+    """How rows are partitioned, for `explain`."""
     if keys is None:
         return "by start"
     return f"by {', '.join(keys)}" if keys else "in one shard"
-
-
-def meeting(node: Node) -> str:
-    """How rows meet in a node, in words."""
-    if isinstance(node, Join | Clip):
-        pairs = zip(node.left_on, node.right_on, strict=True)
-        return f"joined on {', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)}"
-    if isinstance(node, Iterate):
-        return f"the loop keeps {', '.join(key[0] for key in loop_keys(node).keys)} in all it derives"
-    if isinstance(node, Reach):
-        return "each source has a tree of its own"
-    by: Keys | None = getattr(node, "by", None)
-    return f"grouped by {', '.join(by)}" if by else f"{type(node).__name__} compares whole payloads"

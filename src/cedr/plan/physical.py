@@ -13,6 +13,7 @@ import numpy as np
 
 from cedr.columnar.times import after_lengths, shifted
 from cedr.operators.base import Operator
+from cedr.plan.aspects.properties import Properties
 from cedr.plan.excluded import excluded
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
@@ -56,8 +57,6 @@ from cedr.plan.nodes import (
 from cedr.plan.nodes.level import Level
 from cedr.plan.nodes.merge import choose
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.patterns import ends_with_event
-from cedr.plan.properties import Properties, derive
 from cedr.plan.rules.drop_align_and_finalize import counts_externals
 from cedr.plan.schema import Schema
 from cedr.temporal.consistency import Consistency
@@ -115,7 +114,7 @@ def fragment_from(order: list[Node], output: Node) -> tuple[Fragment, dict[int, 
     numbers: dict[int, Input] = {}
     for node in order:
         of_inputs = [known[id(i)] for i in node.inputs]
-        known[id(node)] = derive(node, *of_inputs)
+        known[id(node)] = node.derive_properties(*of_inputs)
         if isinstance(node, Source):
             numbers[id(node)] = add_source(node, sources)
             continue
@@ -364,7 +363,7 @@ def _(node: Match, known: list[Properties]) -> Operator:
     from cedr.operators.patterns.single import Single
 
     schemas = [m.schema for m in node.members]
-    if ends_with_event(node.pattern) and not node.bitemporal:
+    if node.of_single_events:
         return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
     asked = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
     return BitemporalMatcher(*asked) if node.bitemporal else Matcher(*asked, node.outputs_of_key)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 
-from cedr.plan.explain import line
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Source
 
@@ -59,7 +58,7 @@ def boxes_of(plan: Node, answer: str) -> tuple[list[Box], list[tuple[int, int]]]
     boxes: list[Box] = []
     for node in nodes:
         row = max((boxes[numbers[id(i)]].row + 1 for i in node.inputs), default=0)
-        boxes.append(Box(wrap(line(node), CHARACTERS) or [""], row, isinstance(node, Source)))
+        boxes.append(Box(wrap(node.describe(), CHARACTERS) or [""], row, isinstance(node, Source)))
     arrows = [(numbers[id(i)], number) for number, node in enumerate(nodes) for i in node.inputs]
     boxes.append(Box(wrap(answer, CHARACTERS), boxes[-1].row + 1))
     return boxes, [*arrows, (len(nodes) - 1, len(nodes))]

@@ -110,10 +110,10 @@ class Engine:
         """The merges of the query, inner ones first: their inputs can be detached and attached while it runs."""
         return [op for op in self.operators if isinstance(op, LMerge)]
 
-    def take_late(self, told_elsewhere: Collection[Input] = ()) -> pl.DataFrame:
+    def take_late(self, reported_elsewhere: Collection[Input] = ()) -> pl.DataFrame:
         """Rows put aside since the last call, with the reason; columns of different paths side by side."""
         taken = {number: op.take_late() for number, op in enumerate(self.operators) if hasattr(op, "take_late")}
-        found = [frame for number, frame in taken.items() if frame.height and number not in told_elsewhere]
+        found = [frame for number, frame in taken.items() if frame.height and number not in reported_elsewhere]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
     def metrics(self) -> pl.DataFrame:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from cedr.plan.explain import line
 from cedr.plan.nodes import Align, Sort
 from cedr.plan.nodes.source import Source
 from cedr.plan.physical import Step
@@ -87,7 +86,7 @@ def held_rows(steps: Iterable[Step], metrics: pl.DataFrame) -> list[Held]:
     by_step = metrics.group_by("step").agg(pl.col("state_rows").sum(), pl.col("cti_in").fill_null(MIN).min())
     known = {step: (rows, cti) for step, rows, cti in by_step.iter_rows()}
     return [
-        Held(line(step.node), *known[number], isinstance(step.node, Align | Sort))
+        Held(step.node.describe(), *known[number], isinstance(step.node, Align | Sort))
         for number, step in enumerate(steps)
         if number in known
     ]

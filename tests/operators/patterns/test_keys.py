@@ -5,7 +5,6 @@ import pytest
 
 from cedr import api
 from cedr.plan.nodes import Match
-from cedr.plan.partition_requirements import passed, wish
 from cedr.plan.patterns import (
     AtLeast,
     AtMost,
@@ -73,22 +72,22 @@ def test_no_key(pattern, where, why):
     node = match(pattern, *where)
     assert not node.key, why
     assert not node.key.replaced
-    assert wish(node) == []
+    assert node.partition_requirement().keys == []
 
 
 def test_rows_are_spread_by_the_key_and_the_output_still_is():
     node = match(seq(A, D), same("a", "d", "m", "name"), outputs=("a.m", "d.name", "a.k"))
-    assert wish(node) == [("m", "name")]
-    assert passed(node) == {"a_m": "m", "d_name": "m"}
+    assert node.partition_requirement().keys == [("m", "name")]
+    assert node.passed_columns == {"a_m": "m", "d_name": "m"}
 
 
 def test_types_of_one_stream_with_different_keys_cannot_be_spread():
     node = match(seq(A, B), same("a", "b", "m", "k"), members=(FEED,))
     assert node.key
-    assert wish(node) == []
+    assert node.partition_requirement().keys == []
 
 
 def test_only_columns_that_are_read_are_kept_unless_ids_are_made_of_them():
     node = match(seq(A, B), CorrelationKey("m"), outputs=("a.k",), members=(FEED,))
-    assert node.reads() == [{"kind", "m", "k"}]
-    assert match(seq(A, B), outputs=("Id",), members=(FEED,)).reads() == [set(SCHEMA)]
+    assert node.reads(set(node.schema)) == [{"kind", "m", "k"}]
+    assert match(seq(A, B), outputs=("Id",), members=(FEED,)).reads(set()) == [set(SCHEMA)]

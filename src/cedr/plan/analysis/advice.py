@@ -2,31 +2,28 @@
 
 from collections.abc import Collection, Iterator
 
-from cedr.plan.analysis.progress_requirements import Need
+from cedr.plan.aspects.progress import RequiredPromise
 from cedr.plan.node import Node
-from cedr.plan.nodes import Align, Finalize, Fused, Guard, Project, Select, Source, Union
-from cedr.plan.schemes import by_port, passing, tells_ctis
-
-KEEP_LIFETIMES = (Select, Project, Guard, Finalize, Align, Union)
+from cedr.plan.nodes import Align, Source
 
 
-def advice(node: Node, need: Need, useful: Collection[str]) -> str:
-    """What would fulfil a need of a node. `useful`: of what it passes on, what later operators have a use for."""
-    met = [useful] if isinstance(node, Align) else by_port(node)
+def advice(node: Node, required: RequiredPromise, useful: Collection[str]) -> str:
+    """What would provide a required promise. `useful`: the columns of its output that later operators use."""
+    met = [useful] if isinstance(node, Align) else node.promised_by_port
     sources: dict[str, tuple[Source, tuple[str, ...]]] = {}
-    for port in need.ports:
+    for port in required.ports:
         for source, columns in origins(node.inputs[port], met[port]):
             sources.setdefault(source.name, (source, columns))
-    if need.for_ever:
+    if required.without_end:
         spoken_of = [(source, columns) for source, columns in sources.values() if columns]
         told = " and ".join(
             f"punctuations of source {s.name!r}{about(columns)}{undeclared(s)}" for s, columns in spoken_of
         )
-        promised = f"{told} that say {need.done}" if told else ""
+        promised = f"{told} that say {required.done}" if told else ""
         ends = " and ".join(repr(source.name) for source in could_end(node))
         end = f"ends=True for source {ends}, if each of its rows has an end" if ends else ""
-        return "; or ".join(text for text in (promised, end, need.instead) if text)
-    silent = [(source, columns) for source, columns in sources.values() if not tells_ctis(source)]
+        return "; or ".join(text for text in (promised, end, required.instead) if text)
+    silent = [(source, columns) for source, columns in sources.values() if not source.reports_ctis]
     return "; ".join(progress(source, columns) for source, columns in silent)
 
 
@@ -39,8 +36,7 @@ def could_end(node: Node) -> list[Source]:
         if id(below) in found:
             continue
         found[id(below)] = below
-        steps = below.steps if isinstance(below, Fused) else (below,)
-        if all(isinstance(step, KEEP_LIFETIMES) for step in steps):
+        if below.keeps_lifetimes:
             waiting += reversed(below.inputs)
     named = {source.name: source for source in found.values() if isinstance(source, Source) and is_open(source)}
     return list(named.values())
@@ -90,7 +86,7 @@ def origins(top: Node, columns: Collection[str]) -> Iterator[tuple[Source, tuple
         if isinstance(node, Source):
             yield node, tuple(name for name in node.schema if name in names)
             continue
-        below = passing(node)
+        below = node.promised_columns
         wanted = {below[name] for name in names if name in below}
-        inputs = zip(node.inputs, by_port(node), strict=True)
+        inputs = zip(node.inputs, node.promised_by_port, strict=True)
         waiting += reversed([(i, frozenset(n for n, first in met.items() if first in wanted)) for i, met in inputs])

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cedr.plan.analysis.advice import advice
-from cedr.plan.analysis.progress_requirements import AT_ONCE, Need, Seen, needs
+from cedr.plan.aspects.progress import AT_ONCE, NodeContext, RequiredPromise, Requirement
+from cedr.plan.aspects.promises import CTI, Names
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Source
 from cedr.plan.properties import all_properties
-from cedr.plan.schemes import CTI, Names, all_schemes, front, settling
+from cedr.plan.schemes import all_schemes, settling
 from cedr.temporal.notebook import pre
 from cedr.temporal.time import INF
 
@@ -77,30 +78,32 @@ class Analysis:
 
     def finding(self, node: Node) -> Finding | None:
         waited = all(self.waited[id(i)] for i in node.inputs)
-        asked = needs(node, Seen([self.known[id(i)] for i in node.inputs], self.known[id(node)], waited))
-        if asked is None:
+        context = NodeContext([self.known[id(i)] for i in node.inputs], self.known[id(node)], waited)
+        required = node.progress_requirements(context)
+        if required is None:
             return None
-        speaks, forgets = self.answers(node, asked.telling), [self.answers(node, need) for need in asked.keeping]
-        unmet = [n for n in (asked.telling, *asked.keeping) if isinstance(n, Need) and not self.answers(node, n)]
+        emits, forgets = self.answers(node, required.to_emit), [self.answers(node, r) for r in required.to_forget]
+        promises = [r for r in (required.to_emit, *required.to_forget) if isinstance(r, RequiredPromise)]
+        unmet = [promise for promise in promises if not self.answers(node, promise)]
         return Finding(
             node,
-            bool(speaks),
-            tuple(speaks),
+            bool(emits),
+            tuple(emits),
             all(forgets),
             tuple(dict.fromkeys(text for texts in forgets for text in texts)) if all(forgets) else (),
-            distinct([advice(node, need, self.useful[id(node)]) for need in unmet]),
-            asked.whose,
+            distinct([advice(node, promise, self.useful[id(node)]) for promise in unmet]),
+            required.results,
         )
 
-    def answers(self, node: Node, need: Need | str) -> list[str]:
-        """All that fulfils a need, in words."""
-        if isinstance(need, str):
-            return [need]
-        found = front(node, [self.schemes[id(i)] for i in node.inputs], need.ports)
-        helpful = sorted(names for names, ends in found.items() if ends or not need.for_ever)
+    def answers(self, node: Node, required: Requirement) -> list[str]:
+        """All that fulfils a requirement, as text."""
+        if isinstance(required, str):
+            return [required]
+        found = node.common_schemes([self.schemes[id(i)] for i in node.inputs], required.ports)
+        helpful = sorted(names for names, ends in found.items() if ends or not required.without_end)
         if isinstance(node, Align):
             helpful = [names for names in helpful if names == CTI or names in node.by]
-        return [with_span(names, need) for names in helpful]
+        return [with_span(names, required) for names in helpful]
 
 
 def rows_that_waited(plan: Node) -> dict[int, bool]:
@@ -112,9 +115,9 @@ def rows_that_waited(plan: Node) -> dict[int, bool]:
     return known
 
 
-def with_span(names: Names, need: Need) -> str:
+def with_span(names: Names, required: RequiredPromise) -> str:
     about = f"promises about {', '.join(names)}" if names else "CTIs"
-    return f"{about} and {need.span}" if need.span and not need.for_ever else about
+    return f"{about} and {required.span}" if required.span and not required.without_end else about
 
 
 def distinct(texts: Sequence[str]) -> tuple[str, ...]:

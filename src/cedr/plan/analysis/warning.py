@@ -3,7 +3,6 @@
 import warnings
 
 from cedr.plan.analysis.findings import Finding, analyse
-from cedr.plan.explain import line
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
 from cedr.temporal.errors import CedrWarning
@@ -22,6 +21,6 @@ def warnings_of(query: Level) -> list[str]:
         if finding.missing:
             concerned.setdefault(finding.missing, []).append(finding)
     return [
-        f"{'; '.join(missing)}. As it is: {'; '.join(f'{line(f.node)}: {f}' for f in findings)}"
+        f"{'; '.join(missing)}. As it is: {'; '.join(f'{f.node.describe()}: {f}' for f in findings)}"
         for missing, findings in concerned.items()
     ]

@@ -38,29 +38,7 @@ from cedr.plan.nodes.top_k import PartialTopK, TopK
 from cedr.plan.nodes.union import Union
 from cedr.plan.nodes.versions import Versions
 
-STATEFUL = (
-    Aggregate,
-    Automaton,
-    Clip,
-    Coalesce,
-    Difference,
-    Distinct,
-    Intersect,
-    Iterate,
-    Join,
-    Match,
-    Merge,
-    MergeBy,
-    Places,
-    Reach,
-    Session,
-    Sort,
-    TopK,
-)
-"""Nodes whose operators remember rows."""
-
 __all__ = [
-    "STATEFUL",
     "Aggregate",
     "Align",
     "AlterLifetime",

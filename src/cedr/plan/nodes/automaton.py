@@ -1,6 +1,6 @@
 """The plan node that runs an automaton over events; `cedr.reference.automata` says what it finds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -10,8 +10,19 @@ from polars.exceptions import PolarsError
 
 from cedr.operators.automata.compiled import CompiledSteps, Shape
 from cedr.operators.automata.transitions import COLUMNS, SYMBOL, TARGET
+from cedr.plan.aspects import text
+from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
+from cedr.plan.aspects.progress import (
+    AT_ONCE,
+    ENDING,
+    NodeContext,
+    ProgressRequirements,
+    RequiredPromise,
+)
+from cedr.plan.aspects.promises import Schemes
+from cedr.plan.aspects.properties import Properties, shortest_memory
 from cedr.plan.automata.steps import MOST_REGISTERS, MOST_STEPS, Step, compile_steps
-from cedr.plan.node import Node
+from cedr.plan.node import Columns, Node, Work, lifetimes
 from cedr.plan.schema import (
     Schema,
     check_columns,
@@ -21,7 +32,9 @@ from cedr.plan.schema import (
     roots,
     show_expression,
 )
+from cedr.temporal.duration import show_duration
 from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
 
 Triple = tuple[Any, Any, Any]
 PLACES = ("begin", "end", "state")
@@ -30,6 +43,8 @@ PLACES = ("begin", "end", "state")
 @dataclass(frozen=True, eq=False)
 class Automaton(Node):
     """The runs of an automaton over `events`, with a table of transitions that is fixed or a stream."""
+
+    work = Work.STATEFUL
 
     events: Node
     transitions: Node | tuple[Triple, ...]
@@ -182,10 +197,58 @@ class Automaton(Node):
         names |= {self.shape.symbol} if self.shape.symbol else set()
         return [name for name in self.events.schema if name in names]
 
-    def reads(self) -> list[set[str]]:
-        """The columns of each input that are needed."""
+    # --- what a plan asks ----------------------------------------------------------------------------------------
+
+    def reads(self, needed: Columns) -> list[Columns]:
         of_events = {*self.steps_read(), *self.shape.by, *([self.shape.order] if self.shape.order else [])}
         return [of_events, set(COLUMNS)][: len(self.inputs)]
+
+    def describe(self) -> str:
+        shape = self.shape
+        within = "" if shape.window is None else f", within {show_duration(shape.window)}"
+        order = "" if shape.order is None else f", in order of {shape.order}"
+        states = "" if shape.final is None else f" to {', '.join(map(str, shape.final))}"
+        runs = "" if shape.once else f": {shape.start}{states or ', all runs'}"
+        return f"Automaton{text.by(shape.by)}{order}{within}{runs}"
+
+    def describe_state(self, inputs: Sequence[Properties]) -> str:
+        if self.shape.window is None:
+            return text.bounded("events past the CTI", inputs[:1])
+        return f"events that started within {show_duration(self.shape.window)} before the CTI, or since"
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        """By sequence numbers runs are only added; by starts a late event may split one, so that requires order.
+
+        The longest of several runs may come last, unless a window by starts gives all of them one end.
+        """
+        events, *table = inputs
+        insert_only = events.insert_only and all(p.insert_only for p in table)
+        monotone = self.shape.order is not None or events.ordered
+        windowed = self.shape.window not in (None, INF)
+        grows = self.shape.once and not (windowed and self.shape.order is None)
+        return Properties(
+            ordered=events.ordered and not table and not grows,
+            insert_only=insert_only and monotone and not grows,
+            finite=windowed or events.finite,
+            remember=shortest_memory(*inputs),
+        )
+
+    def progress_requirements(self, context: NodeContext) -> ProgressRequirements:
+        ports = tuple(range(len(self.inputs)))
+        if self.shape.window is None:
+            promise = RequiredPromise(ports, not context.inputs[0].finite, lifetimes(self.events), ENDING)
+            return ProgressRequirements(AT_ONCE, (promise,))
+        endless = self.shape.window == INF
+        window = f"a window of {show_duration(self.shape.window)}"
+        promise = RequiredPromise(ports, endless, window, "a window that ends" if endless else "")
+        return ProgressRequirements(AT_ONCE, (promise,))
+
+    def derive_schemes(self, *inputs: Schemes) -> Schemes:
+        return self.passed_schemes(inputs)
+
+    def partition_requirement(self) -> PartitionRequirement:
+        keys = columns_as_keys(self.by, self.events.schema)
+        return PartitionRequirement(keys, grouped_by(self.by), (0,), "every key follows the same table")
 
 
 def fits(label: Any, kind: pl.DataType) -> bool:

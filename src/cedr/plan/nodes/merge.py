@@ -13,19 +13,27 @@ asked for by name; R2 costs little more. R0 and R2 tell every event as soon as t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self, get_args
+from typing import NamedTuple, Self, get_args
 
 import polars as pl
 
 from cedr.operators.merge.by_column import Wrong
 from cedr.operators.merge.policy import Policy
-from cedr.plan.node import Node, Unary
+from cedr.plan.aspects import text
+from cedr.plan.aspects.loops import HIDES
+from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys
+from cedr.plan.aspects.progress import (
+    AT_ONCE,
+    NodeContext,
+    ProgressRequirements,
+    RequiredPromise,
+)
+from cedr.plan.aspects.promises import CTI, CTI_ONLY, Schemes
+from cedr.plan.aspects.properties import Properties, shortest_memory
+from cedr.plan.node import Columns, Node, Unary, Work
 from cedr.plan.nodes.union import check_same_columns
 from cedr.plan.schema import Schema, check_columns
 from cedr.temporal.errors import QueryError
-
-if TYPE_CHECKING:
-    from cedr.plan.properties import Properties
 
 ALGORITHMS = ("R0", "R1", "R2", "R3", "R3-", "R4")
 IN_ORDER = ("R0", "R1", "R2")
@@ -35,6 +43,8 @@ FIRST = Policy()
 @dataclass(frozen=True, eq=False)
 class Merge(Node):
     """Members that tell one history, as one stream that tells it."""
+
+    work = Work.STATEFUL
 
     members: tuple[Node, ...]
     policy: Policy = FIRST
@@ -60,6 +70,62 @@ class Merge(Node):
     def with_inputs(self, *inputs: Node) -> Self:
         return type(self)(inputs, self.policy, self.algorithm)
 
+    def reads(self, needed: Columns) -> list[Columns]:
+        return [set(i.schema) for i in self.inputs]
+
+    def describe(self) -> str:
+        return f"Merge, {self.policy}"
+
+    def describe_state(self, inputs: Sequence[Properties]) -> str:
+        algorithm, why = choose(inputs, self.policy, self.algorithm)
+        keeps = {
+            "R0": "nothing but the highest start",
+            "R1": "how many events each has emitted at the highest start",
+            "R2": "the events at the highest start",
+        }
+        kept = keeps.get(algorithm) or text.bounded("events past the CTI, each once", inputs)
+        return f"{algorithm}, as {why}; {kept}"
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        """What several emit together may overlap for a while, until the ends are repaired."""
+        finite, remember = all(p.finite for p in inputs), shortest_memory(*inputs)
+        if choose(inputs, self.policy, self.algorithm).algorithm not in IN_ORDER:
+            return Properties(finite=finite, remember=remember)
+        keys = {p.key for p in inputs}
+        return Properties(
+            ordered=True,
+            insert_only=True,
+            key=keys.pop() if len(keys) == 1 else None,
+            duplicate_free=all(p.duplicate_free for p in inputs),
+            finite=finite,
+            remember=remember,
+        )
+
+    def progress_requirements(self, context: NodeContext) -> ProgressRequirements | None:
+        """An event is kept until it is settled; inserts in order leave nothing to settle."""
+        if choose(context.inputs, self.policy, self.algorithm).algorithm in IN_ORDER:
+            return None
+        ports = tuple(range(len(self.members)))
+        emit = RequiredPromise(ports) if self.policy.tells == "half-frozen" else AT_ONCE
+        return ProgressRequirements(emit, (self.until_settled(context),))
+
+    def derive_schemes(self, *inputs: Schemes) -> Schemes:
+        """It understands CTIs only. One input that reports them is enough, unless it waits for the slowest."""
+        report = [CTI in schemes for schemes in inputs]
+        enough = all(report) if self.policy.progress == "slowest" else any(report)
+        return CTI_ONLY if enough else {}
+
+    @property
+    def promised_columns(self) -> dict[str, str]:
+        return {}
+
+    def partition_requirement(self) -> PartitionRequirement:
+        keys = columns_as_keys(self.schema, self.schema, len(self.inputs))
+        return PartitionRequirement(keys, "Merge compares whole payloads")
+
+    def loop_refusal(self, of_loop: list[bool]) -> str:
+        return f"{HIDES}; use union"
+
 
 @dataclass(frozen=True, eq=False)
 class MergeBy(Unary):
@@ -67,6 +133,8 @@ class MergeBy(Unary):
 
     Copies come and go, so the algorithm is R3 or R4, whatever their order.
     """
+
+    work = Work.STATEFUL
 
     column: str
     join: str | None = None
@@ -93,12 +161,47 @@ class MergeBy(Unary):
             raise QueryError(f"{what}: there is no other column, so there is nothing to merge")
         return left
 
-    def chosen(self, known: "Properties") -> "Choice":
+    def chosen(self, known: Properties) -> "Choice":
         if self.algorithm:
             return Choice(self.algorithm, "asked for")
         if known.duplicate_free:
             return Choice("R3", "copies come and go; no payload twice at a time")
         return Choice("R4", "copies come and go; a payload may be there twice")
+
+    def reads(self, needed: Columns) -> list[Columns]:
+        return [set(i.schema) for i in self.inputs]
+
+    def describe(self) -> str:
+        join = f", complete from {self.join}" if self.join else ""
+        wrong = ", wrong ones detached" if self.wrong == "detach" else ""
+        return f"MergeBy {self.column}{join}, {self.policy}{wrong}"
+
+    def describe_state(self, inputs: Sequence[Properties]) -> str:
+        algorithm, why = self.chosen(inputs[0])
+        return f"{algorithm}, as {why}; {text.bounded('events past the CTI of the fastest copy, each once', inputs)}"
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        return Properties(finite=inputs[0].finite, remember=inputs[0].remember)
+
+    def progress_requirements(self, context: NodeContext) -> ProgressRequirements:
+        """It follows the progress of any copy, by CTIs or promises about it."""
+        emit = RequiredPromise((0,)) if self.policy.tells == "half-frozen" else AT_ONCE
+        return ProgressRequirements(emit, (RequiredPromise((0,)),))
+
+    def derive_schemes(self, *inputs: Schemes) -> Schemes:
+        """Promises about copies, or CTIs of the whole, become its CTIs."""
+        return CTI_ONLY if any(set(names) <= self.promised_by_port[0].keys() for names in inputs[0]) else {}
+
+    @property
+    def promised_by_port(self) -> list[dict[str, str]]:
+        return [{name: name for name in (self.column, self.join) if name}]
+
+    @property
+    def promised_columns(self) -> dict[str, str]:
+        return {}
+
+    def partition_requirement(self) -> PartitionRequirement:
+        return PartitionRequirement(columns_as_keys(self.schema, self.schema), "MergeBy compares whole payloads")
 
 
 class Choice(NamedTuple):
@@ -106,7 +209,7 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(members: Sequence["Properties"], policy: Policy = FIRST, algorithm: str | None = None) -> Choice:
+def choose(members: Sequence[Properties], policy: Policy = FIRST, algorithm: str | None = None) -> Choice:
     """The simplest algorithm that what is known of the members allows, and why."""
     if algorithm:
         return Choice(algorithm, "asked for")
@@ -119,7 +222,7 @@ def choose(members: Sequence["Properties"], policy: Policy = FIRST, algorithm: s
     return Choice("R4", f"{what_lacks(members, policy)}; a payload may be there twice")
 
 
-def what_lacks(members: Sequence["Properties"], policy: Policy) -> str:
+def what_lacks(members: Sequence[Properties], policy: Policy) -> str:
     """Why a simpler algorithm will not do."""
     if not all(p.insert_only for p in members):
         return "there may be adjusts"

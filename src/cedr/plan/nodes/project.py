@@ -1,14 +1,15 @@
 """Project, the API's `select` and `with_columns`: each payload replaced by expressions of it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import polars as pl
 
-from cedr.plan.node import Node, Unary
-from cedr.plan.schema import Schema, project_schema, roots
+from cedr.plan.aspects.properties import Properties
+from cedr.plan.node import Columns, Node, RowByRow, Work
+from cedr.plan.schema import Schema, project_schema, roots, show_expression
 
 
 class Output(NamedTuple):
@@ -24,8 +25,11 @@ class Output(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Project(Unary):
+class Project(RowByRow):
     """Each payload replaced by expressions of it."""
+
+    work = Work.FUSIBLE
+    keeps_lifetimes = True
 
     outputs: tuple[Output, ...]
 
@@ -42,14 +46,34 @@ class Project(Unary):
         """The columns that are the input's, unchanged."""
         return {o.names[0] for o in self.outputs if o.passes}
 
-    def reads(self) -> set[str]:
-        return {name for o in self.outputs for name in roots(o.expression, self.input.schema)}
+    def describe(self) -> str:
+        shown = (o.names[0] if o.passes else show_expression(o.expression) for o in self.outputs)
+        return f"Project {', '.join(shown)}"
 
+    def reads(self, needed: Columns) -> list[Columns]:
+        expressions = self.narrowed(needed).expressions
+        return [{name for e in expressions for name in roots(e, self.input.schema)}]
 
-def renamed(node: Project) -> dict[str, str]:
-    """The columns that pass unchanged: their names in the output, and in the input."""
-    plain = {o.names[0]: o.expression.meta.undo_aliases() for o in node.outputs if len(o.names) == 1}
-    return {name: e.meta.root_names()[0] for name, e in plain.items() if e.meta.is_column()}
+    def narrowed(self, needed: Columns) -> "Project":
+        outputs = tuple(o for o in self.outputs if needed & set(o.names)) or self.outputs[:1]
+        return self if len(outputs) == len(self.outputs) else replace(self, outputs=outputs)
+
+    @property
+    def passed_columns(self) -> dict[str, str]:
+        plain = {o.names[0]: o.expression.meta.undo_aliases() for o in self.outputs if len(o.names) == 1}
+        return {name: e.meta.root_names()[0] for name, e in plain.items() if e.meta.is_column()}
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        (p,) = inputs
+        kept = p.key is not None and p.key <= self.passed
+        return replace(p, key=p.key if kept else None, duplicate_free=kept)
+
+    @property
+    def lifetimes_from(self) -> Node:
+        return self.input
+
+    def loop_refusal(self, of_loop: list[bool]) -> None:
+        return None
 
 
 def project(input: Node, expressions: Sequence[pl.Expr]) -> Project:

@@ -1,13 +1,21 @@
 """Where events come from, and which of a table's columns are its times."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import polars as pl
 
-from cedr.plan.node import Node
-from cedr.plan.schema import Schema
+from cedr.plan.aspects import text
+from cedr.plan.aspects.progress import (
+    NodeContext,
+)
+from cedr.plan.aspects.promises import CTI, Schemes
+from cedr.plan.aspects.properties import Properties
+from cedr.plan.node import Columns, Node, Work
+from cedr.plan.schema import Schema, show_schema
+from cedr.temporal.time import INF
 
 Unit = Literal["s", "ms", "us", "ns"]
 
@@ -41,6 +49,8 @@ class Source(Node):
     valid                 it is a valid stream already, as cedr wrote it: nothing is checked, and nothing kept for that
     """
 
+    work = Work.OTHER
+
     name: str
     columns: tuple[tuple[str, Any], ...]
     vs: str | None = None
@@ -71,3 +81,46 @@ class Source(Node):
     @cached_property
     def schema(self) -> Schema:
         return dict(self.columns)
+
+    @property
+    def reports_ctis(self) -> bool:
+        """Whether it reports how far it has come as a whole. Elements report it themselves; a delay per key only does
+        when silent keys are given up."""
+        derived = self.delay is not None or self.ordered
+        if self.vs is None or self.cti or self.external:
+            return True
+        return derived and (not self.per or self.idle is not None)
+
+    def reads(self, needed: Columns) -> list[Columns]:
+        return []
+
+    def describe(self) -> str:
+        columns = {"vs": self.vs, "ve": self.ve, "ve_new": self.ve_new, "cti": self.cti}
+        times = "".join(f", {name}={column}" for name, column in columns.items() if column)
+        per = f", per {', '.join(self.per)}" if self.per else ""
+        return f"Source {self.name} ({show_schema(self.schema)}){times}{per}{text.promises(self.promises)}"
+
+    def describe_state(self, inputs: Sequence[Properties]) -> str:
+        return text.NO_STATE
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        """Without a column of ends or lengths, in which one may be missing, all have the same length."""
+        constant = self.vs is not None and self.ve is None and isinstance(self.duration, int) and self.duration != INF
+        remember = INF if self.valid else None
+        return Properties(
+            ordered=self.ordered, insert_only=self.insert_only, finite=constant or self.ends, remember=remember
+        )
+
+    def progress_requirements(self, context: NodeContext) -> None:
+        return None
+
+    def derive_schemes(self, *inputs: Schemes) -> Schemes:
+        per = tuple(sorted(self.per))
+        found = {per: False} if per else {}
+        for columns in self.promises:
+            names = tuple(sorted(columns))
+            found[names] = names != per or self.punctuation is not None
+        return {**found, CTI: False} if self.reports_ctis else found
+
+    def partition_requirement(self) -> None:
+        return None

@@ -1,16 +1,28 @@
 """Union: the events of several streams with the same columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from cedr.plan.node import Node
+from cedr.plan.aspects import text
+from cedr.plan.aspects.progress import (
+    NodeContext,
+)
+from cedr.plan.aspects.promises import Schemes
+from cedr.plan.aspects.properties import Properties, shortest_memory
+from cedr.plan.node import Columns, Node, Work
 from cedr.plan.schema import Schema, show_schema
 from cedr.temporal.errors import QueryError
 
 
 @dataclass(frozen=True, eq=False)
 class Union(Node):
+    """The rows of all members."""
+
+    work = Work.ANY_SHARD
+    keeps_lifetimes = True
+
     members: tuple[Node, ...]
 
     @property
@@ -25,6 +37,35 @@ class Union(Node):
 
     def with_inputs(self, *inputs: Node) -> Self:
         return type(self)(inputs)
+
+    def reads(self, needed: Columns) -> list[Columns]:
+        # one column of the same name stays in all members, even if rows are only counted
+        return [needed or set(list(self.schema)[:1])] * len(self.inputs)
+
+    def describe(self) -> str:
+        return "Union"
+
+    def describe_state(self, inputs: Sequence[Properties]) -> str:
+        return text.NO_STATE
+
+    def derive_properties(self, *inputs: Properties) -> Properties:
+        return Properties(
+            insert_only=all(p.insert_only for p in inputs),
+            finite=all(p.finite for p in inputs),
+            remember=shortest_memory(*inputs),
+        )
+
+    def progress_requirements(self, context: NodeContext) -> None:
+        return None
+
+    def derive_schemes(self, *inputs: Schemes) -> Schemes:
+        return self.passed_schemes(inputs)
+
+    def partition_requirement(self) -> None:
+        return None
+
+    def loop_refusal(self, of_loop: list[bool]) -> None:
+        return None
 
 
 def check_same_columns(what: str, left: Schema, right: Schema) -> None:

@@ -5,8 +5,8 @@ Finalize   the input went through one that forgets no later; or nothing above ke
            a Guard is enough. An adjust must be checked against its tuple even where no operator keeps any.
 """
 
-from cedr.plan.node import Node, topological
-from cedr.plan.nodes import STATEFUL, Align, Finalize, Guard, Source
+from cedr.plan.node import Node, Work, topological
+from cedr.plan.nodes import Align, Finalize, Guard, Source
 from cedr.plan.properties import properties
 from cedr.plan.rewrite import Shared, rewrite
 
@@ -66,6 +66,6 @@ def below_state(plan: Node) -> list[Node]:
     """All nodes whose rows reach an operator with state."""
     found: dict[int, Node] = {}
     for node in reversed(topological(plan)):
-        if isinstance(node, STATEFUL) or id(node) in found:
+        if node.work is Work.STATEFUL or id(node) in found:
             found.update((id(i), i) for i in node.inputs)
     return list(found.values())

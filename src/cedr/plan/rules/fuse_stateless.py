@@ -1,11 +1,8 @@
 """Neighbouring where, select and windows become one step, which reads each chunk once."""
 
-from cedr.plan.node import Node
-from cedr.plan.nodes import Fused, Project, Select
-from cedr.plan.nodes.lifetimes import FUSIBLE
+from cedr.plan.node import Node, Work
+from cedr.plan.nodes import Fused
 from cedr.plan.rewrite import Shared, rewrite
-
-STEPS = (Select, Project, *FUSIBLE)
 
 
 def fuse_stateless(plan: Node) -> Node:
@@ -13,10 +10,10 @@ def fuse_stateless(plan: Node) -> Node:
 
 
 def fuse(node: Node, shared: Shared) -> Node | None:
-    if not isinstance(node, STEPS) or shared(below := node.input):
+    if node.work is not Work.FUSIBLE or shared(below := node.inputs[0]):
         return None
     if isinstance(below, Fused):
         return Fused(below.input, (*below.steps, node))
-    if isinstance(below, STEPS):
-        return Fused(below.input, (below, node))
+    if below.work is Work.FUSIBLE:
+        return Fused(below.inputs[0], (below, node))
     return None

@@ -22,12 +22,13 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from cedr.operators.base import Latency
-from cedr.plan.node import Node, topological
-from cedr.plan.nodes import STATEFUL, Align, Finalize, Level, Match, Project, Select, Sort, Source, Speculative
+from cedr.plan.aspects.promises import CTI
+from cedr.plan.node import Node, Work, topological
+from cedr.plan.nodes import Align, Finalize, Level, Match, Project, Select, Sort, Source, Speculative
 from cedr.plan.nodes.align import Flavour
 from cedr.plan.properties import properties
 from cedr.plan.rewrite import rebuilt
-from cedr.plan.schemes import CTI, all_schemes, reaching
+from cedr.plan.schemes import all_schemes, reaching
 from cedr.temporal.consistency import MIDDLE, Consistency
 from cedr.temporal.time import INF
 
@@ -105,7 +106,7 @@ class Placement:
         self.keeps_state: dict[int, bool] = {}
         for node in topological(plan):
             below = any(self.keeps_state[id(i)] for i in node.inputs)
-            self.keeps_state[id(node)] = below or isinstance(node, STATEFUL)
+            self.keeps_state[id(node)] = below or node.work is Work.STATEFUL
         self.placed: dict[tuple[int, RequestedLevel, bool], Node] = {}
 
     def place(self, node: Node, asked: RequestedLevel, covered: bool = False) -> Node:

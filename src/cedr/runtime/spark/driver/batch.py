@@ -88,7 +88,7 @@ class BatchShard:
         self.job, self.number, self.shard = job, number, shard
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)
-        self.told_elsewhere = self.stage.told_elsewhere(shard)
+        self.reported_elsewhere = self.stage.reported_elsewhere(shard)
         self.late: list[pl.DataFrame] = []
 
     def work(self, packets: list[Packet]) -> Iterator[pa.RecordBatch]:
@@ -102,7 +102,7 @@ class BatchShard:
             said = self.engine.feed(arrived)
             for number in wanted.keys() & said.keys():
                 wanted[number].add(said[number])
-            self.late.append(self.engine.take_late(self.told_elsewhere))
+            self.late.append(self.engine.take_late(self.reported_elsewhere))
         for number, exchange in self.stage.outputs:
             rows = as_inserts(wanted[number].table())
             yield from to_batches(row_packets(rows, exchange, self.job.shards, self.shard, 0))
@@ -132,7 +132,7 @@ class BatchShard:
             return rows.sort(VS, maintain_order=True)
         tally = Tally(schema, patience=INF)
         tally.add(Chunk(rows))
-        if name not in self.told_elsewhere:
+        if name not in self.reported_elsewhere:
             self.late.append(unknown_tuples(tally))
         return as_inserts(tally.table())
 

@@ -12,7 +12,6 @@ from typing import Literal
 import polars as pl
 from pyspark import cloudpickle
 
-from cedr.plan.explain import line
 from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
 from cedr.sinks.base import TableSink
@@ -110,16 +109,16 @@ def description(plan: StagedPlan, shards: int) -> list[str]:
     lines += [f"source {describe(source)}" for source in plan.sources.values()]
     for path in plan.paths:
         lines += [f"path {path.source} -> {path.exchange.name} {spreading(path.exchange)}"]
-        lines += [f"  {line(step.node)}" for step in path.fragment.steps]
+        lines += [f"  {step.node.describe()}" for step in path.fragment.steps]
     for stage in plan.stages:
         lines += [f"stage {stage.number}: {', '.join(stage.fragment.sources)} -> {stage.fragment.output}"]
-        lines += [f"  {line(step.node)} of {step.inputs}" for step in stage.fragment.steps]
+        lines += [f"  {step.node.describe()} of {step.inputs}" for step in stage.fragment.steps]
         lines += [f"  {number} -> {exchange.name} {spreading(exchange)}" for number, exchange in stage.outputs]
     return lines
 
 
 def spreading(exchange: Exchange) -> str:
-    return "to every shard" if exchange.everywhere else f"keys {exchange.keys}"
+    return "to every shard" if exchange.broadcast else f"keys {exchange.keys}"
 
 
 def describe(source: Source) -> str:

@@ -116,7 +116,7 @@ def row_packets(
     """The rows of an exchange, a packet for each shard that gets any."""
     if not rows.height:
         return
-    parts = [rows] * shards if exchange.everywhere else split(rows, shards_of(rows, exchange.keys, shards), shards)
+    parts = [rows] * shards if exchange.broadcast else split(rows, shards_of(rows, exchange.keys, shards), shards)
     for shard, part in enumerate(parts):
         if part.height:
             packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)

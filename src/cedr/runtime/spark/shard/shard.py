@@ -127,7 +127,7 @@ class Shard:
         out = worked.outputs[self.stage.fragment.output]
         blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
         said = out if self.is_last else empty({})
-        rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.told_elsewhere)
+        rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.reported_elsewhere)
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
         self._write_standing(core)
@@ -181,7 +181,7 @@ class Core:
         self.job, self.shard, self.store = job, shard, store
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)
-        self.told_elsewhere = self.stage.told_elsewhere(shard)
+        self.reported_elsewhere = self.stage.reported_elsewhere(shard)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
         names = {path.source for path, _ in self.paths}
         sources = job.plan.sources
@@ -200,7 +200,7 @@ class Core:
             for number in wanted & said.keys():
                 outputs[number].append(said[number].without_files())
                 self.ctis_out[number] = max(self.ctis_out[number], said[number].cti)
-            late += [self.engine.take_late(self.told_elsewhere), *self._broken()]
+            late += [self.engine.take_late(self.reported_elsewhere), *self._broken()]
         schemas = {number: self._schema(number) for number in wanted}
         return Worked(
             {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in wanted},
