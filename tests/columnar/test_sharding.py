@@ -81,7 +81,7 @@ def test_other_types():
 
 
 def test_lists_and_structs_are_no_keys():
-    with pytest.raises(QueryError, match=r"column 'k' is of type List\(Int64\), which cannot tell shards apart"):
+    with pytest.raises(QueryError, match=r"column 'k' is of type List\(Int64\), which cannot be a key for sharding"):
         shards([[1], [2]])
 
 

@@ -91,7 +91,7 @@ MISTAKES = {
     "a length of time": (
         "delay = 5",
         'delay = "5 parsecs"',
-        "15: sources.readings.delay: delay is '5 parsecs', which is not a length of time; write a number and a unit, "
+        "15: sources.readings.delay: delay is '5 parsecs', which is not a duration; write a number and a unit, "
         'such as "250ms", "60s", "5 minutes", "1h 30m", "2 days", or a whole number of chronons',
     ),
     "a delay below zero": ("delay = 5", "delay = -5", "15: sources.readings.delay: delay is -5; it must be 0 or more"),
@@ -252,7 +252,7 @@ MISTAKES = {
     "a retry that is no duration": (
         'parquet = "out/hot"',
         'duckdb = "hot.duckdb"\nretry = "often"',
-        "22: sinks.hot.retry: retry is 'often', which is not a length of time; write a number and a unit, such as "
+        "22: sinks.hot.retry: retry is 'often', which is not a duration; write a number and a unit, such as "
         '"250ms", "60s", "5 minutes", "1h 30m", "2 days", or a whole number of chronons',
     ),
     "two sinks in one place": (

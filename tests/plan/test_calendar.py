@@ -167,8 +167,8 @@ def test_far_dates_have_days_too():
 @pytest.mark.parametrize(
     ("build", "problem"),
     [
-        (lambda: counted.tumbling("1 month"), "months differ in length; give the zone"),
-        (lambda: counted.chop("1 year"), "months differ in length; give the zone"),
+        (lambda: counted.tumbling("1 month"), "months differ in length; give the time zone"),
+        (lambda: counted.chop("1 year"), "months differ in length; give the time zone"),
         (lambda: counted.tumbling("1 day", zone="Europe/Berln"), "'Europe/Berln'; did you mean 'Europe/Berlin'"),
         (lambda: counted.tumbling("5h", zone="UTC"), "size is '5h'; with a zone it is a whole number of days"),
         (lambda: counted.hopping("1 month", "1 week", zone="UTC"), "both months or years, or both days or weeks"),

@@ -84,7 +84,10 @@ def test_streams_never_change():
         (lambda: a().alter_lifetime(start=5, duration=3), "start must be an expression of vs"),
         (lambda: a().with_consistency("strng"), "there is no level 'strng'; levels are strong, middle, weak"),
         (lambda: a().with_consistency("strong", block=5), "give a level, or block and remember, not both"),
-        (lambda: a().with_consistency(block="1h", remember="5s"), "what is forgotten cannot be waited for"),
+        (
+            lambda: a().with_consistency(block="1h", remember="5s"),
+            "a query cannot wait for what it no longer remembers",
+        ),
         (lambda: a().with_consistency(3), "3 is not a level"),
         (lambda: a().with_latency("fast"), "it is one of perfect, ordered, eager"),
         (lambda: api.source("x", {"_vs": int}), "the column name '_vs' is cedr's own"),

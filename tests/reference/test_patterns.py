@@ -223,10 +223,10 @@ def test_ids_tell_matches_apart(data, w):
 @pytest.mark.parametrize(
     ("pattern", "where", "message"),
     [
-        (UNLESS(A, B, n=1, w=5), (), r"contributor 1, but its first parameter A is sure to have only 0"),
+        (UNLESS(A, B, n=1, w=5), (), r"contributor 1, but its first parameter A has only 0"),
         (UNLESS(SEQUENCE(A, B, w=5), C, n=3, w=5), (), r"contributor 3, but its first parameter SEQUENCE .* only 2"),
-        (UNLESS(ATLEAST(2, A, B, w=5), C, n=3, w=5), (), r"first parameter ATLEAST is sure to have only 2"),
-        (ATLEAST(3, A, B, w=5), (), r"ATLEAST\(3, …\) has 2 parameters"),
+        (UNLESS(ATLEAST(2, A, B, w=5), C, n=3, w=5), (), r"first parameter ATLEAST has only 2"),
+        (ATLEAST(3, A, B, w=5), (), r"ATLEAST\(3, …\): n must be from 1 to the number of parameters, 2"),
         (ATMOST(0, A, w=5), (), r"n must be at least 1"),
         (SEQUENCE(w=5), (), r"SEQUENCE has no parameters"),
         (NOT(C, A), (), r"NOT takes a sequence as its scope, not A"),
@@ -239,7 +239,7 @@ def test_ids_tell_matches_apart(data, w):
             r"compares b and c, which never have a value together",
         ),
         (ATMOST(1, A, w=5), (CorrelationKey("m", "UNIQUE"),), r"UNIQUE\) has no meaning for ATMOST"),
-        (UNLESS(A, Kind("B", "b", "FIRST"), w=5), (), r"B is only looked for in UNLESS, not put out"),
+        (UNLESS(A, Kind("B", "b", "FIRST"), w=5), (), r"B is not part of the output of UNLESS"),
     ],
 )
 def test_queries_that_cannot_mean_anything_are_refused(pattern, where, message):
@@ -254,5 +254,5 @@ def test_bad_names_and_scopes_are_refused():
         PatternQuery(SEQUENCE(A, B, w=5)).instances({"B": History()})
     data = {"A": History([(0, 1, Row(m=1))]), "B": History([(1, 2, Row(m=1))])}
     correlated = PatternQuery(SEQUENCE(A, B, w=5), (CorrelationKey("zone"),))
-    with pytest.raises(QueryError, match="the event m=1 at 0 has no attribute 'zone', which WHERE asks for"):
+    with pytest.raises(QueryError, match="the event m=1 at 0 has no attribute 'zone', which WHERE requires"):
         correlated.instances(data)

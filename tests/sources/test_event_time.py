@@ -120,7 +120,7 @@ def test_numbers_of_a_unit_outside_the_range_of_times():
         ({"vs": "t", "unit": "h"}, "unit='h' is not one of 's', 'ms', 'us', 'ns'"),
         ({"vs": "t", "unit": "s", "format": "%Y"}, "give unit='s' for whole numbers or format='%Y' for text"),
         ({"unit": "s"}, "unit='s' needs vs"),
-        ({"vs": "t", "format": "%H:%M"}, "does not say which day it is"),
+        ({"vs": "t", "format": "%H:%M"}, "does not determine the day"),
         ({"vs": "t", "format": "YYYY-MM-DD"}, "names no part of a time"),
     ],
 )

@@ -167,7 +167,7 @@ def test_what_a_cti_says_anyway_is_not_promised():
 def test_a_punctuation_must_be_about_columns_there_are_and_values_they_can_have():
     with pytest.raises(QueryError, match=r"no more key=1: source 's': no column 'key'"):
         heard(Ingest(source(vs=None)), [punctuation(key=1)])
-    with pytest.raises(PayloadError, match="a punctuation speaks of v='x', but v is Int64"):
+    with pytest.raises(PayloadError, match="a punctuation is about v='x', but v is Int64"):
         heard(Ingest(source(vs=None)), [punctuation(v="x")])
 
 

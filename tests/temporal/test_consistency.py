@@ -54,7 +54,10 @@ def test_any_point_of_the_triangle_is_a_level():
 
 
 def test_waiting_longer_than_remembering_is_refused_with_what_to_do():
-    text = "block=∞ is longer than remember=10: what is forgotten cannot be waited for; lower block or raise remember"
+    text = (
+        "block=∞ is longer than remember=10: a query cannot wait for what it no longer remembers; lower block or raise "
+        "remember"
+    )
     with pytest.raises(QueryError, match=re.escape(text)):
         Consistency(block=INF, remember=10)
 

@@ -148,7 +148,7 @@ def test_without_patterns_it_is_about_everything():
 
 
 def test_attributes_need_a_row():
-    with pytest.raises(PayloadError, match="no more zone=1 speaks about attributes, but the payload 'A' is no Row"):
+    with pytest.raises(PayloadError, match="no more zone=1 is about attributes, but the payload 'A' is not a Row"):
         punctuation(zone=1).about("A")
 
 

@@ -51,7 +51,7 @@ def test_each_statement_holds_until_the_next_about_the_same_event():
 
 
 def test_two_statements_at_one_time_about_one_event_contradict_each_other():
-    with pytest.raises(LifetimeError, match="event 'e0' is stated twice at occurrence time 3; one must go"):
+    with pytest.raises(LifetimeError, match="event 'e0' has two statements at occurrence time 3; remove one"):
         bitemporal([Statement("e0", 1, 5, 3), Statement("e0", 1, 7, 3)])
 
 

@@ -1,6 +1,6 @@
 """Calendar grids for arrays of times: the cell of each time, and the instants at which cells begin.
 
-Python's clocks are asked once for each cell that occurs, not for each row.
+Python's time zones are used once for each cell that occurs, not for each row.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from cedr.temporal.calendar import DAY, MONDAY, Calendar
 from cedr.temporal.time import MIN
 
 FURTHEST = 2 * DAY
-"""Local clocks differ from UTC by less than that."""
+"""Upper limit of the difference between local time and UTC."""
 
 
 def cells_of(grid: Calendar, times: Times) -> Times:
@@ -25,7 +25,7 @@ def cells_of(grid: Calendar, times: Times) -> Times:
 
 
 def units(grid: Calendar, times: Times) -> Times:
-    """Days or months since the grid's origin, as UTC has them."""
+    """Days or months since the grid's origin, in UTC."""
     if grid.unit == "month":
         return times.astype("datetime64[us]").astype("datetime64[M]").astype(np.int64)
     return times // DAY - (MONDAY if grid.unit == "week" else 0)
@@ -33,6 +33,6 @@ def units(grid: Calendar, times: Times) -> Times:
 
 def instants(grid: Calendar, cells: Times) -> Times:
     """When cells begin."""
-    known, where = np.unique(cells, return_inverse=True)
-    found = np.array([grid.point(number) for number in known.tolist()], dtype=np.int64)
+    different, where = np.unique(cells, return_inverse=True)
+    found = np.array([grid.point(number) for number in different.tolist()], dtype=np.int64)
     return found[where].reshape(cells.shape)

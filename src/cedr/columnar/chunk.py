@@ -1,15 +1,15 @@
 """Chunks: the unit that flows between operators.
 
 A chunk is a columnar table of inserts and adjusts in arrival order, followed by the progress that holds after them.
-Each row says how the end of one tuple changes:
+Each row describes how the end of one tuple changes:
 
     _vs  _ve_old  _ve_new        insert   _ve_old = _vs   the tuple was empty and becomes [_vs, _ve_new)
                                  remove   _ve_new = _vs   it was [_vs, _ve_old) and becomes empty
                                  adjust   else
 
-so that most kernels need no case distinction: an insert is an adjust from nothing. The sync time of a row is
+so that most kernels need no case distinction: an insert is an adjust of an empty tuple. The sync time of a row is
 `min(_ve_old, _ve_new)` in all cases. A stream may be cut into chunks anywhere; only the concatenation counts, and
-rows may move ahead of a CTI because nothing after a CTI lies below it.
+rows may move ahead of a CTI because nothing after a CTI has an earlier sync time.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ from cedr.temporal.time import MIN
 VS, OLD, NEW = "_vs", "_ve_old", "_ve_new"
 TIMES = (VS, OLD, NEW)
 FILE = "_cedr_file"
-"""In a table the name of the file a row is from, in a chunk its number among `Chunk.files`."""
+"""In a table, the name of the file a row is from; in a chunk, its index in `Chunk.files`."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Chunk:
     cti: int = MIN
     external: tuple[ExternalCti, ...] = field(default=())
     promises: Promises = field(default=NONE)
-    """Punctuations about parts of the stream that hold after the rows; what the CTI says anyway is not repeated."""
+    """Punctuations about parts of the stream that hold after the rows; those that the CTI implies are left out."""
     files: tuple[str, ...] = field(default=())
-    """The files the rows are from, as far as known: all rows from the one file, or each from the one that the column
-    `FILE` numbers. For messages about late rows; operators that cannot pass it on drop it."""
+    """The files the rows are from, as far as known: one file for all rows, or the one at the index in column `FILE`.
+    Used in messages about late rows; operators that cannot pass it on drop it."""
 
     def __len__(self) -> int:
         return self.rows.height
@@ -81,7 +81,7 @@ class Chunk:
         return {name: kind for name, kind in self.rows.schema.items() if name not in TIMES and name != FILE}
 
     def file_names(self, places: Times) -> pl.Series | None:
-        """The files of the rows at these places; missing where the file, or the row, is not known."""
+        """The files of the rows at these positions; missing where the file or the row is unknown."""
         if not self.files:
             return None
         inside = pl.Series(places).set(pl.Series((places < 0) | (places >= len(self))), None)
@@ -98,7 +98,7 @@ class Chunk:
         return replace(self, rows=rows)
 
     def with_times(self, vs: Times, old: Times, new: Times) -> "Chunk":
-        """The same payloads at other times; rows whose end no longer changes are gone."""
+        """The same payloads at other times, without rows whose end no longer changes."""
         rows = self.rows.with_columns(pl.Series(VS, vs), pl.Series(OLD, old), pl.Series(NEW, new))
         changed = old != new
         return replace(self, rows=rows if changed.all() else rows.filter(pl.Series(changed)))
@@ -119,7 +119,7 @@ class Chunk:
 
 
 def chunk_of(elements: Iterable[Element], schema: dict[str, Any]) -> Chunk:
-    """Elements with `Row` payloads as one chunk; the progress after it is the highest CTI among them."""
+    """Elements with `Row` payloads as one chunk; its progress is the highest CTI among them."""
     columns: dict[str, list[Any]] = {name: [] for name in (*TIMES, *schema)}
     cti, external, promised = MIN, [], []
     for e in elements:
@@ -158,7 +158,7 @@ def assemble(vs: Times, old: Times, new: Times, payload: pl.DataFrame, cti: int 
 
 
 def concat(chunks: list[Chunk]) -> Chunk:
-    """Several chunks in a row as one: the last progress holds."""
+    """Consecutive chunks as one, with the progress of the last."""
     if len(chunks) == 1:
         return chunks[0]
     rows, files = concat_rows([(c.rows, c.files) for c in chunks])
@@ -169,10 +169,10 @@ def concat(chunks: list[Chunk]) -> Chunk:
 
 
 def concat_rows(parts: list[tuple[pl.DataFrame, tuple[str, ...]]]) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Rows with their files, one after the other."""
-    known = {files for rows, files in parts if rows.height or files}
-    if not known or (len(known) == 1 and all(len(files) < 2 for files in known)):
-        return pl.concat([rows for rows, _ in parts]), next(iter(known), ())
+    """The rows of all parts in order, with their files."""
+    different = {files for rows, files in parts if rows.height or files}
+    if not different or (len(different) == 1 and all(len(files) < 2 for files in different)):
+        return pl.concat([rows for rows, _ in parts]), next(iter(different), ())
     found: list[pl.DataFrame] = []
     names: list[str] = []
     for rows, files in parts:

@@ -1,10 +1,10 @@
 """Identity of payloads and keys: equal rows get the same small number, unequal rows never do.
 
 A retraction must find its tuple. Rows are looked up by a 64-bit hash, and every hit is compared value by value
-(missing equals missing, NaN equals NaN), so a collision costs time, never an answer. Numbers are dense and stay
-valid until `compact`, which forgets what is no longer in use.
+(missing equals missing, NaN equals NaN), so a collision costs time but never correctness. Numbers are dense and stay
+valid until `compact`, which drops rows that are no longer in use.
 
-Rows of several columns that are one word each, numbers and such, are kept as words, too, and compared as such.
+Rows of several columns of at most 64 bits each are also stored and compared as 64-bit words.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ NULL_WORD = 2**62 + 12345
 
 
 WORTH_COMPACTING = 4096
-"""Stores of fewer rows are left as they are. Tests of operators set it to 1, so that short streams compact, too."""
+"""Minimum number of rows for `compact`. Tests of operators set it to 1, so that short streams compact, too."""
 
 
 class RowIndex:
@@ -42,7 +42,7 @@ class RowIndex:
         self._collided: dict[int, list[int]] = {}
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
         self._words = np.empty((len(self.schema) + 1, 0), dtype=np.int64)
-        """Below each number the row as words, the last of which says what is missing."""
+        """For each number the row as words; the last word is the bit mask of missing values."""
 
     def __len__(self) -> int:
         return self._size
@@ -53,7 +53,7 @@ class RowIndex:
         return pl.concat(self._pieces, rechunk=False) if len(self._pieces) > 1 else self._pieces[0]
 
     def _append(self, piece: pl.DataFrame) -> None:
-        """Pieces grow to the left, so that there are few of them and a row is copied only a few times."""
+        """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times."""
         self._pieces.append(piece)
         while len(self._pieces) > 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
             self._pieces[-2:] = [pl.concat(self._pieces[-2:], rechunk=True)]
@@ -102,7 +102,7 @@ class RowIndex:
         return words
 
     def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
-        """A 64-bit hash of each row, and whether different rows are sure to have different hashes."""
+        """A 64-bit hash of each row, and whether different rows always have different hashes."""
         if len(self.schema) == 1:
             ((name, kind),) = self.schema.items()
             if kind in SINGLE_WORD:
@@ -116,7 +116,7 @@ class RowIndex:
     def _settle_collisions(
         self, rows: pl.DataFrame, hashes: np.ndarray[Any, np.dtype[np.uint64]], ids: Ids, fresh: Ids, add: bool
     ) -> Ids:
-        """Give rows that met a different row under their hash a number of their own; `fresh` ones met none."""
+        """Give a new number to rows whose hash is that of a different row; `fresh` rows have no such collision."""
         met = ids >= 0
         met[fresh] = False
         found = np.flatnonzero(met)
@@ -151,11 +151,11 @@ class RowIndex:
         return self.rows[ids]
 
     def may_compact(self) -> bool:
-        """Are there enough rows for `compact` to be worth asking?"""
+        """Whether there are enough rows for `compact`."""
         return bool(self.schema) and self._size >= WORTH_COMPACTING
 
     def compact(self, used: Ids) -> Ids | None:
-        """Forget rows that are not in `used` when more than half are; returns the new number of each old one."""
+        """Drop the rows that are not in `used` if they are at least half; returns the new number of each old one."""
         if not self.may_compact():
             return None
         keep = np.zeros(self._size, dtype=np.bool_)
@@ -172,7 +172,7 @@ class RowIndex:
         return self.rows
 
     def restore(self, rows: pl.DataFrame) -> None:
-        """Take up a snapshot: every row gets the number of its place."""
+        """Load a snapshot: the number of each row is its position."""
         self._clear()
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:

@@ -6,7 +6,7 @@ import polars as pl
 
 
 def picked(rows: pl.DataFrame, names: Iterable[str], called: Iterable[str] | None = None) -> pl.DataFrame:
-    """These columns alone, in this order, under their own or other names."""
+    """Only these columns, in this order, optionally renamed."""
     columns = [rows.get_column(name) for name in names]
     if called is not None:
         columns = [column.alias(name) for column, name in zip(columns, called, strict=True)]

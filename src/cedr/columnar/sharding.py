@@ -1,8 +1,8 @@
-"""Which shard a row belongs to, and rows apart by shard.
+"""The shard of each row, and rows split by shard.
 
-Equal keys have equal shards, today and after any upgrade, whatever the width of their numbers: a 5 is a 5 as `Int8`
-and as `UInt64`. Doubles hash by value (one zero, one NaN), texts by their bytes, dates and timestamps by microseconds,
-decimals, categories and enums by their text. Lists and structs are no keys.
+Equal keys have equal shards, also after any upgrade and regardless of integer width: 5 has the same shard as `Int8` and
+as `UInt64`. Doubles hash by value (one zero, one NaN), texts by their bytes, dates and timestamps by microseconds,
+decimals, categories and enums by their text. Lists and structs cannot be keys.
 """
 
 from typing import Any
@@ -46,9 +46,9 @@ def can_be_key(kind: pl.DataType) -> bool:
 
 
 def absorb(hashes: Words, column: pl.Series) -> None:
-    """Take a column into the hashes."""
+    """Combine the hashes with a column."""
     if not can_be_key(column.dtype):
-        raise QueryError(f"column {column.name!r} is of type {column.dtype}, which cannot tell shards apart")
+        raise QueryError(f"column {column.name!r} is of type {column.dtype}, which cannot be a key for sharding")
     missing = column.is_null().to_numpy() if column.null_count() else np.empty(0, dtype=np.bool_)
     if column.dtype in AS_TEXT:
         column = column.cast(pl.String)
@@ -59,7 +59,7 @@ def absorb(hashes: Words, column: pl.Series) -> None:
 
 
 def words(column: pl.Series) -> Words:
-    """One 64-bit word per value; equal values, equal words. What stands for a missing value does not matter."""
+    """One 64-bit word per value; equal values have equal words. The word of a missing value does not matter."""
     kind = column.dtype
     if kind.is_float():
         numbers = column.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0  # turns -0.0 into 0.0
@@ -74,7 +74,7 @@ def words(column: pl.Series) -> Words:
 
 
 def byte_strings(column: pl.Series) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The bytes of all values in a row, and where each value begins and ends."""
+    """The concatenated bytes of all values, and the offsets where each value begins and ends."""
     array = column.rechunk().to_arrow(compat_level=CompatLevel.oldest())
     _, offsets, data = array.buffers()
     begins = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]

@@ -1,7 +1,7 @@
 """Columns of times, and arithmetic on them that never wraps around.
 
-Time has a first and a last chronon, and every result is cut there: what would begin before MIN begins at MIN, and what
-would end after the last chronon has no end. `cedr.temporal.time.plus` is the definition for one time.
+Every result is clamped to the ends of time: a time before MIN becomes MIN, and a time after the last chronon INF.
+`cedr.temporal.time.plus` is the definition for one time.
 """
 
 from typing import Any
@@ -33,10 +33,10 @@ def shifted(times: Times, by: int) -> Times:
 
 
 def since_grid(times: Times, hop: int, offset: int) -> Times:
-    """How long ago the last point of the grid `offset + k * hop` was.
+    """The time since the last point of the grid `offset + k * hop`.
 
-    numpy divides by one number several times faster than it takes a remainder, and the product may wrap: the difference
-    is the same.
+    numpy divides by a scalar several times faster than it computes a remainder. The product may wrap around, but the
+    difference is still correct.
     """
     since: Times = times - times // hop * hop
     first = offset % hop
@@ -44,12 +44,12 @@ def since_grid(times: Times, hop: int, offset: int) -> Times:
 
 
 Lengths = np.ndarray[Any, np.dtype[np.uint64]]
-"""Lengths of any lifetimes, which may be longer than a time is large."""
+"""Lengths of lifetimes, which may exceed the largest time."""
 ENDLESS = np.uint64(2**64 - 1)
 
 
 def lengths(vs: Times, ve: Times) -> Lengths:
-    """`ve - vs`, where an end of INF gives a length without end."""
+    """`ve - vs`, or `ENDLESS` where the end is INF."""
     return np.where(ve == INF, ENDLESS, (ve - vs).view(np.uint64))
 
 

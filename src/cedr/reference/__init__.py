@@ -1,6 +1,6 @@
-"""The oracle: what every operator means, on canonical histories, as plainly as it can be said.
+"""The oracle: the definition of every operator, as plain functions of canonical histories.
 
-Slow on purpose. Each function reads like its definition; fast code is right when it agrees with these.
+Deliberately slow: each function reads like its definition, and fast code is correct when it agrees with it.
 """
 
 from cedr.reference.aggregate import aggregate, avg, count, first, function_of, last, max_, min_, quantile, stddev, sum_

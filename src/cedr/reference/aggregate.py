@@ -1,8 +1,8 @@
 """Aggregates: named values of each snapshot of each group, as one row.
 
-An aggregate is a function from the events of a snapshot to a value. Missing values (None) do not take part, as in
-SQL: an aggregate of nothing but missing values is None, a count of them is 0. `first` and `last` go by the start of
-the event, then by value; not by its end, which may change long after an answer was settled.
+An aggregate is a function from the events of a snapshot to a value. Missing values (None) are ignored, as in SQL: an
+aggregate of only missing values is None, a count of them is 0. `first` and `last` use the start of the event, then the
+value; not its end, which may change long after a result was final.
 """
 
 import math
@@ -21,7 +21,7 @@ Aggregate = Callable[[list[Event]], Any]
 
 
 def aggregate(history: History, by: Sequence[str] = (), **aggregates: Aggregate) -> History:
-    """One row per snapshot: the group's attributes `by`, then the aggregates by name."""
+    """One row per snapshot: the attributes `by` of the group, then the aggregates by name."""
     if clash := set(by) & set(aggregates):
         raise QueryError(f"{', '.join(sorted(clash))} names both a group attribute and an aggregate; rename one")
 
@@ -33,9 +33,9 @@ def aggregate(history: History, by: Sequence[str] = (), **aggregates: Aggregate)
 
 
 def values(events: list[Event], attribute: str) -> list[Any]:
-    """The values that are there, in the order of start and value."""
-    known = [(e.vs, order_key(v), v) for e in events if (v := e.payload[attribute]) is not None]
-    return [v for *_, v in sorted(known, key=lambda k: k[:2])]
+    """The values that are not missing, in the order of start and value."""
+    present = [(e.vs, order_key(v), v) for e in events if (v := e.payload[attribute]) is not None]
+    return [v for *_, v in sorted(present, key=lambda k: k[:2])]
 
 
 def of_values(f: Callable[[list[Any]], Any]) -> Callable[[str], Aggregate]:
@@ -104,7 +104,7 @@ def quantile(q: float) -> Callable[[str], Aggregate]:
 
 
 def function_of(attributes: Sequence[str], f: Callable[[list[Row]], Any]) -> Aggregate:
-    """A function of the user: of the rows, by start and then by value, never by arrival or end."""
+    """A user's function of the rows, which are ordered by start and then by value, never by arrival or end."""
 
     def result(events: list[Event]) -> Any:
         rows = [(e.vs, [order_key(e.payload[a]) for a in attributes], e.payload.pick(*attributes)) for e in events]

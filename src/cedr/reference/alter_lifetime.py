@@ -2,12 +2,12 @@
 
     alter_lifetime(S, f, d) = { (f(e), f(e) + d(e), e.p) | e in S }
 
-An event without end has no length that could be computed with: `of_length` leaves it endless. Times that lie beyond
-the ends of time are cut there, and an event that would lie wholly beyond them is not there.
+An event without an end has no finite length: `of_length` leaves it endless. Times beyond the ends of time are clamped,
+and an event entirely beyond them is dropped.
 
-`f` must not decrease when the start grows, or a CTI of the input would say nothing about the output; `d` must not
-grow when the end shrinks, or a retraction would extend a lifetime. Both are the caller's promise; the first is
-checked on the events at hand. Not view update compliant: it looks at how a table is cut into events.
+`f` must not decrease when the start grows, or a CTI of the input would imply nothing about the output; `d` must not
+grow when the end shrinks, or a retraction would extend a lifetime. The caller guarantees both; the first is checked on
+the given events. Not view update compliant: it depends on how a table is cut into events.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def alter_lifetime(
 
 
 def of_length(f: Callable[[int], int]) -> Callable[[Event], int]:
-    """A function of the length, for `alter_lifetime`; what has no end keeps none."""
+    """A function of the length, for `alter_lifetime`; endless events stay endless."""
     return lambda e: INF if e.ve == INF else f(e.lifetime.length)
 
 

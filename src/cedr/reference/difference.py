@@ -1,7 +1,7 @@
 """Difference: at each instant what the left side has more often than the right (bag monus).
 
-Per instant only the number of copies is known, so the result is told in coalesced form: the k-th copy lives where at
-least k are left. With a key it is the anti join: a left event vanishes while any right event has its key.
+At an instant only the number of copies is defined, so the result is in coalesced form: the k-th copy is alive where at
+least k are left. With a key it is the anti join: a left event is absent while any right event has its key.
 """
 
 from collections.abc import Callable

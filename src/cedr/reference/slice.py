@@ -1,7 +1,7 @@
-"""Temporal slicing, `Q @ [o1, o2) # [v1, v2)`: the tuples that meet the slice, cut to it.
+"""Temporal slicing, `Q @ [o1, o2) # [v1, v2)`: the tuples that overlap the slice, cut to it.
 
-`@` speaks about occurrence time, `#` about valid time. In a history without occurrence time both are its one axis;
-in a history of versions, `@` is the axis of the history and `#` the one inside the versions.
+`@` slices occurrence time, `#` valid time. In a history without occurrence time both are its one axis; in a history of
+versions, `@` is the axis of the history and `#` the one inside the versions.
 """
 
 from cedr.temporal import Event, History, Interval, Version

@@ -1,6 +1,7 @@
-"""Sort: the events in an order of their payloads. The history stays what it is; only the order of telling changes.
+"""Sort: the events in an order of their payloads. The history does not change, only the order of emission.
 
-Events that agree in all columns asked for come by start, end and payload. Missing values come last, either way.
+Events that are equal in all given columns are ordered by start, end and payload. Missing values come last, whether
+descending or not.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,6 @@ def sort(history: History, by: Sequence[str], descending: bool = False) -> list[
 
 
 def by_one(events: list[Event], name: str, descending: bool) -> list[Event]:
-    known = [e for e in events if e.payload[name] is not None]
-    known.sort(key=lambda e: order_key(e.payload[name]), reverse=descending)
-    return [*known, *(e for e in events if e.payload[name] is None)]
+    present = [e for e in events if e.payload[name] is not None]
+    present.sort(key=lambda e: order_key(e.payload[name]), reverse=descending)
+    return [*present, *(e for e in events if e.payload[name] is None)]

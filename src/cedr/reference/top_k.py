@@ -1,8 +1,8 @@
-"""Top-k: of each snapshot of each group the k events that come first in an order.
+"""Top-k: the first k events of each snapshot of each group in some order.
 
-Missing values come last, either way; NaN is greater than any number. Ties are broken by payload, so the answer never
-depends on arrival. With `rank`, the row has the place it took. Like any result per snapshot, a row is cut where another
-begins or ends, also where its own place stays the same; `coalesce` joins what meets.
+Missing values come last, whether descending or not; NaN is greater than any number. Ties are broken by payload, so the
+result never depends on arrival. With `rank`, rows get their rank. Like any result per snapshot, a row is cut where
+another begins or ends, even if its own rank stays the same; `coalesce` joins adjacent pieces.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,9 +30,9 @@ def top_k(
     def best(events: list[Event]) -> Iterator[Any]:
         payloads = sorted((e.payload for e in events), key=order_key)
         for key in reversed(keys):
-            known = [p for p in payloads if key(p) is not None]
-            known.sort(key=lambda p: order_key(key(p)), reverse=descending)
-            payloads = [*known, *(p for p in payloads if key(p) is None)]
+            present = [p for p in payloads if key(p) is not None]
+            present.sort(key=lambda p: order_key(key(p)), reverse=descending)
+            payloads = [*present, *(p for p in payloads if key(p) is None)]
         for place, p in enumerate(payloads[:k], start=1):
             yield p.replace(**{rank: place}) if rank else p
 

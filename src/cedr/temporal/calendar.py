@@ -1,8 +1,8 @@
-"""Grids of days, weeks and months that follow the clocks of a place.
+"""Grids of days, weeks and months in a time zone.
 
 The points of a grid are wall-clock times: midnights of a zone, or a fixed time after them. Days have 23 or 25 hours
 when the clocks change, and months differ in length. A wall-clock time that exists twice means its first occurrence; one
-that is skipped means the instant that it would have been, had the clocks not been put forward.
+that is skipped means the instant it would have been without the clock change.
 """
 
 import re
@@ -22,9 +22,9 @@ MONDAY = -3
 """The Monday before 1970-01-01, as a day number."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CYCLE_YEARS, CYCLE_DAYS = 400, 146_097
-"""The calendar repeats, days of the week included."""
+"""The period after which the calendar repeats, days of the week included."""
 FIRST_YEAR, LAST_YEAR = 2, 9998
-"""Python's dates reach one year further."""
+"""One year within the limits of Python's dates."""
 
 Unit = Literal["day", "week", "month"]
 AMOUNT = re.compile(r"\s*(\d+)\s*(d|days?|w|weeks?|mo|months?|y|years?)\s*", re.IGNORECASE)
@@ -43,11 +43,11 @@ class Calendar:
 
     @property
     def usual(self) -> int:
-        """How long a cell is when no clock changes; of months, the longest."""
+        """The length of a cell without clock changes; for months, the maximum."""
         return self.count * DAY * {"day": 1, "week": 7, "month": 31}[self.unit]
 
     def point(self, number: int) -> int:
-        """The instant at which a cell begins, cut at the ends of time."""
+        """The instant at which a cell begins, clamped to the ends of time."""
         return point(self, number)
 
     def day_of(self, number: int) -> int:
@@ -55,11 +55,11 @@ class Calendar:
         return number * self.count if self.unit == "day" else number * self.count * 7 + MONDAY
 
     def __str__(self) -> str:
-        def shown(n: int) -> str:
+        def units(n: int) -> str:
             return f"{n} {self.unit}{'s' if n > 1 else ''}"
 
-        size = shown(self.cells * self.count)
-        every = f" every {shown(self.count)}" if self.cells > 1 else ""
+        size = units(self.cells * self.count)
+        every = f" every {units(self.count)}" if self.cells > 1 else ""
         return f"{size}{every} in {self.zone}"
 
 
@@ -73,18 +73,18 @@ def point(grid: Calendar, number: int) -> int:
 
 
 def month_start(months: int) -> tuple[datetime, int]:
-    """The first of a month, counted from January 1970, in a year that Python knows, and the cycles it is away."""
+    """The first of a month, counted from January 1970, moved by whole cycles into Python's range, and their number."""
     year, month = divmod(months, 12)
-    year, cycles = known_year(1970 + year)
+    year, cycles = supported_year(1970 + year)
     return datetime(year, month + 1, 1), cycles
 
 
 def day_start(day: int) -> tuple[datetime, int]:
-    _, cycles = known_year(1970 + day * CYCLE_YEARS // CYCLE_DAYS)
+    _, cycles = supported_year(1970 + day * CYCLE_YEARS // CYCLE_DAYS)
     return datetime(1970, 1, 1) + timedelta(days=day - cycles * CYCLE_DAYS), cycles
 
 
-def known_year(year: int) -> tuple[int, int]:
+def supported_year(year: int) -> tuple[int, int]:
     cycles = 0
     if not FIRST_YEAR < year < LAST_YEAR:
         edge = FIRST_YEAR + 1 if year <= FIRST_YEAR else LAST_YEAR - CYCLE_YEARS
@@ -92,7 +92,7 @@ def known_year(year: int) -> tuple[int, int]:
     return year - cycles * CYCLE_YEARS, cycles
 
 
-# --- as people write them ------------------------------------------------------------------------------------------
+# --- grids from user input -----------------------------------------------------------------------------------------
 
 
 def calendar(size: Duration, hop: Duration, offset: Duration, zone: str, what: str) -> Calendar:
@@ -113,15 +113,15 @@ def amount(length: Duration, what: str) -> tuple[Unit, int]:
             f'{what} is {length!r}; with a zone it is a whole number of days, weeks, months or years, such as "1 day" '
             'or "3 months"'
         )
-    word = found[2].lower()
-    unit, factor = UNITS["mo" if word.startswith("mo") else word[0]]
+    name = found[2].lower()
+    unit, factor = UNITS["mo" if name.startswith("mo") else name[0]]
     return unit, int(found[1]) * factor
 
 
 def days_or_months(unit: Unit, count: int, other: Unit, what: str) -> int:
     """The length in months if both are months, in days if neither is."""
     if (unit == "month") != (other == "month"):
-        raise QueryError(f"{what}: size and hop are both months or years, or both days or weeks")
+        raise QueryError(f"{what}: size and hop must both be months or years, or both days or weeks")
     return count * 7 if unit == "week" else count
 
 
@@ -141,6 +141,6 @@ def check_no_months(what: str, *lengths: Duration) -> None:
         found = AMOUNT.fullmatch(length) if isinstance(length, str) else None
         if found is not None and found[2][0].lower() in "my":
             raise QueryError(
-                f'{what}({length!r}): months differ in length; give the zone whose calendar counts, such as zone="UTC" '
+                f'{what}({length!r}): months differ in length; give the time zone of the calendar, such as zone="UTC" '
                 'or zone="Europe/Berlin"'
             )

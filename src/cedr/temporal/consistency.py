@@ -1,7 +1,7 @@
-"""Consistency: how long a query may wait, how long it must remember, and what it promises for that.
+"""Consistency: how long a query may wait, how long it remembers, and what its output then guarantees.
 
 `Consistency(block, remember)` is a point of the triangle in Figure 9; `STRONG`, `MIDDLE` and `WEAK` are its corners.
-The predicates below are Definitions 3 to 5: given the outputs of one query for logically equivalent inputs, they say
+The predicates below are Definitions 3 to 5: given the outputs of one query for logically equivalent inputs, they check
 whether the query kept its level, and if not, where it failed.
 """
 
@@ -20,10 +20,10 @@ from cedr.temporal.time import INF, MIN, show
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """`block`: how long an element may be held back to wait for others. `remember`: for how long answers are repaired.
+    """`block`: how long an element may be held back to wait for others. `remember`: for how long results are repaired.
 
-    Both are lengths of time, 0 to INF: chronons, or text such as "5s". Blocking longer than remembering has no
-    effect, so it is refused.
+    Both are durations from 0 to INF: chronons, or text such as "5s". `block` must not be longer than `remember`, as it
+    would have no effect.
     """
 
     block: int
@@ -34,8 +34,8 @@ class Consistency:
         object.__setattr__(self, "remember", duration(remember, "remember", least=0))
         if self.block > self.remember:
             raise QueryError(
-                f"block={show(self.block)} is longer than remember={show(self.remember)}: what is forgotten cannot be "
-                "waited for; lower block or raise remember"
+                f"block={show(self.block)} is longer than remember={show(self.remember)}: a query cannot wait for "
+                "what it no longer remembers; lower block or raise remember"
             )
 
     def __str__(self) -> str:
@@ -45,17 +45,17 @@ class Consistency:
 
 
 STRONG = Consistency(block=INF, remember=INF)
-"""Wait for certainty: output in order, never repaired."""
+"""Wait until results are final: output in order, never repaired."""
 MIDDLE = Consistency(block=0, remember=INF)
-"""Answer at once, repair whatever a late element made wrong."""
+"""Emit at once, repair whatever a late element made wrong."""
 WEAK = Consistency(block=0, remember=0)
-"""Answer at once, forget at once."""
+"""Emit at once, remember nothing."""
 
 
 class SyncPoint(NamedTuple):
-    """Definition 2: after `arrived` inserts and adjusts, every t of `times` parts all before from all after.
+    """Definition 2: after `arrived` inserts and adjusts, every t of `times` separates past from future.
 
-    All that arrived have sync time <= t, all that come have sync time > t.
+    All elements that arrived have sync time <= t, all later ones have sync time > t.
     """
 
     times: Interval
@@ -63,7 +63,7 @@ class SyncPoint(NamedTuple):
 
 
 def sync_points(stream: Iterable[Element]) -> list[SyncPoint]:
-    """All sync points of a stream, those of the same place in arrival order together."""
+    """All sync points of a stream, one per position in arrival order."""
     syncs = [e.sync for e in data(stream)]
     points = []
     for arrived in range(len(syncs) + 1):
@@ -76,7 +76,7 @@ def sync_points(stream: Iterable[Element]) -> list[SyncPoint]:
 
 
 def is_sync_point(stream: Iterable[Element], t: int, arrived: int) -> bool:
-    """Definition 2 word for word: `t` and arrival position `arrived` (counted from 1) part past from future."""
+    """Definition 2 literally: `t` and arrival position `arrived` (counted from 1) separate past from future."""
     return all(
         (position <= arrived and e.sync <= t) or (position > arrived and e.sync > t)
         for position, e in enumerate(data(stream), start=1)
@@ -130,7 +130,7 @@ def _disagreements(one: Stream, two: Stream, *, whole: bool) -> Iterator[str]:
 
     A sync point (t, T) settles every instant up to and including t, which in half-open terms is the history *to*
     t + 1. Two outputs that agree to the end of a common range agree to all of it, so `to` needs one comparison; `at`
-    is asked at each instant where the answer can change.
+    is compared at each instant where the result can change.
     """
     histories_one, histories_two = _prefix_histories(one), _prefix_histories(two)
     for p in sync_points(one):
@@ -142,10 +142,10 @@ def _disagreements(one: Stream, two: Stream, *, whole: bool) -> Iterator[str]:
             for t in [common.end] if whole else _instants(common, h1, h2):
                 r1, r2 = (h1.to(t), h2.to(t)) if whole else (h1.at(t), h2.at(t))
                 if r1 != r2:
-                    word = "to" if whole else "at"
+                    relation = "to" if whole else "at"
                     yield (
                         f"after {p.arrived} and {q.arrived} elements, both outputs settled before {show(t)}, but "
-                        f"{word} {show(t)} only the first has\n{r1 - r2}\nand only the second has\n{r2 - r1}"
+                        f"{relation} {show(t)} only the first has\n{r1 - r2}\nand only the second has\n{r2 - r1}"
                     )
 
 

@@ -1,6 +1,6 @@
-"""Lengths of time as people write them: `"60s"`, `"5 minutes"`, `"1h 30m"`, `"250ms"`, or a number of chronons.
+"""Durations in user input: `"60s"`, `"5 minutes"`, `"1h 30m"`, `"250ms"`, or a number of chronons.
 
-A chronon is a microsecond wherever a unit is named; plain numbers have no unit and are taken as they are.
+A chronon is a microsecond wherever a unit is given; plain numbers have no unit and count chronons.
 """
 
 import re
@@ -37,8 +37,8 @@ Duration = int | str | timedelta
 
 
 class RealLength(int):
-    """A length that was written with a unit, so that it means nothing where times are plain numbers. `text` is how it
-    was written. Arithmetic makes plain numbers of it."""
+    """A duration that was written with a unit, so it has no meaning where times are plain numbers. `text` is the user's
+    text. Arithmetic returns plain numbers."""
 
     text: str
 
@@ -52,7 +52,7 @@ class RealLength(int):
 
 
 def duration(value: Duration, what: str = "duration", least: int = 1) -> int:
-    """`value` in chronons, at least `least`; the error names `what` the user gave."""
+    """`value` in chronons, at least `least`; errors name `what`, the user's argument."""
     length = chronons(value, what)
     if length < least:
         raise QueryError(f"{what} is {value!r}; it must be {'at least one chronon' if least else '0 or more'}")
@@ -75,7 +75,7 @@ def parse(text: str, what: str) -> int:
         return INF
     if not is_duration(text):
         raise QueryError(
-            f'{what} is {text!r}, which is not a length of time; write a number and a unit, such as "250ms", "60s", '
+            f'{what} is {text!r}, which is not a duration; write a number and a unit, such as "250ms", "60s", '
             '"5 minutes", "1h 30m", "2 days", or a whole number of chronons'
         )
     total = sum(float(number) * UNITS[NAMES[unit]] for number, unit in PART.findall(text.lower()))
@@ -87,7 +87,7 @@ def is_duration(text: str) -> bool:
 
 
 def show_duration(length: int) -> str:
-    """The length in its largest whole unit; what is no whole number of milliseconds is a plain number."""
+    """The duration in its largest whole unit; a plain number if it is not a whole number of milliseconds."""
     if length == INF:
         return "∞"
     for unit, size in UNITS.items():

@@ -1,10 +1,10 @@
-"""Elements: what physically arrives in a stream.
+"""Elements: the messages that a stream consists of.
 
     Insert(vs, ve, p)            the tuple (vs, ve, p) exists
     Adjust(vs, ve, ve_new, p)    one tuple (vs, ve, p) is really (vs, ve_new, p); ve_new = vs removes it
     Cti(t)                       no later element has a sync time before t
     Punctuation(patterns, t)     no later element whose payload matches has a sync time before t
-    ExternalCti(vs, ve, n)       n inserts and adjusts have their sync time in [vs, ve); may itself come late
+    ExternalCti(vs, ve, n)       n inserts and adjusts have their sync time in [vs, ve); may itself be late
 
 The sync time is the first instant whose content an element can change: `vs` of an insert, the smaller end of an
 adjust. A retraction, the only adjust of the CEDR paper, has `ve_new < ve`; StreamInsight and LMerge also grow.
@@ -52,7 +52,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
-    """One event told as `[vs, ve)` with this payload really ends at `ve_new`; at `vs`, it never was."""
+    """One event `[vs, ve)` with this payload really ends at `ve_new`; `ve_new = vs` removes it."""
 
     vs: int
     ve: int
@@ -83,7 +83,7 @@ class Adjust:
 
     @property
     def removes(self) -> bool:
-        """A full retraction: the tuple never was."""
+        """Whether this is a full retraction: the tuple never existed."""
         return self.ve_new == self.vs
 
     @property
@@ -135,9 +135,9 @@ Stream = Sequence[Element]
 """A stream is any finite sequence of elements in arrival order; the position is the CEDR (system) time."""
 
 END = Cti(INF)
-"""The CTI of infinity: nothing comes after it."""
+"""The CTI of infinity: the end of the stream."""
 
 
 def retract(vs: int, ve: int, payload: Any) -> Adjust:
-    """The adjust that removes the tuple altogether."""
+    """The adjust that removes the tuple completely."""
     return Adjust(vs, ve, vs, payload)

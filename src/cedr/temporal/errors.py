@@ -1,22 +1,22 @@
-"""The mistakes a user can make about time and streams, each with a message that says what would be right."""
+"""The errors and warnings of cedr. Each message names the mistake and a correct alternative."""
 
 from cedr.secret import hidden
 
 
 class CedrError(Exception):
-    """Base of every error cedr raises on purpose. The command line prints it without a traceback. Passwords and other
-    secrets in its text are replaced, whoever put them there."""
+    """Base of every error that cedr raises. The command line prints it without a traceback. Passwords and other secrets
+    in its text are masked."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(hidden(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CedrWarning(UserWarning):
-    """What will probably disappoint, though nothing is wrong yet: a query that never speaks, or only grows."""
+    """A query that will probably not work as intended: it never emits, or its state grows without bound."""
 
 
 class LateWarning(CedrWarning):
-    """Rows were set aside, because they broke a promise of their source or could not be used."""
+    """Rows were set aside because they broke a promise of their source or could not be used."""
 
 
 class TimeError(CedrError, ValueError):
@@ -28,13 +28,13 @@ class LifetimeError(CedrError, ValueError):
 
 
 class PayloadError(CedrError, TypeError):
-    """A payload that cannot be compared or found again, such as one holding a mutable object."""
+    """A payload that cannot be compared or looked up, such as one with a mutable object."""
 
 
 class StreamError(CedrError, ValueError):
     """An element that breaks a promise of the stream it arrives in.
 
-    `element` is what arrived, `position` its place in arrival order (from 0), and `promise` what it breaks.
+    `position` is the position of `element` in arrival order (from 0), `promise` describes what it breaks.
     """
 
     def __init__(self, element: object, position: int, promise: str) -> None:
@@ -45,17 +45,17 @@ class StreamError(CedrError, ValueError):
 
 
 class QueryError(CedrError, ValueError):
-    """A query that cannot mean anything, found before it runs."""
+    """An invalid query, detected before it runs."""
 
 
 class DivergenceError(QueryError):
-    """A loop that derives new rows for ever, found while it runs."""
+    """A loop that never stops deriving new rows, detected while it runs."""
 
 
 class DamagedFileError(CedrError, RuntimeError):
-    """A file that cedr wrote and that is not the same any more: changed, cut off, empty, exchanged or missing.
+    """A file written by cedr that has since been changed, truncated, emptied, replaced or deleted.
 
-    `file` is the file, `what` a sentence about it, `remedy` what to do.
+    `what` describes the damage of `file`, `remedy` what to do.
     """
 
     def __init__(self, file: str, what: str, remedy: str) -> None:

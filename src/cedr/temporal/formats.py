@@ -1,4 +1,4 @@
-"""Times that are text, in a format that the user gives: `"%m/%d/%Y %H:%M"`."""
+"""Times in text form, in a format given by the user: `"%m/%d/%Y %H:%M"`."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ SAMPLE = datetime(2003, 11, 28, 17, 46, 39)
 
 
 def has_offset(format: str) -> bool:
-    """Whether the texts tell their distance from UTC."""
+    """Whether the texts contain their offset from UTC."""
     return "%z" in format or "%:z" in format or "%#z" in format
 
 
@@ -18,7 +18,7 @@ def time_of_format(format: str) -> pl.Datetime:
 
 
 def parsed(texts: pl.Series, format: str) -> pl.Series:
-    """Timestamps; what does not fit the format is missing."""
+    """The texts as timestamps; a text that does not match the format becomes missing."""
     stripped = texts.cast(pl.String).str.strip_chars()
     if any(f"%{directive}" in format for directive in "HIkTRrXsc+"):
         found = stripped.str.to_datetime(format, time_unit="us", strict=False, exact=True)
@@ -28,7 +28,7 @@ def parsed(texts: pl.Series, format: str) -> pl.Series:
 
 
 def format_problem(format: str) -> str:
-    """Why texts cannot be read with this format; nothing if they can."""
+    """Why texts cannot be parsed with this format; empty if they can."""
     example = 'write for example "%m/%d/%Y %H:%M"'
     if "%" not in format:
         return f"names no part of a time; {example}"
@@ -38,5 +38,5 @@ def format_problem(format: str) -> str:
     except PolarsError as e:
         return f"is not a format of times ({str(e).partition(chr(10))[0]}); {example}"
     if found.null_count() or found.dt.date()[0] != SAMPLE.date():
-        return f"does not say which day it is, or cannot be read; {example}"
+        return f"does not determine the day, or cannot be parsed; {example}"
     return ""

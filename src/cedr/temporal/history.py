@@ -1,9 +1,9 @@
-"""Histories: what a stream has said so far, with all adjusts worked in.
+"""Histories: the events of a stream after all adjusts.
 
 A `History` is the canonical history table of the papers: an immutable bag of events `(vs, ve, payload)`. It is a
 changing table: `snapshot(t)` is its content at instant t. Two histories are equal when they hold the same events
-equally often, and *snapshot equivalent* when their `coalesce()` is equal: the same table at every instant, however
-the lifetimes are cut into events.
+equally often, and *snapshot equivalent* when their `coalesce()` is equal: the same table at every instant, regardless
+of how the lifetimes are cut into events.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ class History:
 
     @property
     def bag(self) -> Counter[Event]:
-        """How often each event is there; a copy, as a history never changes."""
+        """The number of copies of each event; the counter itself is a copy, as histories are immutable."""
         return Counter(self._bag)
 
     def __iter__(self) -> Iterator[Event]:
@@ -71,7 +71,7 @@ class History:
         return History([*self, *other])
 
     def __sub__(self, other: "History") -> "History":
-        """The events this history has more often than the other; what a diff shows."""
+        """The events that this history has more often than the other."""
         return History((self._bag - other._bag).elements())
 
     def __repr__(self) -> str:
@@ -89,11 +89,11 @@ class History:
     # --- in time ---------------------------------------------------------------------------------------------
 
     def to(self, t: int) -> "History":
-        """What it says about the instants before t: ends cut to t, later starts dropped."""
+        """The history of the instants before t: ends cut to t, later starts dropped."""
         return History(e.during(cut) for e in self if (cut := e.lifetime.to(t)))
 
     def at(self, t: int) -> "History":
-        """What it says about the last instant before t: the events of `to(t)` that reach t."""
+        """The history of the last instant before t: the events of `to(t)` that reach t."""
         return History(e for e in self.to(t) if e.ve == t)
 
     def snapshot(self, t: int) -> Counter[Any]:

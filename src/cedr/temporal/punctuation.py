@@ -1,6 +1,6 @@
-"""Punctuation: promises about what will not come any more (Tucker, Maier, Sheard, Fegaras).
+"""Punctuation: promises that certain elements will not follow (Tucker, Maier, Sheard, Fegaras).
 
-A pattern says which values of an attribute are meant (Table 1):
+A pattern describes values of an attribute (Table 1):
 
     ANY            every value
     Constant(c)    c
@@ -10,7 +10,7 @@ A pattern says which values of an attribute are meant (Table 1):
 
 A punctuation has a pattern for some attributes of the payload (the others are free) and a time: no later element whose
 payload matches has its sync time before it. So `Cti(t)` is the punctuation about everything before t, and the one about
-everything before infinity is the end of the stream. Two punctuations hold at once where they meet, and that is again a
+everything before infinity is the end of the stream. The rows that two punctuations both match are again described by a
 punctuation (`combine`).
 
 A missing value is a value: only ANY, `Constant(None)` and a list with None match it.
@@ -50,7 +50,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values from `low` to `high`, both included; without one there is no bound on that side."""
+    """The values from `low` to `high`, both included; None means unbounded on that side."""
 
     low: Any = None
     high: Any = None
@@ -78,7 +78,7 @@ NOTHING = Empty()
 
 
 def as_pattern(value: Any) -> Pattern:
-    """A pattern from what a user writes: a pattern, `...` for any value, a list or set of values, or a constant."""
+    """A pattern from user input: a pattern, `...` for any value, a list or set of values, or a constant."""
     if isinstance(value, Pattern):
         return simple(value)
     if value is ...:
@@ -89,7 +89,7 @@ def as_pattern(value: Any) -> Pattern:
 
 
 def simple(p: Pattern) -> Pattern:
-    """The same values said in the shortest way."""
+    """The simplest pattern for the same values."""
     match p:
         case OneOf(values) if not values:
             return NOTHING
@@ -126,7 +126,7 @@ def matches(value: Any, p: Pattern) -> bool:
 
 
 def meet(p: Pattern, q: Pattern) -> Pattern:
-    """The values that both mean."""
+    """The values that both patterns match."""
     match p, q:
         case (Wildcard(), other) | (other, Wildcard()):
             return other
@@ -144,7 +144,7 @@ def meet(p: Pattern, q: Pattern) -> Pattern:
 
 
 def within(p: Pattern, q: Pattern) -> bool:
-    """Whether q means every value that p means."""
+    """Whether q matches every value that p matches."""
     match p, q:
         case (Empty(), _) | (_, Wildcard()):
             return True
@@ -173,9 +173,9 @@ class Punctuation:
         object.__setattr__(self, "before", as_time(self.before, "time a punctuation reaches to (before)"))
 
     def __str__(self) -> str:
-        said = [f"{name}={p}" for name, p in self.patterns.items()] or ["everything"]
+        texts = [f"{name}={p}" for name, p in self.patterns.items()] or ["everything"]
         until = "" if self.before == INF else f" before {show(self.before)}"
-        return f"no more {', '.join(said)}{until}"
+        return f"no more {', '.join(texts)}{until}"
 
     def __getitem__(self, attribute: str) -> Pattern:
         return self.patterns.get(attribute, ANY)
@@ -186,21 +186,21 @@ class Punctuation:
 
     @property
     def empty(self) -> bool:
-        """It says nothing."""
+        """Whether it matches no row, so that it promises nothing."""
         return NOTHING in self.patterns.values()
 
     def about(self, row: Any) -> bool:
-        """Whether the payload is one of those meant."""
+        """Whether the payload matches."""
         if self.patterns and not isinstance(row, Mapping):
-            raise PayloadError(f"{self} speaks about attributes, but the payload {row!r} is no Row")
+            raise PayloadError(f"{self} is about attributes, but the payload {row!r} is not a Row")
         return all(matches(row[name], p) for name, p in self.patterns.items())
 
     def forbids(self, row: Any, sync: int) -> bool:
-        """Whether an element with this payload and sync time must not come any more."""
+        """Whether it excludes an element with this payload and sync time."""
         return sync < self.before and self.about(row)
 
     def covers(self, other: "Punctuation") -> bool:
-        """Whether it says all that the other says."""
+        """Whether it excludes all elements that the other excludes."""
         if other.empty:
             return True
         return other.before <= self.before and all(within(other[name], p) for name, p in self.patterns.items())
@@ -223,13 +223,13 @@ def nomatch(row: Any, p: Punctuation) -> bool:
 
 
 def combine(p: Punctuation, q: Punctuation) -> Punctuation:
-    """What both say: a row matches it if and only if it matches both."""
+    """The punctuation that a row matches if and only if it matches both."""
     names = dict.fromkeys((*p.patterns, *q.patterns))
     return Punctuation({name: meet(p[name], q[name]) for name in names}, min(p.before, q.before))
 
 
 def set_match(row: Any, ps: Iterable[Punctuation]) -> bool:
-    """It matches one of them."""
+    """Whether the row matches one of them."""
     return any(match(row, p) for p in ps)
 
 
@@ -239,20 +239,20 @@ def set_nomatch(row: Any, ps: Iterable[Punctuation]) -> bool:
 
 def set_match_ts(rows: Iterable[Any], ps: Iterable[Punctuation]) -> list[Any]:
     """The rows that match one."""
-    known = list(ps)
-    return [row for row in rows if set_match(row, known)]
+    punctuations = list(ps)
+    return [row for row in rows if set_match(row, punctuations)]
 
 
 def set_nomatch_ts(rows: Iterable[Any], ps: Iterable[Punctuation]) -> list[Any]:
     """The rows that match none."""
-    known = list(ps)
-    return [row for row in rows if set_nomatch(row, known)]
+    punctuations = list(ps)
+    return [row for row in rows if set_nomatch(row, punctuations)]
 
 
 def set_nomatch_ps(rows: Iterable[Any], ps: Iterable[Punctuation]) -> list[Punctuation]:
     """The punctuations that no row matches."""
-    known = list(rows)
-    return [p for p in ps if not any(match(row, p) for row in known)]
+    all_rows = list(rows)
+    return [p for p in ps if not any(match(row, p) for row in all_rows)]
 
 
 def tups(elements: Iterable[Any]) -> list[Any]:
@@ -264,7 +264,7 @@ def puncts(elements: Iterable[Any]) -> list[Punctuation]:
 
 
 def set_combine(ps: Iterable[Punctuation], qs: Iterable[Punctuation]) -> list[Punctuation]:
-    """All combinations that say something."""
+    """All combinations that are not empty."""
     others = list(qs)
     return [c for p in ps for q in others if not (c := combine(p, q)).empty]
 

@@ -1,8 +1,8 @@
-"""Payloads: what an event says, apart from when.
+"""Payloads: the content of an event, apart from its times.
 
-A payload may be any hashable value. `Row` is the payload with named attributes. `payload` brings any value into
-the one form in which equal payloads compare equal, so that a retraction always finds its tuple; `order_key` puts
-any two payloads into one fixed order, so that ties never depend on arrival.
+A payload may be any hashable value. `Row` is a payload with named attributes. `payload` normalizes a value so that
+equal payloads compare equal and a retraction always finds its tuple; `order_key` defines one fixed order of all
+payloads, so that ties never depend on arrival.
 """
 
 import math

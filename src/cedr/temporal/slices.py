@@ -1,7 +1,7 @@
-"""Sliced lists: a stream as it is met in practice, a sequence of lists of elements (punctuation paper, 2.1).
+"""Sliced lists: a stream as a sequence of lists of elements (punctuation paper, 2.1).
 
-A slice is what arrived since the last look; it may be empty. How a stream is sliced says nothing about it: only the
-concatenation counts. A finite stream is one whose slices are empty from some point on.
+A slice contains the elements that arrived since the last read; it may be empty. How a stream is sliced does not matter:
+only the concatenation counts. A finite stream is one whose slices are empty from some point on.
 """
 
 from collections.abc import Iterable, Sequence

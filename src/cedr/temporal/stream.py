@@ -1,7 +1,7 @@
 """Streams: validity, canonical history, and the classes ordered, perfect and closed.
 
 A stream is *valid* when it keeps its own promises: nothing below a CTI, every adjust names a tuple that exists, and
-external CTIs neither overlap nor count too few. Nothing in cedr trusts a stream before it went through here.
+external CTIs neither overlap nor count too few.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ from cedr.temporal.time import MIN, show
 class Relation:
     """The changing relation behind a stream, kept up to date element by element.
 
-    `apply` either works an element in or raises a `StreamError` and changes nothing, so one bad element never
-    damages what the others said.
+    `apply` either applies an element or raises a `StreamError` and changes nothing, so an invalid element never
+    affects the others.
     """
 
     def __init__(self) -> None:
@@ -72,19 +72,19 @@ class Relation:
         if isinstance(element, Adjust) and Event(element.vs, element.ve, element.payload) not in self._bag:
             return self._unknown_tuple(element)
         if isinstance(element, Insert | Adjust):
-            for said in self._punctuations:
-                if said.forbids(element.payload, element.sync):
-                    return f"it was promised: {said}"
+            for promise in self._punctuations:
+                if promise.forbids(element.payload, element.sync):
+                    return f"it was promised: {promise}"
             for span in self._spans:
                 if element.sync in span.span and self._received(span) == span.n:
                     return f"{span} promised no more than {span.n} elements with a sync time in it, all came before"
         return None
 
     def _unknown_tuple(self, adjust: Adjust) -> str:
-        known = [e for e in self._bag if e.vs == adjust.vs and e.payload == adjust.payload]
+        similar = [e for e in self._bag if e.vs == adjust.vs and e.payload == adjust.payload]
         what = f"there is no tuple {adjust.payload} {adjust.lifetime} to adjust"
-        if known:
-            ends = ", ".join(show(e.ve) for e in sorted(known, key=lambda e: e.ve))
+        if similar:
+            ends = ", ".join(show(e.ve) for e in sorted(similar, key=lambda e: e.ve))
             return f"{what}; with this start and payload there are only ends at {ends}"
         return f"{what}; it was never inserted, or was removed"
 
@@ -122,7 +122,7 @@ def validate(stream: Iterable[Element]) -> None:
 
 
 def violations(stream: Iterable[Element]) -> list[StreamError]:
-    """All elements that break a promise, judged as if the ones before them that did so had not come."""
+    """All elements that break a promise; each is checked as if invalid elements before it had not arrived."""
     relation = Relation()
     found = []
     for element in stream:
@@ -134,7 +134,7 @@ def violations(stream: Iterable[Element]) -> list[StreamError]:
 
 
 def canonical(stream: Iterable[Element]) -> History:
-    """The history a valid stream leaves after all adjusts (the bitemporal converter of the speculative paper)."""
+    """The history of a valid stream after all adjusts (the bitemporal converter of the speculative paper)."""
     relation = Relation()
     for element in stream:
         relation.apply(element)
@@ -168,7 +168,7 @@ def perfect(stream: Iterable[Element]) -> bool:
 
 
 def closed_up_to(stream: Iterable[Element]) -> int:
-    """The largest CTI (Lemma 3): what happens before it is settled. MIN when there is none."""
+    """The largest CTI (Lemma 3): everything before it is final. MIN when there is none."""
     return max(ctis(stream), default=MIN)
 
 

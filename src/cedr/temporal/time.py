@@ -1,8 +1,8 @@
-"""Time: whole chronons in 64 bits, with one value, `INF`, for "for ever".
+"""Time: whole chronons in 64 bits, with the special value `INF` for infinity.
 
-A chronon has no unit here; users see microseconds. A time that somebody gives must fit into 64 bits. A time that is
-computed from others is cut at the ends of time instead of wrapping around: what would end after the last chronon has no
-end, and what would begin before the first one begins there.
+A chronon has no unit here; users see microseconds. A time given by a user must fit into 64 bits. A computed time is
+clamped to the ends of time instead of wrapping around: a lifetime that would end after the last chronon has no end, and
+one that would begin before the first chronon begins there.
 """
 
 import operator
@@ -42,12 +42,12 @@ def as_duration(value: object, what: str = "duration") -> int:
 
 
 def plus(time: int, length: int) -> int:
-    """`time + length`, where INF absorbs, cut at the ends of time."""
+    """`time + length`, clamped to the ends of time; the sum is INF if either is."""
     return INF if INF in (time, length) else within_time(time + length)
 
 
 def within_time(time: int) -> int:
-    """A computed time, cut at the ends of time."""
+    """A computed time, clamped to the ends of time."""
     return max(MIN, min(time, INF))
 
 

@@ -1,9 +1,9 @@
 """The tritemporal history of the CEDR paper: valid, occurrence and CEDR time in one table.
 
-A provider says when its events are *valid* (`vs, ve`) and may change its mind; *occurrence* time (`os, oe`) says from
-when to when it held that opinion. CEDR time (`cs, ce`) says when a row arrived here and when a later row replaced
-it. `K` ties an insert to its adjusts. Streams speak about one axis, occurrence time; `id, vs, ve` then travel as
-header fields of the payload, a `Version`. Without occurrence time both axes are one and the payload is plain.
+A provider states when its events are *valid* (`vs, ve`) and may revise its statements; *occurrence* time (`os, oe`) is
+the period during which a statement held. CEDR time (`cs, ce`) is when a row arrived here and when a later row replaced
+it. `K` links an insert to its adjusts. Streams have one time axis, occurrence time; `id, vs, ve` are then header fields
+of the payload, a `Version`. Without occurrence time both axes are one and the payload is plain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from cedr.temporal.time import INF, as_time, show
 
 
 class Version(NamedTuple):
-    """What a provider says of event `id` for a while: `payload` is valid during `[vs, ve)`."""
+    """A provider's statement about event `id` during some occurrence time: `payload` is valid during `[vs, ve)`."""
 
     id: Any
     vs: int
@@ -61,19 +61,19 @@ def bitemporal(statements: Iterable[Statement]) -> History:
         ends = [s.os for s in about_one[1:]] + [INF]
         for s, oe in zip(about_one, ends, strict=True):
             if s.os == oe:
-                raise LifetimeError(f"event {s.id!r} is stated twice at occurrence time {show(s.os)}; one must go")
+                raise LifetimeError(f"event {s.id!r} has two statements at occurrence time {show(s.os)}; remove one")
             events.append(Event(s.os, oe, Version(s.id, *lifetime(s.vs, s.ve), payload(s.payload))))
     return History(events)
 
 
 def known_at(history: History, occurrence: int) -> History:
-    """The valid-time history as the provider told it at one instant of occurrence time."""
+    """The valid-time history according to the provider at one instant of occurrence time."""
     return History((v.vs, v.ve, v.payload) for os, oe, v in history if os <= occurrence < oe)
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of a history table: chain `k` lived `[os, oe)`, as believed during CEDR time `[cs, ce)`."""
+    """One line of a history table: during CEDR time `[cs, ce)`, the lifetime of chain `k` was `[os, oe)`."""
 
     k: str
     os: int
@@ -95,7 +95,7 @@ class HistoryRow:
 
 @dataclass(frozen=True)
 class HistoryTable:
-    """The rows a stream leaves when nothing is forgotten, in arrival order."""
+    """All rows of a stream in arrival order, replaced ones included."""
 
     rows: tuple[HistoryRow, ...]
 

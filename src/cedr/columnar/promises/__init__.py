@@ -1,15 +1,15 @@
 """Promises: a set of punctuations as columns, so that a million of them stay cheap.
 
-What a set says is a function: for each payload the time before which nothing about it will come any more. `of` looks
-it up for many rows at once, `plus` is the later of two such times everywhere (both promises hold), `combined` the
-earlier one (only what two inputs both promise). Three tables hold it:
+A set is a function: for each payload, the time before which no more elements with it will arrive. `of` looks it up for
+many rows at once, `plus` is the later of two such times everywhere (both promises hold), `combined` the earlier one
+(only what two inputs both promise). It is stored in three tables:
 
 points   per set of attributes, constants and a time: a hash lookup
 steps    one attribute of whole numbers or times: disjoint ranges in order, neighbours with the same time merged; so
          promises about the keys 1, 2, 3, ... become one range
-others   what fits neither (ranges of texts, doubles or of several attributes), one by one; keep those few
+others   all other promises (ranges of texts, doubles or several attributes), one by one; these should be few
 
-A set never changes. `PromiseIndex` collects what arrives, merging small sets into large ones now and then.
+A set is immutable. `PromiseIndex` collects sets as they arrive and occasionally merges small ones into large ones.
 """
 
 from cedr.columnar.promises.building import Schema, point_promises, promises_of

@@ -19,13 +19,13 @@ from cedr.temporal.punctuation import Constant, OneOf, Pattern, Punctuation, Ran
 from cedr.temporal.time import INF, MIN
 
 MANY = 10_000
-"""Lists of several attributes whose combinations are more than this stay lists."""
+"""Maximum number of combinations for which lists of several attributes are expanded into points."""
 
 Schema = Mapping[str, pl.DataType]
 
 
 def promises_of(punctuations: Iterable[Punctuation], schema: Schema) -> Promises:
-    """The set of these; a punctuation about everything is a CTI and does not belong here."""
+    """The set of these punctuations; the punctuation about everything is a CTI and not allowed."""
     constants: dict[Names, list[tuple[Any, ...]]] = defaultdict(list)
     ranges: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     others: list[Punctuation] = []
@@ -54,7 +54,7 @@ def promises_of(punctuations: Iterable[Punctuation], schema: Schema) -> Promises
 
 
 def point_promises(table: pl.DataFrame, before: Times) -> Promises:
-    """No more of the payloads that agree with a row of the table, before its time: a promise per row."""
+    """One promise per row of the table: no more payloads that agree with the row before its time."""
     name, *more = names = tuple(sorted(table.columns))
     points = table.select(names).with_columns(pl.Series(BEFORE, before)).filter(pl.col(BEFORE) > MIN)
     if more or not is_whole(kind := table.schema[name]):
@@ -76,7 +76,7 @@ def points_of(names: Names, rows: list[tuple[Any, ...]], schema: Schema) -> pl.D
 
 
 def values_of(p: Pattern) -> list[Any] | None:
-    """The values it lists, if it does."""
+    """The values of a constant or list; None for other patterns."""
     match p:
         case Constant(value):
             return [value]
@@ -86,7 +86,7 @@ def values_of(p: Pattern) -> list[Any] | None:
 
 
 def pieces(name: str, p: Pattern, kind: pl.DataType) -> Iterator[tuple[int, int]]:
-    """Ranges of whole numbers, from first to last; a missing value has none."""
+    """Ranges of whole numbers, from first to last; there is none for a missing value."""
     match p:
         case Range(low, high):
             ends = [(low, high)]
@@ -100,7 +100,7 @@ def pieces(name: str, p: Pattern, kind: pl.DataType) -> Iterator[tuple[int, int]
 
 
 def fitted(name: str, p: Pattern, kind: pl.DataType) -> Pattern:
-    """The pattern, about values that the column can hold."""
+    """The pattern, restricted to values that the column can hold."""
     match p:
         case Range(low, high) if kind.is_integer():
             first = None if low is None else first_from(name, low, kind)

@@ -1,4 +1,4 @@
-"""Others: promises that are neither points nor steps, one by one. Each costs a pass over the rows asked for."""
+"""Others: promises that are neither points nor steps. Each costs one pass over the rows of a lookup."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,26 +11,26 @@ from cedr.temporal.punctuation import ANY, Constant, OneOf, Pattern, Punctuation
 from cedr.temporal.time import INF, MIN
 
 
-def said(others: Sequence[Punctuation], rows: pl.DataFrame) -> Times:
+def promised(others: Sequence[Punctuation], rows: pl.DataFrame) -> Times:
     """The latest time promised for each row by punctuations about its columns."""
     found = np.full(rows.height, MIN, dtype=np.int64)
     for p in others:
         if set(p.attributes) <= set(rows.columns):
-            np.maximum(found, np.where(are_meant(rows, p), p.before, MIN), out=found)
+            np.maximum(found, np.where(may_match(rows, p), p.before, MIN), out=found)
     return found
 
 
 def held(p: Punctuation, rows: pl.DataFrame, until: Times) -> Punctuation:
-    """With no later time than `until` of a row that agrees in the columns it has."""
-    return Punctuation(p.patterns, min(p.before, int(until[are_meant(rows, p)].min(initial=INF))))
+    """The punctuation with a time no later than `until` of any row that agrees in the columns it has."""
+    return Punctuation(p.patterns, min(p.before, int(until[may_match(rows, p)].min(initial=INF))))
 
 
-def are_meant(rows: pl.DataFrame, p: Punctuation) -> Mask:
-    """Which rows may be meant, as far as their columns say."""
+def may_match(rows: pl.DataFrame, p: Punctuation) -> Mask:
+    """Which rows match the punctuation in all columns that they have."""
     tests = [about(pl.col(name), q) for name, q in p.patterns.items() if name in rows.columns]
     if not tests:
         return np.ones(rows.height, dtype=np.bool_)
-    return rows.select(pl.all_horizontal(tests).alias("meant"))["meant"].to_numpy()
+    return rows.select(pl.all_horizontal(tests).alias("matches"))["matches"].to_numpy()
 
 
 def about(column: pl.Expr, p: Pattern) -> pl.Expr:
@@ -50,7 +50,7 @@ def about(column: pl.Expr, p: Pattern) -> pl.Expr:
 
 
 def undominated(punctuations: Iterable[Punctuation]) -> tuple[Punctuation, ...]:
-    """Without those that another one covers."""
+    """The punctuations that no other one covers."""
     kept: list[Punctuation] = []
     for p in punctuations:
         if p.empty or any(q.covers(p) for q in kept):

@@ -14,7 +14,7 @@ BEFORE = "_before"
 """The column of times in a table of points."""
 
 MANY = 10_000
-"""Tables from this size on get an index when few rows are asked for: a join would hash all of the table each time."""
+"""Minimum size of tables that get an index for lookups of few rows: a join would hash the whole table each time."""
 
 Names = tuple[str, ...]
 Points = Mapping[Names, pl.DataFrame]
@@ -29,7 +29,7 @@ def later_of(*tables: pl.DataFrame) -> pl.DataFrame:
 
 
 def looked_up(points: Points, rows: pl.DataFrame, indexes: Indexes | None = None) -> Times:
-    """The latest time promised for each row by tables about its columns. `indexes` are kept for large tables."""
+    """The latest time promised for each row by tables about its columns. `indexes` caches those of large tables."""
     found = np.full(rows.height, MIN, dtype=np.int64)
     for names, table in points.items():
         if table.height and set(names) <= set(rows.columns):
@@ -45,7 +45,7 @@ def looked_up(points: Points, rows: pl.DataFrame, indexes: Indexes | None = None
 
 
 def lookup(keys: pl.DataFrame, table: pl.DataFrame) -> Times:
-    return beside(keys, as_typed(table, keys), keys.columns)[BEFORE].fill_null(MIN).to_numpy()
+    return joined(keys, as_typed(table, keys), keys.columns)[BEFORE].fill_null(MIN).to_numpy()
 
 
 def lookup_by(index: RowIndex, keys: pl.DataFrame, table: pl.DataFrame) -> Times:
@@ -56,34 +56,34 @@ def lookup_by(index: RowIndex, keys: pl.DataFrame, table: pl.DataFrame) -> Times
 
 
 def met_points(table: pl.DataFrame, of: Callable[[pl.DataFrame], Times], cti: int) -> pl.DataFrame:
-    """With no later time than another set says for the keys, beside its CTI."""
+    """The points with times no later than those of another set and its CTI."""
     limit = np.maximum(of(table.drop(BEFORE)), cti)
     return table.with_columns(pl.Series(BEFORE, np.minimum(table[BEFORE].to_numpy(), limit)))
 
 
 def held_points(table: pl.DataFrame, rows: pl.DataFrame, until: Times) -> pl.DataFrame:
-    """With no later time than `until` of a row that agrees in the columns both have."""
+    """The points with times no later than `until` of any row that agrees in the columns both have."""
     names = [name for name in table.columns if name in rows.columns]
     if not names:
         return table.with_columns(pl.min_horizontal(BEFORE, pl.lit(int(until.min()))).alias(BEFORE))
     keys = as_typed(rows.select(names).with_columns(pl.Series("_until", until)), table)
     least = keys.group_by(names).agg(pl.col("_until").min())
-    return beside(table, least, names).select(
+    return joined(table, least, names).select(
         pl.exclude(BEFORE, "_until"), pl.min_horizontal(BEFORE, "_until").alias(BEFORE)
     )
 
 
-def beside(rows: pl.DataFrame, table: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """Each row with what the table has for it."""
+def joined(rows: pl.DataFrame, table: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Each row with the columns of the table for its key."""
     if len(names) == 1 and rows.schema[names[0]].is_float():
-        # Two columns that polars takes for sorted are merged, and a NaN is not found; more than one column never are.
+        # polars merge-joins two columns flagged as sorted and then misses NaN; several columns are always hash-joined.
         rows, table, names = rows.with_columns(_=0), table.with_columns(_=0), [*names, "_"]
-        return beside(rows, table, names).drop("_")
+        return joined(rows, table, names).drop("_")
     return rows.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")
 
 
 def as_typed(table: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
-    """The table with the types of another one; rows with a value that has no place there are gone."""
+    """The table with the types of another one, without rows whose values do not fit them."""
     for name, kind in table.schema.items():
         if name in like.columns and kind != like.schema[name]:
             column, held = recast(table[name], like.schema[name])
@@ -92,7 +92,7 @@ def as_typed(table: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
 
 
 def needed(points: Points, steps_at: Mapping[Names, Times]) -> dict[Names, pl.DataFrame]:
-    """Without points that promises about fewer attributes cover; `steps_at` are the times of steps for each table."""
+    """The points that no promise about fewer attributes covers; `steps_at` are the times of steps for each table."""
     kept: dict[Names, pl.DataFrame] = {}
     for names, table in points.items():
         fewer = {other: t for other, t in points.items() if set(other) < set(names)}

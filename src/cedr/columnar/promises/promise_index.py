@@ -1,4 +1,4 @@
-"""PromiseIndex: what was promised so far, collected while it arrives."""
+"""PromiseIndex: all promises so far, collected as they arrive."""
 
 from collections.abc import Iterable
 from functools import partial, reduce
@@ -12,11 +12,11 @@ from cedr.columnar.times import Times
 from cedr.temporal.time import MIN
 
 SMALL = 1_000
-"""Sets up to this size are cheaper to merge than to ask one by one."""
+"""Maximum size of sets that are always merged: merging them is cheaper than looking up each."""
 
 
 class PromiseIndex:
-    """What was promised so far. A set is merged with the next when it is small, or not much larger than that."""
+    """All promises so far. A set is merged with the next one if it is small, or not much larger than the next."""
 
     def __init__(self) -> None:
         self._parts: list[Promises] = []
@@ -46,7 +46,7 @@ class PromiseIndex:
         return found
 
     def limit(self, promises: Promises, cti: int) -> Promises:
-        """What of this was promised here too, beside a CTI: for each payload the earlier time."""
+        """The part of `promises` that holds here too, given a CTI: for each payload the earlier time."""
         both = promises.limited(self.of, self._steps(promises.steps), cti)
         for part in self._parts:
             more = part.about_more(promises)
@@ -61,7 +61,7 @@ class PromiseIndex:
         }
 
     def beyond(self, promises: Promises) -> Promises:
-        """What of it says more than is known."""
+        """The part of `promises` that goes beyond what was promised so far."""
         for part in self._parts:
             promises = promises.beyond(part)
         return promises
@@ -76,13 +76,13 @@ class PromiseIndex:
         return self._parts[0] if self._parts else NONE
 
     def copy(self) -> "PromiseIndex":
-        """What is known now; sets never change, so it costs nothing."""
+        """An independent copy; cheap, as sets are immutable."""
         twin = PromiseIndex()
         twin._parts = list(self._parts)
         return twin
 
     def forget(self, cti: int) -> None:
-        """Drop what a CTI says anyway."""
+        """Drop promises that the CTI implies."""
         self._parts = [kept for part in self._parts if len(kept := part.after(cti))]
 
     def save(self) -> Promises:

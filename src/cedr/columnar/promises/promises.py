@@ -1,4 +1,4 @@
-"""The set: what is promised, as a function from payloads to times."""
+"""A set of promises, as a function from payloads to times."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cedr.columnar.promises.others import held, said, undominated
+from cedr.columnar.promises.others import held, promised, undominated
 from cedr.columnar.promises.points import (
     BEFORE,
     Indexes,
@@ -27,7 +27,7 @@ from cedr.temporal.punctuation import Constant, Pattern, Punctuation, Range, com
 from cedr.temporal.time import INF, MIN
 
 FEW = 64
-"""Steps up to so many are also held against promises about several attributes, one by one."""
+"""Maximum number of steps that are also combined, one by one, with promises about several attributes."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Promises:
     steps: Mapping[str, Steps] = field(default_factory=dict)
     others: tuple[Punctuation, ...] = ()
     kinds: Mapping[str, pl.DataType] = field(default_factory=dict)
-    """The types of the attributes in `steps`, to tell them again as values."""
+    """The types of the attributes in `steps`, to convert them back to values."""
     _indexes: Indexes = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_indexes": {}}
 
     def __len__(self) -> int:
-        """How many entries it takes."""
+        """The number of stored entries."""
         stored = sum(table.height for table in self.points.values()) + sum(len(s.low) for s in self.steps.values())
         return stored + len(self.others)
 
@@ -54,18 +54,18 @@ class Promises:
 
     @property
     def schemes(self) -> set[Names]:
-        """The sets of attributes it speaks about."""
+        """The sets of attributes it is about."""
         single = {(name,) for name in self.steps}
         return {*self.points, *single, *(p.attributes for p in self.others)}
 
     def of(self, rows: pl.DataFrame) -> Times:
-        """The time promised for each row, MIN for nothing.
+        """The time promised for each row; MIN if nothing is promised.
 
-        Rows that lack an attribute stand for all payloads that agree with them in the others, so only promises about
-        the columns they have count.
+        A row that lacks an attribute represents all payloads that agree with it in the others, so only promises about
+        the columns of the rows count.
         """
         points = looked_up(self.points, rows, self._indexes)
-        return np.maximum(np.maximum(points, self._steps_of(rows)), said(self.others, rows))
+        return np.maximum(np.maximum(points, self._steps_of(rows)), promised(self.others, rows))
 
     def _steps_of(self, rows: pl.DataFrame) -> Times:
         found = np.full(rows.height, MIN, dtype=np.int64)
@@ -75,7 +75,7 @@ class Promises:
         return found
 
     def __iter__(self) -> Iterator[Punctuation]:
-        """One by one, as data; slow, for reading."""
+        """The punctuations one by one; slow, for inspection."""
         for names, table in self.points.items():
             for *values, before in table.select(*names, BEFORE).iter_rows():
                 yield Punctuation({n: Constant(v) for n, v in zip(names, values, strict=True)}, before)
@@ -88,7 +88,7 @@ class Promises:
     def _range(self, name: str, low: int, last: int) -> Pattern | None:
         first = None if low == MIN else value_of(low, self.kinds[name])
         if first is None and low != MIN:
-            return None  # past the last value there is
+            return None  # beyond the largest value of the type
         return simple(Range(first, None if last == INF else value_of(last, self.kinds[name])))
 
     # --- two sets ----------------------------------------------------------------------------------------------------
@@ -119,9 +119,9 @@ class Promises:
         return self._with(points, self.steps, self.others)
 
     def combined(self, cti: int, other: "Promises", other_cti: int) -> "Promises":
-        """What two inputs both promise, each beside its CTI: for each payload the earlier of their times.
+        """What two inputs both promise, given their CTIs: for each payload the earlier of their times.
 
-        What each input says about some attributes is held against what the other says about those or fewer.
+        Each promise of one input is combined with those of the other about the same attributes or fewer.
         """
         points: dict[Names, pl.DataFrame] = {}
         for mine, theirs, their_cti in ((self, other, other_cti), (other, self, cti)):
@@ -144,13 +144,14 @@ class Promises:
         return Promises(kinds=kinds)._with(points, steps, undominated(met_others), after=least)
 
     def limited(self, of: Callable[[pl.DataFrame], Times], steps: Mapping[str, Steps], cti: int) -> "Promises":
-        """With no later time than `of` says for points, steps for ranges, beside a CTI; for others the CTI alone."""
+        """The promises with times no later than `of` for points and `steps` for ranges, or the CTI if that is later;
+        for others the CTI alone."""
         points = {names: met_points(table, of, cti) for names, table in self.points.items()}
         met = {name: pointwise(np.minimum, s, steps.get(name, NO_STEPS), (MIN, cti)) for name, s in self.steps.items()}
         return self._with(points, met, (Punctuation(p.patterns, min(p.before, cti)) for p in self.others))
 
     def about_more(self, other: "Promises") -> "Promises":
-        """What can only be held against another set one by one, as one of both speaks of more or in another way."""
+        """The part that must be combined with another set one by one, as attributes or form of the promises differ."""
         alike = {*other.points, *((name,) for name in other.steps)}
         fewer = other.schemes
         points = {
@@ -160,16 +161,16 @@ class Promises:
         }
         return Promises(points, self.steps if other.others else {}, self.others, self.kinds)
 
-    def beyond(self, known: "Promises") -> "Promises":
-        """What of it reaches further than another set says about the same payloads."""
-        if not len(self) or not len(known):
+    def beyond(self, other: "Promises") -> "Promises":
+        """The part that reaches further than another set about the same payloads."""
+        if not len(self) or not len(other):
             return self
         points = {
-            names: table.filter(pl.Series(table[BEFORE].to_numpy() > known.of(table.drop(BEFORE))))
+            names: table.filter(pl.Series(table[BEFORE].to_numpy() > other.of(table.drop(BEFORE))))
             for names, table in self.points.items()
         }
-        steps = {name: pointwise(raised, s, known.steps.get(name, NO_STEPS)) for name, s in self.steps.items()}
-        return self._with(points, steps, (p for p in self.others if not any(q.covers(p) for q in known.others)))
+        steps = {name: pointwise(raised, s, other.steps.get(name, NO_STEPS)) for name, s in self.steps.items()}
+        return self._with(points, steps, (p for p in self.others if not any(q.covers(p) for q in other.others)))
 
     def _few_steps(self, names: Names) -> Iterator[Punctuation]:
         few = {n: s for n, s in self.steps.items() if n in names and len(s.low) <= FEW}
@@ -178,17 +179,18 @@ class Promises:
     # --- parts and images --------------------------------------------------------------------------------------------
 
     def after(self, cti: int) -> "Promises":
-        """Without what a CTI says anyway."""
+        """The promises that the CTI does not imply."""
         if not len(self) or cti == MIN:
             return self
         return self._with(self.points, self.steps, self.others, after=cti)
 
     def about(self, columns: Iterable[str]) -> "Promises":
-        """Only what speaks of these columns and no others."""
+        """Only promises about these columns and no others."""
         return self.renamed({name: (name,) for name in columns})
 
     def renamed(self, names: Mapping[str, Iterable[str]]) -> "Promises":
-        """With attributes under new names, of which one may have several; without promises about other attributes."""
+        """The promises with attributes renamed, without those about other attributes. An attribute may get several
+        new names."""
         chosen = {old: tuple(new) for old, new in names.items()}
         points: dict[Names, pl.DataFrame] = {}
         for old, table in self.points.items():
@@ -209,7 +211,7 @@ class Promises:
         return Promises(points, steps, tuple(others), kinds)
 
     def moved(self, move: Callable[[Times], Times]) -> "Promises":
-        """With other times; MIN and INF stay. `move` must not decrease."""
+        """The promises with times changed by `move`, which must not decrease; MIN and INF stay."""
 
         def times(before: Times) -> Times:
             finite = (before != INF) & (before != MIN)
@@ -223,9 +225,9 @@ class Promises:
         return self._with(points, steps, others)
 
     def held_back(self, rows: pl.DataFrame, until: Times) -> "Promises":
-        """With no later time for any payload than `until` of a row that may agree with it.
+        """The promises with times no later than `until` of any row that may agree with the payload.
 
-        `rows` are keys of state. A row holds back each promise that it matches in the columns both know.
+        `rows` are keys of state. A row holds back each promise that it matches in the columns both have.
         """
         if not rows.height or not len(self):
             return self
@@ -242,7 +244,7 @@ class Promises:
     def _with(
         self, points: Points, steps: Mapping[str, Steps], others: Iterable[Punctuation], after: int = MIN
     ) -> "Promises":
-        """Another set about the same attributes, only with times after this one."""
+        """Another set about the same attributes, restricted to times after `after`."""
         later = {name: Steps(*(a[s.before > after] for a in s)) for name, s in steps.items()}
         return Promises(
             {names: kept for names, t in points.items() if (kept := t.filter(pl.col(BEFORE) > after)).height},
@@ -253,7 +255,7 @@ class Promises:
 
 
 def images(names: Names, chosen: Mapping[str, Names]) -> Iterator[Names]:
-    """All ways to name these attributes anew, each differently."""
+    """All combinations of different new names of these attributes."""
     return (image for image in product(*(chosen.get(n, ()) for n in names)) if len(set(image)) == len(image))
 
 

@@ -1,7 +1,7 @@
-"""Steps: promises about one attribute of whole numbers or times, as ranges in order.
+"""Steps: promises about one attribute of whole numbers or times, as sorted ranges.
 
-Disjoint ranges, neighbours with the same time merged: promises about the keys 1, 2, 3, ... are one range, and a
-lookup is a binary search.
+The ranges are disjoint, and neighbours with the same time are merged: promises about the keys 1, 2, 3, ... are one
+range, and a lookup is a binary search.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from cedr.temporal.time import INF, MIN
 
 
 class Steps(NamedTuple):
-    """Ranges from `low` to `last`, both included, of the whole numbers behind a column, in order and apart."""
+    """Sorted, disjoint ranges from `low` to `last`, both included, of the integer representation of a column."""
 
     low: Times
     last: Times
@@ -33,7 +33,7 @@ class Steps(NamedTuple):
         return np.where(inside, self.before[found], MIN)
 
     def of(self, column: pl.Series, kind: pl.DataType) -> Times:
-        """The time promised for each value of a column; steps never speak of missing ones."""
+        """The time promised for each value of a column; steps are never about missing values."""
         values, there = whole(column, kind)
         return np.where(there, self.at(values), MIN)
 
@@ -61,27 +61,27 @@ def overlapping_steps(low: Times, last: Times, before: Times) -> Steps:
 def pointwise(
     choose: Callable[[Times, Times], Times], one: Steps, two: Steps, outside: tuple[int, int] = (MIN, MIN)
 ) -> Steps:
-    """The later or the earlier of two step functions, which are `outside` where they have no step."""
+    """The later or the earlier of two step functions, whose values between steps are `outside`."""
     cuts, mine, theirs = cut_up(one.low, one.last, two.low, two.last)
     return from_cuts(cuts, choose(taken(one.before, mine, outside[0]), taken(two.before, theirs, outside[1])))
 
 
 def taken(before: Times, place: Times, outside: int) -> Times:
-    """The times at these places, and at least the one outside."""
+    """The times at these positions, at least `outside`."""
     if not len(before):
         return np.full(len(place), outside, dtype=np.int64)
     return np.maximum(np.where(place < 0, MIN, before[place]), outside)
 
 
 def from_cuts(cuts: Times, before: Times) -> Steps:
-    """The step function that has these values from each cut to the next."""
+    """The step function with these values from each cut to the next."""
     last = np.append(cuts[1:] - 1, INF)
     keep = before > MIN
     return merged(Steps(cuts[keep], last[keep], before[keep]))
 
 
 def merged(steps: Steps) -> Steps:
-    """Neighbours that meet and say the same as one."""
+    """The steps with adjacent ranges of equal time merged."""
     low, last, before = steps
     if len(low) < 2:
         return steps
@@ -92,7 +92,7 @@ def merged(steps: Steps) -> Steps:
 
 
 def held_steps(steps: Steps, values: Times, until: Times) -> Steps:
-    """With no later time than `until` of a row that has the value."""
+    """The steps with times no later than `until` of any row that has the value."""
     order = np.lexsort((until, values))
     values, until = values[order], until[order]
     first = np.ones(len(values), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""How values that a user promises about stand in columns of a type."""
+"""Conversion of the values in punctuations to the types of columns."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -16,7 +16,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def stored(name: str, values: Sequence[Any], kind: pl.DataType) -> tuple[pl.Series, Mask]:
-    """The values as a column, and which of them it can hold: a whole number is never 1.5."""
+    """The values as a column, and which of them it can hold: a column of integers cannot hold 1.5."""
     try:
         column = pl.Series(name, [plain(v) for v in values], dtype=kind, strict=False).cast(kind)
         held = [same(payload(there), value) for there, value in zip(column.to_list(), values, strict=True)]
@@ -25,13 +25,13 @@ def stored(name: str, values: Sequence[Any], kind: pl.DataType) -> tuple[pl.Seri
     for value, fits in zip(values, held, strict=True):
         if not fits and not (is_number(value) and kind.is_numeric()):
             raise PayloadError(
-                f"a punctuation speaks of {name}={value!r}, but {name} is {kind}; it would never be about any payload"
+                f"a punctuation is about {name}={value!r}, but {name} is {kind}; it would never match any payload"
             )
     return column, np.array(held, dtype=np.bool_)
 
 
 def plain(value: Any) -> Any:
-    """A payload as polars takes it."""
+    """A payload in the form that polars accepts."""
     if isinstance(value, Row):
         return {name: plain(item) for name, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, tuple) else value
@@ -46,7 +46,7 @@ def is_number(value: Any) -> bool:
 
 
 def recast(column: pl.Series, kind: pl.DataType) -> tuple[pl.Series, Mask]:
-    """A column in another type, and which values of it that type can hold."""
+    """A column cast to another type, and which of its values that type can hold."""
     if column.dtype == kind:
         return column, np.ones(len(column), dtype=np.bool_)
     cast = column.cast(kind, strict=False)
@@ -58,19 +58,19 @@ def recast(column: pl.Series, kind: pl.DataType) -> tuple[pl.Series, Mask]:
 
 
 def is_whole(kind: pl.DataType) -> bool:
-    """Whether values are whole numbers underneath, so that ranges can meet."""
+    """Whether values are stored as integers, so that ranges can be adjacent."""
     return (kind.is_integer() and kind not in (pl.UInt64, pl.Int128, pl.UInt128)) or kind.is_temporal()
 
 
 def whole(column: pl.Series, kind: pl.DataType) -> tuple[Times, Mask]:
-    """The whole numbers behind the values as the type has them, and where there is one."""
+    """The integer representation of the values in the given type, and which values have one."""
     cast, held = recast(column, kind)
     numbers = cast.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
     return numbers, held & cast.is_not_null().to_numpy()
 
 
 def value_of(number: int, kind: pl.DataType) -> Any:
-    """The value behind a whole number, None where the calendar has ended."""
+    """The value of an integer representation; None outside the calendar."""
     if kind.is_integer():
         return number
     physical = pl.Series([], dtype=kind).to_physical().dtype
@@ -81,19 +81,19 @@ def value_of(number: int, kind: pl.DataType) -> Any:
 
 
 def first_from(name: str, value: Any, kind: pl.DataType) -> int:
-    """The smallest whole number whose value is not below this one; past INF when there is none."""
+    """The smallest integer whose value is not below this one; beyond INF when there is none."""
     number, there = nearest(name, value, kind)
     return number + (there < value)
 
 
 def last_up_to(name: str, value: Any, kind: pl.DataType) -> int:
-    """The largest whole number whose value is not above this one."""
+    """The largest integer whose value is not above this one."""
     number, there = nearest(name, value, kind)
     return number - (there > value)
 
 
 def nearest(name: str, value: Any, kind: pl.DataType) -> tuple[int, Any]:
-    """A whole number close to the value, and the value behind it."""
+    """An integer close to the value, and its value."""
     if kind.is_integer() and is_number(value):
         number = INF if value != value else int(min(max(value, MIN), INF))  # NaN comes after all numbers
         return number, number

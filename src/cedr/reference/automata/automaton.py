@@ -1,9 +1,9 @@
 """The runs of an automaton, found one by one.
 
-*Place.* The events of a key stand one after the other. The place of an event is its start or, where the user names a
-column with sequence numbers, that number. An event *follows* another if it has the next place: by starts the next
-start at which an event of the key is, by number the number plus one. No event is skipped. Events at one place are
-alternatives: a run takes one of them.
+*Place.* The events of a key form a sequence. The place of an event is its start or, where the user names a column of
+sequence numbers, that number. An event *follows* another if it has the next place: by starts the next start at which
+the key has an event, by number the number plus one. No event is skipped. Events at one place are alternatives: a run
+takes one of them.
 
 *Run.* A run takes events e1 .. en, each of which follows the one before, and rows t1 .. tn of the transition table
 (source, symbol, target), so that
@@ -13,18 +13,17 @@ alternatives: a run takes one of them.
     and the condition of the step of that name, if there is one, is true for ei and the registers so far;
     then that step sets the registers, all at once, from their values before.
 
-Its lifetime is the time at which all of e1 .. en and t1 .. tn are there, and must not be empty. So by number, at every
-instant the runs are those of the events and of the table of that instant; by starts an event also stands between its
-neighbours when it has ended. With a window w each event counts for `[vs, vs + w)`,
-whatever its own end, so that all events of a run lie within w.
+Its lifetime is the time during which all of e1 .. en and t1 .. tn are alive, and must not be empty. So by number, the
+runs at every instant are those of the events and of the table at that instant; by starts, an event keeps its place
+between its neighbours after it has ended. With a window w each event counts for `[vs, vs + w)`, whatever its own end,
+so that all events of a run are within w.
 
-*Answer.* One tuple for each run that ends in a final state: the key, the places of the first and the last event, the
-state, the registers. Without final states every run is told, partial ones too, and for each event the run of length 0
-that begins there: its end is `begin - 1`, its lifetime the event's. Two runs that show the same are two tuples.
+*Result.* One tuple for each run that ends in a final state: the key, the places of the first and the last event, the
+state, the registers. Without final states the result contains every run, also partial ones, and for each event the run
+of length 0 that begins there: its end is `begin - 1`, its lifetime the event's. Equal rows are several tuples.
 
 Missing values are those of SQL: a condition that is neither true nor false is not true, so the step is not taken, and
-a register that is set from a missing value is missing from then on. An event whose key or number is missing is not
-there at all.
+a register that is set from a missing value is missing from then on. An event whose key or number is missing is ignored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +48,7 @@ def nothing(payload: Any, registers: Registers) -> Registers:
 
 @dataclass(frozen=True)
 class Step:
-    """When an event takes a step, and what it sets then."""
+    """The condition for a step, and the registers it sets."""
 
     when: Callable[[Any, Registers], bool | None] = always
     set: Callable[[Any, Registers], Registers] = nothing
@@ -59,7 +58,7 @@ class Step:
 class Run:
     first: Event
     last: Event
-    """The event before which the run stands, as long as it has taken none."""
+    """The event taken last; before the first one, the event at which the run begins."""
     length: int
     state: Any
     registers: Row
@@ -96,7 +95,7 @@ def automaton(
             for e in group:
                 runs = [Run(e, e, 0, start, Row(registers or {}), e.vs, e.ve)]
                 while runs:
-                    yield from (told(run, key, order) for run in runs if ends is None or run.state in ends)
+                    yield from (as_tuple(run, key, order) for run in runs if ends is None or run.state in ends)
                     runs = [new for run in runs for f in candidates(run, follows) for new in grown(run, f)]
 
     return History(tuples())
@@ -110,7 +109,7 @@ def fixed(transitions: Iterable[tuple[Any, Any, Any]]) -> History:
 def keys_of(
     events: History, by: Sequence[str], order: str | None, window: int | None
 ) -> Iterator[tuple[Row, list[Event], Follows]]:
-    """Of each key its events, with the lifetimes that count, and which of them follow one."""
+    """For each key its events, with the lifetimes that count, and a function to the events that follow one."""
     there = [e for e in events if MISSING.isdisjoint(e.payload[n] for n in (*by, *([order] if order else [])))]
     counted = [e if window is None else Event(e.vs, plus(e.vs, window), e.payload) for e in there]
     for key, group in History(counted).groups(lambda p: tuple(p[name] for name in by)).items():
@@ -136,7 +135,7 @@ def candidates(run: Run, follows: Follows) -> list[Event]:
 
 
 def taken(run: Run, e: Event, t: Event, symbol: str | None, steps: Mapping[str, Step]) -> Iterator[Run]:
-    """The run after e took the row t of the table, if it may."""
+    """The run after e took the row t of the table, if that is allowed."""
     name = t.payload.symbol
     if symbol is not None and e.payload[symbol] != name:
         return
@@ -149,7 +148,7 @@ def taken(run: Run, e: Event, t: Event, symbol: str | None, steps: Mapping[str, 
         yield Run(run.first, e, run.length + 1, t.payload.target, registers, vs, ve)
 
 
-def told(run: Run, key: Row, order: str | None) -> tuple[int, int, Row]:
+def as_tuple(run: Run, key: Row, order: str | None) -> tuple[int, int, Row]:
     begin = place(run.first, order)
     end = place(run.last, order) if run.length else begin - 1
     return run.vs, run.ve, Row({**key, "begin": begin, "end": end, "state": run.state, **run.registers})

@@ -1,13 +1,13 @@
 """The stretches of events that a regular expression matches, found without an automaton.
 
 An expression is a tree: the name of a step, `("then", ..)`, `("or", ..)` or `("repeat", e, least, most)`, where most
-may be None. What it matches is said from the inside out: a name matches one event that follows and takes the step, and
+may be None. Its matches are defined from the inside out: a name matches one event that follows and takes the step, and
 leads from one *position* to others. A position is the event taken last, the registers and the lifetime so far.
 
-A stretch is told once: of the matches with the same key, places of the first and last event, registers and start of
-the lifetime the one that lasts longest counts, whichever events stand at these places and whichever part of the
-expression took them. Were those with other ends told as well, two events that differ in nothing would be one match
-until one of them ends, and two from their start on when it has.
+A stretch is one row: of the matches with the same key, places of the first and last event, registers and start of the
+lifetime, only the one that lasts longest counts, regardless of the events at these places and of the part of the
+expression that took them. Otherwise two equal events would be one match until one of them ends, and from then on two
+matches since their start.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class Matcher(NamedTuple):
     steps: Mapping[str, Step]
 
     def after(self, tree: Tree, positions: set[Position]) -> set[Position]:
-        """Where the expression leads from any of these."""
+        """The positions to which the expression leads from any of these."""
         match tree:
             case str():
                 return {q for p in positions for q in self.taken(tree, p)}
@@ -69,7 +69,7 @@ class Matcher(NamedTuple):
                 return {p for part in parts for p in self.after(part, positions)}
             case ("repeat", part, least, most):
                 return self.repeated(part, least, most, positions)
-        raise TypeError(f"{tree!r} is no expression")
+        raise TypeError(f"{tree!r} is not an expression")
 
     def repeated(self, part: Tree, least: int, most: int | None, positions: set[Position]) -> set[Position]:
         for _ in range(least):

@@ -1,4 +1,4 @@
-"""Loops: what `iterate` means, and the graph queries made of it, each as its definition."""
+"""Loops: the definition of `iterate`, and of the graph queries built on it."""
 
 from cedr.reference.fixed_point.fixed_point import fixed_point
 from cedr.reference.fixed_point.graphs import components, distances, reachable

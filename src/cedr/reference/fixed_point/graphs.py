@@ -32,9 +32,9 @@ def distances(edges: History, sources: History | None = None) -> History:
             for _ in range(len(now)):  # Bellman-Ford
                 for e in now:
                     before = 0 if e.start == root else None
-                    known = [d for d in (before, shortest.get(e.start)) if d is not None]
-                    if known:
-                        length = min(known) + e.length
+                    lengths = [d for d in (before, shortest.get(e.start)) if d is not None]
+                    if lengths:
+                        length = min(lengths) + e.length
                         shortest[e.end] = min(length, shortest.get(e.end, length))
             yield from (Row(start=root, end=node, length=length) for node, length in shortest.items())
 
@@ -53,7 +53,7 @@ def components(edges: History) -> History:
 
 
 def per_snapshot(found: Callable[[Edges, set[Any]], Iterable[Row]], edges: History, sources: History | None) -> History:
-    """What is found between any two neighbouring end points; without sources every node that has an edge is one."""
+    """The rows found between any two neighbouring end points; by default every node with an edge is a source."""
     result = []
     for time, (links, nodes) in common_snapshots(edges, sources or History()):
         now = [e.payload for e in links]
@@ -67,7 +67,7 @@ def heads(edges: Edges, node: Any) -> list[Any]:
 
 
 def search(begin: list[Any], step: Callable[[Any], list[Any]]) -> set[Any]:
-    """Everything that one or more steps lead to."""
+    """Everything reachable in one or more steps."""
     seen: set[Any] = set()
     waiting = list(begin)
     while waiting:

@@ -1,13 +1,13 @@
-"""Conditions C1, C2 and C3 (LMerge, III-D): can the output of a merge still follow wherever its inputs go?
+"""Conditions C1, C2 and C3 (LMerge, III-D): whether the output of a merge can still become the history of its inputs.
 
 L is the CTI of the output, L_m that of input m. Of the events with one start Vs and payload, a CTI t > Vs settles how
 many there are, and those that end before t (*fully frozen*); the others (*half frozen*) end at t or later.
 
     C1   L is not greater than the largest L_m
-    C2   what is frozen in the output is so in the inputs: nothing is there that may not be
-    C3   what is frozen in the inputs, as far as L reaches, is in the output: nothing is missing that can no longer come
+    C2   what is frozen in the output is frozen in the inputs: the output has no surplus event that it cannot retract
+    C3   what is frozen in the inputs, up to L, is in the output: the output lacks no event that it can no longer insert
 
-The inputs are mutually consistent, so the one with the largest L_m knows most. The paper prints C2 with `L_m <= L` for
+The inputs are mutually consistent, so the one with the largest L_m decides. The paper prints C2 with `L_m <= L` for
 half frozen events. An input that can still change an end at L_m < L shows that `L <= L_m` is meant.
 
 In the *set* case start and payload are a key, and the output may not have two events of one key at all.
@@ -37,15 +37,15 @@ class Violation:
 def compatible(
     inputs: Sequence[Sequence[Element]], output: Sequence[Element], *, multiset: bool = False
 ) -> list[Violation]:
-    """What is wrong with the output so far, given the mutually consistent inputs so far; nothing when compatible."""
+    """The violations of the output so far, given the mutually consistent inputs so far; empty when compatible."""
     leader = max(inputs, key=closed_up_to, default=[])
-    stable, known = closed_up_to(output), closed_up_to(leader)
+    stable, leading = closed_up_to(output), closed_up_to(leader)
     found: list[Violation] = []
-    if stable > known:
-        found.append(Violation("C1", (), f"the output promised {show(stable)}, no input more than {show(known)}"))
-    said, true = by_key(canonical(output)), by_key(e for e in canonical(leader) if e.vs < known)
-    for key in {**said, **true}:
-        out, into = said.get(key, []), true.get(key, [])
+    if stable > leading:
+        found.append(Violation("C1", (), f"the output promised {show(stable)}, no input more than {show(leading)}"))
+    emitted, true = by_key(canonical(output)), by_key(e for e in canonical(leader) if e.vs < leading)
+    for key in {**emitted, **true}:
+        out, into = emitted.get(key, []), true.get(key, [])
         if not multiset and len(out) > 1:
             found.append(Violation("C2", tuple(out), "start and payload are a key, but the output has"))
         if key[0] < stable:
@@ -68,7 +68,7 @@ def frozen(out: list[Event], into: list[Event], stable: int) -> list[Violation]:
     if wrong := tuple((fully_out - fully_in).elements()):
         found.append(Violation("C2", wrong, "no input supports what the output has fully frozen:"))
     if missing := tuple((fully_in - fully_out).elements()):
-        found.append(Violation("C3", missing, "fully frozen in an input, too late to be told:"))
+        found.append(Violation("C3", missing, "fully frozen in an input, too late to be emitted:"))
     if len(half_out) > len(half_in):
         found.append(Violation("C2", tuple(half_out), f"{len(half_in)} half frozen in the inputs, in the output"))
     if len(half_out) < len(half_in):

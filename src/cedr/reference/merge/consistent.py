@@ -1,9 +1,9 @@
-"""Mutual consistency (LMerge, III-B): prefixes of streams that may still turn out to tell one history.
+"""Mutual consistency (LMerge, III-B): prefixes of streams that may still have one common history.
 
     mutually consistent    there is a history that every prefix can be extended to
     compatible             whatever history all the inputs can still be extended to, so can the output
 
-Both stand on `can_become`: can this prefix, without breaking its CTI, go on so that it tells that history?
+Both are defined by `can_become`: whether a prefix can be continued to that history without breaking its CTI.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from cedr.temporal.history import Event, History
 from cedr.temporal.stream import canonical, closed_up_to, violations
 
 
-def repair(found: History, wanted: History) -> list[Data]:
-    """Elements that turn one history into another: ends change where they can, else events come and go."""
+def repair(found: History, expected: History) -> list[Data]:
+    """Elements that turn one history into another: ends change where possible, else events are removed and inserted."""
     elements: list[Data] = []
-    missing, surplus = by_key(wanted - found), by_key(found - wanted)
+    missing, surplus = by_key(expected - found), by_key(found - expected)
     for vs, p in [*surplus, *(key for key in missing if key not in surplus)]:
         wrong, right = surplus.get((vs, p), []), missing.get((vs, p), [])
         pairs = min(len(wrong), len(right))
@@ -35,19 +35,19 @@ def by_key(history: History) -> dict[tuple[int, object], list[Event]]:
 
 
 def can_become(prefix: Sequence[Element], history: History) -> bool:
-    """Is there a valid extension after which the stream tells this history?
+    """Whether a valid extension of the stream has this history.
 
-    Which wrong end becomes which right one does not matter: an end before the CTI cannot change at all, one that is
-    not can become any that is not.
+    Which wrong end becomes which right one does not matter: an end before the CTI cannot change at all, any other can
+    become any end that is not before it.
     """
     return not violations([*prefix, *repair(canonical(prefix), history)])
 
 
 def mutually_consistent(prefixes: Sequence[Sequence[Element]]) -> bool:
-    """Can all these prefixes be extended to one history?
+    """Whether all these prefixes can be extended to one history.
 
-    Who promised most says most: if any history will do, then the one that holds what its CTI has half or fully frozen,
-    and nothing else, as all others may still take back what they told beyond.
+    The prefix with the highest CTI decides: if there is such a history, it is the one with exactly the events that this
+    CTI has half or fully frozen, as all other events may still be retracted.
     """
     leader = max(prefixes, key=closed_up_to, default=[])
     history = History(e for e in canonical(leader) if e.vs < closed_up_to(leader))

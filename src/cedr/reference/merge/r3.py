@@ -1,7 +1,7 @@
 """Algorithm R3 as printed, element by element: start and payload are a key, everything else is allowed.
 
-An event that an input does not have, or has removed, is one whose end is its start; the printed algorithm says so in
-line 20. At the CTI of infinity everything is fully frozen, as no element can follow.
+An event that an input does not have, or has removed, has its start as its end, as in line 20 of the printed algorithm.
+At the CTI of infinity everything is fully frozen, as no element can follow.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from cedr.temporal.element import Adjust, Cti, Element, Insert
 from cedr.temporal.time import INF, MIN
 
 OUT = -1
-"""The number under which the output's own end stands among those of the inputs."""
+"""The port number of the output's own end among those of the inputs."""
 
 
 class R3:
@@ -37,16 +37,16 @@ class R3:
         return [Insert(vs, ve, p)] if new else []
 
     def freeze(self, port: int, t: int) -> list[Element]:
-        told: list[Element] = []
+        emitted: list[Element] = []
         for (vs, p), ends in list(self.index.items()):
             if vs >= t:
                 continue
             ve, out = ends.get(port, vs), ends[OUT]
             final = ve < t or t == INF
             if ve != out and (final or out < t):
-                told.append(Adjust(vs, out, ve, p) if out != vs else Insert(vs, ve, p))
+                emitted.append(Adjust(vs, out, ve, p) if out != vs else Insert(vs, ve, p))
                 ends[OUT] = ve
             if final:
                 del self.index[vs, p]
         self.stable = t
-        return [*told, Cti(t)]
+        return [*emitted, Cti(t)]

@@ -1,12 +1,12 @@
 """Algorithm R4 element by element: no restriction; equal events are counted.
 
-Before a CTI t leaves, the output is given as many events of each start and payload that t passes as the input has
-(AdjustOutputCount), and exactly the same that end before t (AdjustOutput). Wrong ends are made right ones, the smallest
-first; only what is then too much or too little is removed or told anew.
+Before CTI t is emitted, the output gets the same number of events of each start and payload before t as the input
+(AdjustOutputCount), and the same events that end before t (AdjustOutput). Wrong ends are corrected, the smallest first;
+only the remaining surplus is removed and only the remaining gap inserted.
 
-Where the printed algorithm tells the insert that just came, this one tells the smallest end that the input has and the
-output lacks. That is as early, and leaves less to put right: `insert [0, 1)`, `adjust to 5`, `insert [0, 1)` would else
-be told as two events that end at 1.
+Where the printed algorithm emits the insert that just arrived, this one emits the smallest end that the input has and
+the output lacks. That is as early and needs fewer corrections: `insert [0, 1)`, `adjust to 5`, `insert [0, 1)` would
+otherwise be emitted as two events that end at 1.
 """
 
 from collections import Counter
@@ -51,23 +51,23 @@ class R4:
         return [Insert(vs, end, p)]
 
     def freeze(self, port: int, t: int) -> list[Element]:
-        told: list[Element] = []
+        emitted: list[Element] = []
         for (vs, p), bags in list(self.index.items()):
             if vs >= t:
                 continue
             ends = bags.get(port, Counter())
             for old, new in changes(bags[OUT], ends, vs, t):
-                told.append(Insert(vs, new, p) if old == vs else Adjust(vs, old, new, p))
+                emitted.append(Insert(vs, new, p) if old == vs else Adjust(vs, old, new, p))
                 bags[OUT] += Counter([new] if new != vs else [])
                 bags[OUT] -= Counter([old] if old != vs else [])
             if all(end < t or t == INF for end in +ends):
                 del self.index[vs, p]
         self.stable = t
-        return [*told, Cti(t)]
+        return [*emitted, Cti(t)]
 
 
-def changes(out: Counter[int], wanted: Counter[int], vs: int, t: int) -> list[tuple[int, int]]:
-    """How ends of the output change so that CTI t is allowed; an end at `vs` is that of an event that is not there."""
-    wrong, right = sorted((out - wanted).elements()), sorted((wanted - out).elements())
+def changes(out: Counter[int], expected: Counter[int], vs: int, t: int) -> list[tuple[int, int]]:
+    """How ends of the output change so that CTI t is allowed; an end at `vs` means that the event does not exist."""
+    wrong, right = sorted((out - expected).elements()), sorted((expected - out).elements())
     wrong, right = [vs] * (len(right) - len(wrong)) + wrong, [vs] * (len(wrong) - len(right)) + right
     return [(a, b) for a, b in zip(wrong, right, strict=True) if min(a, b) < t or t == INF]

@@ -1,4 +1,4 @@
-"""Instances: the events patterns speak about, primitive or composite, with their header.
+"""Instances: events as patterns see them, primitive or composite, with their header.
 
 id     `idgen` of the contributors' ids: different contributors, different id
 vs, ve the lifetime
@@ -24,7 +24,7 @@ class Instance:
     payload: Any
     cbt: tuple["Instance", ...] = ()
     roles: tuple[int, ...] = ()
-    """At which parameter each contributor stands; selection and consumption go by it."""
+    """The parameter that each contributor fills; selection and consumption depend on it."""
     bound: dict[str, "Instance"] = field(default_factory=dict, compare=False)
     """The variables of the query this instance gives a value to."""
     leaves: tuple["Instance", ...] = ()
@@ -50,7 +50,8 @@ def event_id(kind: str, vs: int, payload: Any, copy: int) -> Any:
 
 @dataclass(frozen=True)
 class Ids:
-    """How ids are made. They decide between instances that start together, so whoever compares must use the same."""
+    """How ids are made. They order instances that start together, so implementations that are compared must share
+    them."""
 
     event: Callable[[str, int, Any, int], Any] = event_id
     composite: Callable[[Sequence[Any]], Any] = idgen
@@ -60,7 +61,7 @@ PLAIN_IDS = Ids()
 
 
 def primitives(kind: str, history: History, ids: Ids = PLAIN_IDS) -> list[Instance]:
-    """Every event of a history as an instance. Versions bring their id; else start, payload and copy number are it."""
+    """Every event of a history as an instance. The id is that of the version; else start, payload and copy number."""
     found: list[Instance] = []
     copies: dict[Any, int] = {}
     for e in history:
@@ -75,7 +76,7 @@ def primitives(kind: str, history: History, ids: Ids = PLAIN_IDS) -> list[Instan
 
 
 def composite(contributors: Sequence[Instance], roles: Sequence[int], w: int, ids: Ids = PLAIN_IDS) -> Instance:
-    """What SEQUENCE makes of its contributors: `[last.vs, first.vs + w)`, or one chronon if that is empty."""
+    """The instance that SEQUENCE makes of its contributors: `[last.vs, first.vs + w)`, or one chronon if empty."""
     first, last = contributors[0], contributors[-1]
     return Instance(
         id=ids.composite([c.id for c in contributors]),

@@ -41,7 +41,7 @@ class Negation(Pattern):
 
     def forbidden_times(self, instance: Instance) -> tuple[int, int]:
         """The open interval in which no forbidden event may start."""
-        raise TypeError(f"{type(self).__name__} must say when its events are forbidden")
+        raise TypeError(f"{type(self).__name__} must define when its events are forbidden")
 
     def output(self, instance: Instance) -> Instance:
         return instance

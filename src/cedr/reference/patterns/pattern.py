@@ -23,8 +23,8 @@ class Scope:
     ids: Ids = PLAIN_IDS
 
     def allows(self, pattern: "Pattern", instance: Instance) -> bool:
-        asked = (c for c in self.where if c.concerns(pattern.variables, self.outer))
-        return all(c.allows(instance, self.context) for c in asked)
+        relevant = (c for c in self.where if c.concerns(pattern.variables, self.outer))
+        return all(c.allows(instance, self.context) for c in relevant)
 
     def around(self, positive: "Pattern", instance: Instance) -> "Scope":
         """The scope of an event that might negate `instance`."""
@@ -44,7 +44,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def candidates(self, scope: Scope) -> Iterable[Instance]:
-        """All instances by the operator's definition, conditions on its own variables left aside."""
+        """All instances by the operator's definition, without the conditions on its own variables."""
 
     @property
     def positive(self) -> tuple["Pattern", ...]:
@@ -64,7 +64,7 @@ class Pattern(ABC):
     @property
     @abstractmethod
     def contributors(self) -> int:
-        """How many contributors each instance is sure to have."""
+        """The number of contributors that every instance has at least."""
 
     def select(self, found: list[Instance]) -> list[Instance]:
         return found

@@ -1,9 +1,9 @@
-"""WHERE: predicates, put to work where the variables they name have a value (predicate injection).
+"""WHERE: predicates, evaluated where the variables they name have a value (predicate injection).
 
-A predicate is asked at every pattern that gives a value to one of its variables while all others have theirs, from
-inside the pattern or from the positive side of a negation around it. So a predicate that names a negated variable
-decides which events can negate, for the instance at hand, and never filters the output. A variable whose parameter does
-not take part in this match (ATLEAST, ANY) does not restrict it.
+A predicate is evaluated at every pattern that binds one of its variables while all others are bound inside the pattern
+or on the positive side of a negation around it. So a predicate that names a negated variable decides which events can
+negate the current instance, and never filters the output. A variable whose parameter does not take part in this match
+(ATLEAST, ANY) does not restrict it.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ from cedr.temporal import QueryError
 class Condition(ABC):
     @abstractmethod
     def concerns(self, own: frozenset[str], outer: frozenset[str]) -> bool:
-        """Is it to be asked at a pattern with these variables of its own and from around it?"""
+        """Whether to evaluate it at a pattern with these variables of its own and these around it."""
 
     @abstractmethod
     def allows(self, instance: Instance, context: tuple[Instance, ...]) -> bool:
-        """May this instance be, given the instances around it?"""
+        """Whether this instance is allowed, given the instances around it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Predicate(Condition):
 class CorrelationKey(Condition):
     """All contributors, negated ones included, agree in the attribute (EQUAL), or all differ in it (UNIQUE).
 
-    A missing value is neither equal to nor known to differ from anything.
+    A missing value is neither equal to nor different from anything.
     """
 
     attribute: str
@@ -83,5 +83,5 @@ def attribute(leaf: Instance, name: str) -> Any:
         return leaf.payload[name]
     except (KeyError, TypeError, IndexError):
         raise QueryError(
-            f"the event {leaf.payload} at {leaf.vs} has no attribute {name!r}, which WHERE asks for"
+            f"the event {leaf.payload} at {leaf.vs} has no attribute {name!r}, which WHERE requires"
         ) from None

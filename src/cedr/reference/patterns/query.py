@@ -1,4 +1,4 @@
-"""A pattern query: a pattern, its conditions, and what is put out for each match. Checked before it runs."""
+"""A pattern query: a pattern, its conditions and the output of each match. Checked before it runs."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class PatternQuery:
 
 
 def check_shape(pattern: Pattern) -> None:
-    """Refuse patterns that cannot match, whatever comes."""
+    """Reject patterns that can never match."""
     match pattern:
         case Ordered() | Atmost():
             as_duration(pattern.w, f"scope of {pattern}")
@@ -61,24 +61,26 @@ def check_shape(pattern: Pattern) -> None:
             if pattern.n is not None and not 1 <= pattern.n <= pattern.kept.contributors:
                 raise QueryError(
                     f"UNLESS counts its scope from contributor {pattern.n}, but its first parameter "
-                    f"{pattern.kept} is sure to have only {pattern.kept.contributors}"
+                    f"{pattern.kept} has only {pattern.kept.contributors}"
                 )
         case Not() if not isinstance(pattern.kept, Ordered):
             raise QueryError(f"NOT takes a sequence as its scope, not {pattern.kept}; use CANCEL_WHEN or UNLESS")
     if isinstance(pattern, Atleast) and not 1 <= pattern.n <= len(pattern.parameters):
-        raise QueryError(f"ATLEAST({pattern.n}, …) has {len(pattern.parameters)} parameters; n must lie from 1 to that")
+        raise QueryError(
+            f"ATLEAST({pattern.n}, …): n must be from 1 to the number of parameters, {len(pattern.parameters)}"
+        )
     if isinstance(pattern, Atmost) and pattern.n < 1:
         raise QueryError(f"ATMOST({pattern.n}, …): n must be at least 1, as a time without events gives no output")
     for parameter in (*pattern.negated, *pattern.counted):
         if (parameter.selection, parameter.consumption) != ("EACH", "REUSE"):
             raise QueryError(
-                f"{parameter} is only looked for in {pattern}, not put out, so it cannot be "
-                f"{parameter.selection} {parameter.consumption}; selection and consumption go with SEQUENCE and ATLEAST"
+                f"{parameter} is not part of the output of {pattern}, so it cannot be "
+                f"{parameter.selection} {parameter.consumption}; use selection and consumption in SEQUENCE and ATLEAST"
             )
 
 
 def check_variables(pattern: Pattern, where: tuple[Condition, ...]) -> None:
-    """Refuse variables used twice, and conditions that no pattern could ever ask."""
+    """Reject variables that are used twice, and conditions that can never be evaluated."""
     scopes = [(p.variables, outer) for p, outer in pattern.walk()]
     uses = Counter(p.var for p, _ in pattern.walk() if p.var)
     for variable, times in uses.items():
@@ -91,7 +93,7 @@ def check_variables(pattern: Pattern, where: tuple[Condition, ...]) -> None:
             if not any(condition.concerns(own, outer) for own, outer in scopes):
                 raise QueryError(
                     f"WHERE compares {' and '.join(condition.variables)}, which never have a value together: "
-                    "a negated or counted variable is known only while it is looked for"
+                    "a negated or counted variable has a value only inside its own parameter"
                 )
         counts = any(isinstance(p, Atmost) for p, _ in pattern.walk())
         if counts and isinstance(condition, CorrelationKey) and condition.mode == "UNIQUE":

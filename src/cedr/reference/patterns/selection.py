@@ -1,10 +1,10 @@
-"""Selection and consumption: which of the possible matches are wanted, and what is used up by them.
+"""Selection and consumption: which of the possible matches are emitted, and which events they consume.
 
-Defined on the finished history, so that arrival does not matter: take the completing events in the order of start and
-id. The candidates are the matches it completes whose contributors are not consumed yet. Walk the parameters from
-left to right; FIRST keeps only the matches with the smallest (start, id) there, LAST those with the largest; a match
-in which the parameter does not take part stays. Emit what is left. Then everything emitted at a CONSUME parameter is
-gone for this operator.
+Defined on the final history, so that arrival does not matter: take the completing events in the order of start and id.
+The candidates are the matches that the event completes and whose contributors are not consumed yet. For each parameter
+from left to right, FIRST keeps only the matches with the smallest (start, id) there, LAST those with the largest; a
+match in which the parameter does not take part stays. Emit the rest. Then every event emitted at a CONSUME parameter is
+consumed for this operator.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ def keep_extreme(candidates: list[Instance], role: int, largest: bool) -> list[I
     present = [at_role(m) for m in candidates if role in m.roles]
     if not present:
         return candidates
-    wanted = max(present) if largest else min(present)
-    return [m for m in candidates if role not in m.roles or at_role(m) == wanted]
+    extreme = max(present) if largest else min(present)
+    return [m for m in candidates if role not in m.roles or at_role(m) == extreme]
 
 
 def took_part(match: Instance, parameters: Sequence[Pattern]) -> list[tuple[Instance, Pattern]]:

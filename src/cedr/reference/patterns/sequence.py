@@ -20,7 +20,7 @@ from cedr.reference.patterns.selection import select_and_consume
 
 @dataclass(frozen=True)
 class Ordered(Pattern):
-    """What SEQUENCE and ATLEAST share; `orders` says which parameters may follow each other."""
+    """The common part of SEQUENCE and ATLEAST; `orders` are the allowed orders of parameters."""
 
     word: ClassVar = "SEQUENCE"
     parameters: tuple[Pattern, ...]

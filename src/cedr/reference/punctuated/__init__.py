@@ -1,11 +1,10 @@
 """Punctuated streams as the paper has them: stream iterators over sliced lists (Tucker, Maier, Sheard, Fegaras).
 
-Here there is no time: an element is a row or a punctuation, and a punctuation excludes rows for good. The engine's
-operators know lifetimes beside; for events that last for ever and punctuations that reach to infinity both must say
-the same, and the laws are the same: *faithful* (safe and complete, whatever may still come) and *proper* (what they
-promise holds).
+There is no time here: an element is a row or a punctuation, and a punctuation excludes rows forever. The operators of
+the engine also have lifetimes; for endless events and punctuations that reach to infinity both must agree, and the laws
+are the same: *faithful* (safe and complete, whatever may follow) and *proper* (their promises hold).
 
-iterator   what a stream iterator is, and how it runs
+iterator   the definition of a stream iterator, and how it runs
 unary      select, project, distinct, group-by, sort
 binary     union, intersect, difference, join
 tables     the table operators they are the counterparts of

@@ -52,12 +52,12 @@ def difference(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
 
 
 def union(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
-    """Each row once. What both inputs exclude is passed on, and what was seen of it forgotten."""
+    """Each row once. Promises that both inputs make are passed on, and the state about them is dropped."""
 
     def step(ts: Rows, st: State) -> tuple[Rows, State]:
         return ts, st
 
-    return unary(distinct(), binary(mirrored(step, prop=both_say, purge=remember), lefts, rights))
+    return unary(distinct(), binary(mirrored(step, prop=promised_by_both, purge=remember), lefts, rights))
 
 
 def intersect(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
@@ -75,14 +75,14 @@ def intersect(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
         lts, rts, lps, rps = remember(ps, st)
         return set_nomatch_ts(lts, rps), set_nomatch_ts(rts, lps), lps, rps
 
-    return unary(distinct(), binary(mirrored(step, prop=both_say, purge=purge), lefts, rights))
+    return unary(distinct(), binary(mirrored(step, prop=promised_by_both, purge=purge), lefts, rights))
 
 
 def join(lefts: Sequence[Slice], rights: Sequence[Slice], keys: Sequence[str]) -> Output:
-    """Pairs that agree in the keys, told at once.
+    """Pairs with equal keys, emitted at once.
 
     A row is forgotten when the other input excludes all its partners: a punctuation about keys alone that it matches.
-    A punctuation is passed on when no row that it means is held, as then no pair can be made with one.
+    A punctuation is passed on when no row that matches it is held, as then no pair can contain one.
     """
 
     def step(ts: Rows, st: State) -> tuple[Rows, State]:
@@ -111,7 +111,7 @@ def mirrored(
     prop: Callable[[Puncts, State], Puncts],
     purge: Callable[[Puncts, State], State],
 ) -> Binary:
-    """Both sides do the same; each sees itself as the left one."""
+    """Both sides have the same functions; each sees itself as the left one."""
 
     def turned_step(ts: Rows, st: State) -> tuple[Rows, State]:
         out, new = step(ts, turned(st))
@@ -135,7 +135,7 @@ def remember(ps: Puncts, st: State) -> State:
     return lts, rts, [*lps, *ps], rps
 
 
-def both_say(ps: Puncts, st: State) -> Puncts:
+def promised_by_both(ps: Puncts, st: State) -> Puncts:
     """What follows from new punctuations of this side and all of the other."""
     _, _, _, rps = st
     return set_combine(ps, rps)

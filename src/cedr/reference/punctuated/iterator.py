@@ -1,8 +1,8 @@
 """Stream iterators: (initial state, step, pass, prop, purge), run over sliced lists (sections 3.1 and 3.2).
 
-For each slice, `step` works the rows in; then the punctuations of the slice are asked what they allow: `pass` for more
-rows of output, `prop` for punctuations of the output, and last `purge` for a smaller state. A binary iterator has these
-functions for each of its inputs, over one state. States are values: no function changes one.
+For each slice, `step` processes the rows; then the punctuations of the slice allow more: `pass` emits further rows,
+`prop` emits punctuations, and finally `purge` reduces the state. A binary iterator has these functions for each of its
+inputs, over one state. States are values: no function modifies one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ def purge_t(_ps: Puncts, state: State) -> State:
 
 @dataclass(frozen=True)
 class Side:
-    """What an iterator does with one input. Without more it never waits, promises nothing and forgets nothing."""
+    """The functions of an iterator for one input. By default it never waits, promises nothing and forgets nothing."""
 
     step: Step
     pass_: Pass = pass_t
@@ -83,11 +83,11 @@ def binary(iterator: Binary, lefts: Iterable[Slice], rights: Iterable[Slice]) ->
 
 
 def grammatical(stream: Iterable[Row | Punctuation]) -> bool:
-    """No row comes after a punctuation that it matches."""
-    said: Puncts = []
+    """Whether no row comes after a punctuation that it matches."""
+    punctuations: Puncts = []
     for x in stream:
         if isinstance(x, Punctuation):
-            said.append(x)
-        elif any(match(x, p) for p in said):
+            punctuations.append(x)
+        elif any(match(x, p) for p in punctuations):
             return False
     return True

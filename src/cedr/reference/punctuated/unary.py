@@ -19,12 +19,12 @@ from cedr.temporal.time import INF
 
 
 def select(predicate: Callable[[Row], bool]) -> Unary:
-    """It holds nothing and passes every punctuation on: what does not come in does not go out."""
+    """It has no state and passes every punctuation on: a row that is excluded from the input is not in the output."""
     return Unary(None, Side(lambda ts, st: (tables.select(ts, predicate), st), prop=lambda ps, _: ps))
 
 
 def project(names: Sequence[str]) -> Unary:
-    """A punctuation that speaks of a column that is dropped says nothing about the rest: other rows may end alike."""
+    """A punctuation about a dropped column implies nothing for the others: other rows may have equal projections."""
     return Unary(
         None,
         Side(
@@ -35,7 +35,7 @@ def project(names: Sequence[str]) -> Unary:
 
 
 def distinct() -> Unary:
-    """The state is what was seen. Rows that a punctuation excludes need no remembering (A.3)."""
+    """The state contains the rows seen so far, without those that a punctuation excludes (A.3)."""
 
     def step(ts: Rows, seen: Rows) -> tuple[Rows, State]:
         new = [t for t in tables.distinct(ts) if t not in seen]
@@ -45,16 +45,19 @@ def distinct() -> Unary:
 
 
 def once() -> Unary:
-    """Every row, and each punctuation the first time it is said."""
+    """Every row, and each punctuation once."""
 
-    def purge(ps: Puncts, told: Puncts) -> State:
-        return [*told, *ps]
+    def purge(ps: Puncts, emitted: Puncts) -> State:
+        return [*emitted, *ps]
 
-    return Unary([], Side(lambda ts, st: (ts, st), prop=lambda ps, told: [p for p in ps if p not in told], purge=purge))
+    def prop(ps: Puncts, emitted: Puncts) -> Puncts:
+        return [p for p in ps if p not in emitted]
+
+    return Unary([], Side(lambda ts, st: (ts, st), prop=prop, purge=purge))
 
 
 def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) -> Unary:
-    """A group is told when a punctuation describes all of it, and is then forgotten (A.1, A.2).
+    """A group is emitted and forgotten when a punctuation matches all of its rows (A.1, A.2).
 
     The columns of the output are the keys and the aggregates, so punctuations about keys are passed on, after the
     groups they close.
@@ -76,18 +79,18 @@ def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) 
 
 
 def sort(by: str, least: int) -> Unary:
-    """Sort by a column of whole numbers, of which `least` is the smallest there is.
+    """Sort by a column of whole numbers, the smallest of which is `least`.
 
-    Rows leave when everything up to their number is excluded. A punctuation leaves when no row that it means is held.
+    A row is emitted when everything up to its number is excluded, a punctuation when no row that matches it is held.
     """
 
     def step(ts: Rows, state: State) -> tuple[Rows, State]:
-        held, said, waiting = state
-        return [], ([*held, *ts], said, waiting)
+        held, promised, waiting = state
+        return [], ([*held, *ts], promised, waiting)
 
     def ready(ps: Puncts, state: State) -> Rows:
-        held, said, _ = state
-        return tables.sort([t for t in held if t[by] < reached(by, least, [*said, *ps])], by)
+        held, promised, _ = state
+        return tables.sort([t for t in held if t[by] < reached(by, least, [*promised, *ps])], by)
 
     def prop(ps: Puncts, state: State) -> Puncts:
         held, _, waiting = state
@@ -95,10 +98,10 @@ def sort(by: str, least: int) -> Unary:
         return set_nomatch_ps([t for t in held if t not in gone], [*waiting, *ps])
 
     def purge(ps: Puncts, state: State) -> State:
-        held, said, waiting = state
-        gone, told = ready(ps, state), prop(ps, state)
-        left = [p for p in [*waiting, *ps] if p not in told]
-        return [t for t in held if t not in gone], [*said, *ps], left
+        held, promised, waiting = state
+        gone, emitted = ready(ps, state), prop(ps, state)
+        left = [p for p in [*waiting, *ps] if p not in emitted]
+        return [t for t in held if t not in gone], [*promised, *ps], left
 
     return Unary(([], [], []), Side(step, ready, prop, purge))
 
@@ -115,7 +118,7 @@ def reached(by: str, least: int, ps: Puncts) -> int:
 
 
 def end_from(number: int, p: Pattern) -> int | None:
-    """The first number after `number` that the pattern does not mean, if it means `number`."""
+    """The first number after `number` that does not match the pattern, if `number` does."""
     match p:
         case Constant(value) if value == number:
             return number + 1
