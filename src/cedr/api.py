@@ -302,6 +302,16 @@ def median(column: Column) -> aggregates.Aggregate:
     return aggregates.Quantile(column_name(column, "median"), 0.5)
 
 
+def count_distinct(column: Column) -> aggregates.Aggregate:
+    """The number of different values; missing values are ignored."""
+    return aggregates.CountDistinct(column_name(column, "count_distinct"))
+
+
+def mode(column: Column) -> aggregates.Aggregate:
+    """The value that occurs most often; the smallest of several."""
+    return aggregates.Mode(column_name(column, "mode"))
+
+
 def aggregate(
     *columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64
 ) -> aggregates.Aggregate:

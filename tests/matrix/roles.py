@@ -247,6 +247,12 @@ def finite_rows(values: pl.Series) -> Rows:
     return rows(finite(values))
 
 
+def most_frequent(values: pl.Series) -> pl.Series:
+    """The smallest of the values that occur most often."""
+    counted = values.to_frame("v").group_by("v").len().sort("len", "v", descending=[True, False])
+    return counted["v"][:1] if len(values) else nth(values, 0)
+
+
 AGGREGATES: dict[str, Role] = {
     "count": aggregate(cedr.count, lambda v: [len(v)]),
     "sum": aggregate(cedr.sum, total, fitting_rows),
@@ -257,6 +263,8 @@ AGGREGATES: dict[str, Role] = {
     "first": aggregate(cedr.first, lambda v: nth(v, 0)),
     "last": aggregate(cedr.last, lambda v: nth(v, len(v) - 1)),
     "median": aggregate(cedr.median, lambda v: nth(v, (len(v) - 1) // 2)),
+    "count_distinct": aggregate(cedr.count_distinct, lambda v: [v.n_unique()]),
+    "mode": aggregate(cedr.mode, most_frequent),
     "aggregate()": aggregate(
         lambda c: cedr.aggregate(c, function=lambda frame: frame["v"].drop_nulls().n_unique(), dtype=int),
         lambda v: [v.n_unique()],

@@ -44,6 +44,8 @@ AGGREGATES = {
     "first_s": (agg.First("s"), ref.first("s")),
     "last_v": (agg.Last("v"), ref.last("v")),
     "median_v": (agg.Quantile("v", 0.5), ref.quantile(0.5)("v")),
+    "different_v": (agg.CountDistinct("v"), ref.count_distinct("v")),
+    "mode_v": (agg.Mode("v"), ref.mode("v")),
     "text": (
         agg.UserDefined(names=("s",), function=sorted_values, result=pl.String()),
         lambda events: "".join(sorted(e.payload.s or "-" for e in events)),

@@ -130,8 +130,23 @@ STATEFUL = {
         ),
     ),
     "agg without group": Query(
-        lambda a: a.agg(n=api.count("v"), lo=api.min("v"), hi=api.max("v"), mid=api.median("v")),
-        lambda h: ref.aggregate(h, n=ref.count("v"), lo=ref.min_("v"), hi=ref.max_("v"), mid=ref.quantile(0.5)("v")),
+        lambda a: a.agg(
+            n=api.count("v"),
+            lo=api.min("v"),
+            hi=api.max("v"),
+            mid=api.median("v"),
+            kinds=api.count_distinct("v"),
+            usual=api.mode("v"),
+        ),
+        lambda h: ref.aggregate(
+            h,
+            n=ref.count("v"),
+            lo=ref.min_("v"),
+            hi=ref.max_("v"),
+            mid=ref.quantile(0.5)("v"),
+            kinds=ref.count_distinct("v"),
+            usual=ref.mode("v"),
+        ),
     ),
     "where on a group": Query(
         lambda a: a.group_by("m").agg(n=api.count(), s=api.sum("v")).where((pl.col("m") == 1) & (pl.col("n") > 1)),

@@ -249,6 +249,45 @@ def live_counts(g, t, requested, tg, tvs, tve, tm, ends):
 
 
 @njit(cache=True)
+def distinct_counts(g, t, requested, tg, tvs, tve, ends, rank):
+    """The number of different ranks among the live tuples at each requested end point."""
+    result = np.zeros(len(requested), dtype=np.int64)
+    live = np.empty(len(tg) + 1, dtype=np.int64)
+    state = (0, 0, 0)
+    for w in range(len(requested)):
+        i = requested[w]
+        if w > 0 and g[requested[w - 1]] != g[i]:
+            state = (0, state[1], state[2])
+        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        for x in range(state[0]):
+            if x == 0 or rank[live[x]] != rank[live[x - 1]]:
+                result[w] += 1
+    return result
+
+
+@njit(cache=True)
+def most_frequent(g, t, requested, tg, tvs, tve, tm, ends, rank):
+    """A live tuple of the rank with the most copies at each requested end point, the lowest such rank; -1 for none."""
+    result = np.full(len(requested), -1, dtype=np.int64)
+    live = np.empty(len(tg) + 1, dtype=np.int64)
+    state = (0, 0, 0)
+    for w in range(len(requested)):
+        i = requested[w]
+        if w > 0 and g[requested[w - 1]] != g[i]:
+            state = (0, state[1], state[2])
+        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        most = copies = 0
+        for x in range(state[0]):
+            if x == 0 or rank[live[x]] != rank[live[x - 1]]:
+                copies = 0
+            copies += tm[live[x]]
+            if copies > most:
+                most = copies
+                result[w] = live[x]
+    return result
+
+
+@njit(cache=True)
 def best_k(g, t, requested, tg, tvs, tve, tm, ends, rank, k):
     """The k live tuples of lowest rank at each requested end point: its number, the tuple, its place from 1."""
     capacity = 4 * len(requested) + 16

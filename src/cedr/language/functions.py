@@ -12,6 +12,7 @@ from cedr.language import tree
 from cedr.language.errors import LanguageError, did_you_mean, listed
 from cedr.language.show import show
 from cedr.language.values import KINDS, Value, alike
+from cedr.operators import aggregates
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ FUNCTIONS = {
     "timestamp": function("number", lambda x: x.cast(pl.Int64).cast(pl.Datetime("us"))),
 }
 
-AGGREGATES = ("count", "sum", "avg", "min", "max", "stddev", "first", "last", "median", "quantile")
+AGGREGATES = (*aggregates.BY_NAME, "quantile")
 
 
 def call(node: tree.Call, arguments: Sequence[Value]) -> pl.Expr:

@@ -1,6 +1,6 @@
 """GROUP BY and aggregates: each different aggregate becomes a column of its own, which SELECT and HAVING then read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,19 +15,8 @@ from cedr.language.scalars import compiled
 from cedr.language.show import show
 from cedr.language.table_scope import TableScope
 from cedr.language.values import Value
+from cedr.operators.aggregates import BY_NAME, NUMBERS_ONLY
 from cedr.stream import Stream
-
-MAKE: dict[str, Callable[[str], Any]] = {
-    "count": api.count,
-    "sum": api.sum,
-    "avg": api.avg,
-    "min": api.min,
-    "max": api.max,
-    "stddev": api.stddev,
-    "first": api.first,
-    "last": api.last,
-    "median": api.median,
-}
 
 
 def aggregates_in(node: tree.Select) -> list[tree.Call]:
@@ -114,12 +103,12 @@ def made(call: tree.Call, scope: TableScope, arguments: dict[str, pl.Expr], name
         if call.name != "count":
             raise LanguageError(f"only COUNT takes *; write for example {call.name.upper()}(load)", argument.at)
         return api.count()
-    return MAKE[call.name](column(call, argument, scope, arguments, name))
+    return BY_NAME[call.name](column(call, argument, scope, arguments, name))
 
 
 def column(call: tree.Call, argument: tree.Scalar, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> str:
     value = compiled(argument, scope)
-    if call.name in ("sum", "avg", "stddev", "median", "quantile") and value.kind != "number":
+    if call.name in (*NUMBERS_ONLY, "median", "quantile") and value.kind != "number":
         raise LanguageError(f"{value}; {call.name.upper()} takes numbers", argument.at)
     if isinstance(argument, tree.Column):
         return scope.name_of(argument)

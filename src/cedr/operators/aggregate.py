@@ -47,7 +47,7 @@ class Aggregate(SnapshotOperator):
             if insert_only and isinstance(a, agg.Min | agg.Max) and fits_one_word(self.results[name]):
                 self.extremes[name] = LiveExtreme(a, self.results[name])
             elif not isinstance(a, (*SUMS, agg.UserDefined)):
-                self.live.setdefault(a.column, LiveColumn(a.column, self.results[name]))
+                self.live.setdefault(a.column, LiveColumn(a.column, a.input_type(schema)))
         defined = [a for a in aggregates.values() if isinstance(a, agg.UserDefined)]
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
         self.skip_cells = 0

@@ -197,6 +197,23 @@ class Quantile(Aggregate):
 
 
 @dataclass(frozen=True)
+class CountDistinct(Aggregate):
+    """The number of different values."""
+
+    def dtype(self, schema: Schema) -> pl.DataType:
+        self.input_type(schema)
+        return pl.Int64()
+
+    def __str__(self) -> str:
+        return f"count_distinct({self.column})"
+
+
+@dataclass(frozen=True)
+class Mode(Aggregate):
+    """The value that occurs most often; the smallest of several."""
+
+
+@dataclass(frozen=True)
 class UserDefined(Aggregate):
     """`function` of the live rows, as a frame with the named columns; called once per changed snapshot."""
 
@@ -216,3 +233,21 @@ class UserDefined(Aggregate):
 
     def __str__(self) -> str:
         return f"{getattr(self.function, '__name__', 'function')}({', '.join(self.names)})"
+
+
+BY_NAME: dict[str, Callable[[str], Aggregate]] = {
+    "count": Count,
+    "sum": Sum,
+    "avg": Avg,
+    "min": Min,
+    "max": Max,
+    "stddev": Stddev,
+    "first": First,
+    "last": Last,
+    "median": Quantile,
+    "count_distinct": CountDistinct,
+    "mode": Mode,
+}
+"""The aggregates of one column, by their names in the API and in the language."""
+NUMBERS_ONLY = ("sum", "avg", "stddev")
+"""Those that add values up."""

@@ -1,4 +1,4 @@
-"""The live tuples behind min, max, first, last, quantile and user-defined aggregates."""
+"""The live tuples behind min, max, first, last, quantile, count_distinct, mode and user-defined aggregates."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -71,6 +71,8 @@ class LiveColumn(LiveTuples):
     def evaluate(self, aggregate: agg.Aggregate, g: Times, t: Times, entries: Times) -> pl.Series:
         """The aggregate of the values live at each of these end points."""
         tg, vs, ve, word, copies = self.tuples
+        if isinstance(aggregate, agg.CountDistinct):  # words are equal where values are
+            return pl.Series(tu.distinct_counts(g, t, entries, tg, vs, ve, tu.by_end(tg, ve), word))
         if not len(word):
             return pl.Series([None] * len(entries), dtype=self.dtype)
         rank = word if self.one_word else self._ranks()[word]
@@ -79,6 +81,8 @@ class LiveColumn(LiveTuples):
             sizes = np.unique(tu.live_counts(g, t, entries, tg, vs, ve, copies, ends))
             places = np.array([aggregate.place(int(n)) for n in sizes], dtype=np.int64)
             chosen = tu.kth(g, t, entries, tg, vs, ve, copies, ends, rank, sizes, places)
+        elif isinstance(aggregate, agg.Mode):
+            chosen = tu.most_frequent(g, t, entries, tg, vs, ve, copies, tu.by_end(tg, ve), rank)
         else:
             chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[entries]
         words = word[np.maximum(chosen, 0)]

@@ -3,7 +3,21 @@
 Deliberately slow: each function reads like its definition, and fast code is correct when it agrees with it.
 """
 
-from cedr.reference.aggregate import aggregate, avg, count, first, function_of, last, max_, min_, quantile, stddev, sum_
+from cedr.reference.aggregate import (
+    aggregate,
+    avg,
+    count,
+    count_distinct,
+    first,
+    function_of,
+    last,
+    max_,
+    min_,
+    mode,
+    quantile,
+    stddev,
+    sum_,
+)
 from cedr.reference.alter_lifetime import alter_lifetime, of_length, shift
 from cedr.reference.bitemporal import per_occurrence
 from cedr.reference.chop import chop
@@ -34,6 +48,7 @@ __all__ = [
     "clip",
     "coalesce",
     "count",
+    "count_distinct",
     "deletes",
     "difference",
     "distinct",
@@ -48,6 +63,7 @@ __all__ = [
     "last",
     "max_",
     "min_",
+    "mode",
     "moving",
     "of_length",
     "per_occurrence",

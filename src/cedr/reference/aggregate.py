@@ -7,6 +7,7 @@ value; not its end, which may change long after a result was final.
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import localcontext
@@ -103,6 +104,18 @@ def quantile(q: float) -> Callable[[str], Aggregate]:
     return of_values(lambda found: sorted(found, key=order_key)[max(math.ceil(share * len(found)) - 1, 0)])
 
 
+def count_distinct(attribute: str) -> Aggregate:
+    """The number of different values; 0 when there is none."""
+    return lambda events: len({order_key(v) for v in values(events, attribute)})
+
+
+def most_frequent(found: list[Any]) -> Any:
+    """The value that occurs most often; the smallest of several."""
+    ordered = sorted(found, key=order_key)
+    occurrences = Counter(map(order_key, ordered))
+    return max(ordered, key=lambda v: occurrences[order_key(v)])  # the first of equal ones
+
+
 def function_of(attributes: Sequence[str], f: Callable[[list[Row]], Any]) -> Aggregate:
     """A user's function of the rows, which are ordered by start and then by value, never by arrival or end."""
 
@@ -120,3 +133,4 @@ max_ = of_values(lambda found: max(found, key=order_key))
 stddev = of_values(sample_stddev)
 first = of_values(lambda found: found[0])
 last = of_values(lambda found: found[-1])
+mode = of_values(most_frequent)
