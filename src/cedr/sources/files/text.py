@@ -178,13 +178,14 @@ class Text:
     def _json(self, block: bytes, types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
         if NULL_AS_OBJECT.search(block) and not self._is_object(block):
             raise ProblemError("a line should be an object, such as {...}")
-        return arrow_json.read_json(
+        wanted = pa.schema(list((types or self.types).items()))
+        written = pa.schema([(field.name, as_written(field.type)) for field in wanted])
+        table = arrow_json.read_json(
             pa.BufferReader(block),
             arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-            arrow_json.ParseOptions(
-                explicit_schema=pa.schema(list((types or self.types).items())), unexpected_field_behavior="ignore"
-            ),
+            arrow_json.ParseOptions(explicit_schema=written, unexpected_field_behavior="ignore"),
         )
+        return table if written == wanted else pa.table([read_times(table, field) for field in wanted], wanted)
 
     def _is_object(self, block: bytes) -> bool:
         """Whether a block is one object. Of several lines nobody knows; they are taken apart then."""
@@ -208,7 +209,8 @@ class Text:
         if found := re.match(r"In CSV column #(\d+):.*?conversion error to (.*?): (.*)", said, re.DOTALL):
             assert self.names is not None
             name = self.names[int(found[1])]
-            return f"column {name!r} should be {found[2]}, but: {found[3]}{self._hint(name)}"
+            problem = found[3].partition(". If these timestamps")[0]  # about Arrow's functions
+            return f"column {name!r} should be {found[2]}, but: {problem}{self._hint(name)}"
         if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
             return f"there should be {found[1]} values and are {found[2]}"
         if found := re.search(r"Column\(/(.*?)\) changed from (\w+) to (\w+)", said):
@@ -266,6 +268,32 @@ def arrow_type(kind: pl.DataType | None, is_csv: bool) -> pa.DataType:
         case pl.Struct():
             return pa.struct([(field.name, arrow_type(inner_type(field.dtype), is_csv)) for field in kind.fields])
     return pl.Series([], dtype=kind).to_arrow().type
+
+
+def as_written(kind: pa.DataType) -> pa.DataType:
+    """A type with texts for times. Arrow's JSON reader takes times with an offset and times without for each other."""
+    if pa.types.is_timestamp(kind):
+        return pa.large_string()
+    if pa.types.is_list(kind):
+        return pa.list_(as_written(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, as_written(field.type)) for field in kind])
+    return kind
+
+
+def read_times(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+    """A column with its texts as times, by the rules for CSV."""
+    column = table.column(field.name)
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as e:
+        found = re.search(
+            r"string: '(.*)' as a scalar of type [^:]*?(?:: (expected \w+ zone offset)|$)", str(e), re.DOTALL
+        )
+        if found is None:
+            raise
+        why = f", but: {found[2]} in {found[1]!r}" if found[2] else f" and is {found[1]}"
+        raise ProblemError(f"column {field.name!r} should be {field.type}{why}") from None
 
 
 def inner_type(kind: object) -> pl.DataType:
