@@ -1,5 +1,6 @@
 """Event time from expressions, formats and units, in tables and in files."""
 
+import json
 import pickle
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ import cedr
 from cedr.cli import app
 from cedr.job.job import read
 from cedr.job.local import LocalAnswer
-from cedr.job.rows import peek
+from cedr.job.rows import Rows, peek
 from cedr.temporal.errors import CedrError, QueryError
 
 START = datetime(2024, 1, 1, 5)
@@ -279,6 +280,46 @@ def test_a_column_with_a_name_like_an_expression_in_files(tmp_path):
     assert found(job(tmp_path, """vs = '"start-time"'""", a_json=content)) == MORNING[:1]
 
 
+ZONED, NAIVE = "2024-01-01T05:03Z", "2024-01-01T05:03"
+OFFSETS = [("timestamp", ZONED, "expected no zone offset"), ("timestamp UTC", NAIVE, "expected a zone offset")]
+CLOCKED = {"timestamp": NAIVE, "timestamp UTC": ZONED}
+
+
+@pytest.mark.parametrize("name", ["a_csv", "a_json"])
+@pytest.mark.parametrize("column", ["t", "e", "p"])
+@pytest.mark.parametrize(("clock", "wrong", "message"), OFFSETS)
+def test_a_time_with_an_offset_is_not_one_without(tmp_path, name, column, clock, wrong, message):
+    """For the start, the end and a column of the payload."""
+    right = {"t": CLOCKED[clock], "e": CLOCKED[clock].replace("05", "06", 1), "p": CLOCKED[clock]}
+    rows = [{**right, "v": 1}, {**right, column: wrong, "v": 2}, {**right, "v": 3}]
+    lines = [",".join(map(str, row.values())) for row in rows]
+    content = "\n".join(["t,e,p,v", *lines] if name == "a_csv" else map(json.dumps, rows)) + "\n"
+    columns = f'v = "int", p = "{clock}"'
+    answer = job(tmp_path, 'vs = "t"\nve = "e"\non_bad = "late"', columns, **{name: content})
+    assert [v for _, v in found(answer)] == [1, 3]
+    assert len(late(answer)) == 1
+    assert f"line {3 if name == 'a_csv' else 2}: column {column!r} should be timestamp[us" in late(answer)[0]
+    assert f"{message} in '{wrong}'" in late(answer)[0]
+    assert "assume_timezone" not in late(answer)[0]
+    with pytest.raises(CedrError, match=f"{message} in '{wrong}'"):
+        job(tmp_path, 'vs = "t"\nve = "e"', columns, **{name: content})
+
+
+def test_offsets_inside_lists_and_structs_of_json(tmp_path):
+    (tmp_path / "a.json").write_text('{"t": 1, "p": ["2024-01-01"], "q": {"at": "2024-01-01"}}\n')
+    (tmp_path / "b.json").write_text('{"t": 2, "p": ["2024-01-01"], "q": {"at": "2024-01-01T00:00+01:00"}}\n')
+    (tmp_path / "c.json").write_text('{"t": 3, "p": ["2024-01-01", "2024-01-01T00:00Z"], "q": null}\n')
+    schema = {"p": pl.List(pl.Datetime), "q": pl.Struct({"at": pl.Datetime})}
+    source, settings = cedr.source("s", schema, vs="t").plan, cedr.files(tmp_path, "json", on_bad="late")
+    rows = Rows(source, settings)
+    assert [row for frame in rows.batches() for row in frame.select("p", "q").rows()] == [
+        ([datetime(2024, 1, 1)], {"at": datetime(2024, 1, 1)})
+    ]
+    messages = [table["message"][0] for table in rows.late]
+    assert "column 'q' should be struct<at: timestamp[us]>, but: expected no zone offset in '2024-01" in messages[0]
+    assert "column 'p' should be list<item: timestamp[us]>, but: expected no zone offset in '2024-01" in messages[1]
+
+
 def test_the_first_file_says_how_times_look(tmp_path):
     content = {"a_csv": "t,v\n2024-01-01T05:03,1\n", "b_csv": "t,v\n2024-01-01T05:03Z,7\n"}
     answer = job(tmp_path, 'vs = "t"\nmax_files = 1\non_bad = "late"', **content)
@@ -310,6 +351,21 @@ NUMBERS = pl.DataFrame({"t": [1, 2, 5], "v": [1, 2, 3]})
 PATTERN = "EVENT P WHEN UNLESS(s x, s y, {}) OUTPUT x.v"
 
 
+INSIDE_EXPRESSIONS = [
+    "EVENT P WHEN SEQUENCE(s x, s y, 5) WHERE x.Vs + 5 minutes > y.Vs OUTPUT x.v",
+    "EVENT P WHEN SEQUENCE(s x, s y, 5) WHERE y.Vs - x.Vs BETWEEN 0 AND 5 minutes OUTPUT x.v AS a, y.v AS b",
+    "EVENT P WHEN SEQUENCE(s x, s y, 5) OUTPUT x.Vs + 5 minutes AS later",
+    "EVENT P WHEN SEQUENCE(s x, s y, 5) OUTPUT MAX(Vs - 5 minutes) AS earlier",
+    "EVENT P WHEN s x WHERE x.v IN (1, 5 minutes) OUTPUT x.v",
+    "EVENT P SELECT GREATEST(v, 5 minutes) AS w FROM s",
+    "EVENT P SELECT CASE WHEN v < 5 minutes THEN 1 ELSE 0 END AS w FROM s",
+    "EVENT P SELECT SUM(v / 5 minutes) AS w FROM s GROUP BY v HAVING SUM(v) < 5 minutes",
+    "EVENT P SELECT a.v FROM s AS a JOIN s AS b ON a.v = b.v AND a.v + 5 minutes > b.v",
+    "EVENT P WHEN REGEX(A+ B, 9) OVER s REGISTER r = 0 DEFINE A AS v - r < 5 minutes SET r = v DEFINE B AS v > r",
+    "EVENT A SELECT v FROM s WHERE v < 5 minutes; EVENT B SELECT v FROM A SLIDING 5",
+]
+
+
 def plain(**settings: Any) -> cedr.Stream:
     return cedr.source("s", {"v": int}, vs="t", **settings)
 
@@ -328,6 +384,7 @@ def plain(**settings: Any) -> cedr.Stream:
         lambda **unit: cedr.query(PATTERN.format("5 minutes"), plain(**unit)),
         lambda **unit: cedr.query(PATTERN.format("5") + " CONSISTENCY BLOCK 5 minutes", plain(**unit)),
         lambda **unit: cedr.query("EVENT P SELECT v FROM s SLIDING 5 minutes", plain(**unit)),
+        *(lambda text=text, **unit: cedr.query(text, plain(**unit)) for text in INSIDE_EXPRESSIONS),
     ],
 )
 def test_a_length_with_a_unit_needs_times_with_one(query):
@@ -357,10 +414,30 @@ def test_lengths_are_whole_numbers_that_know_their_text():
     assert pickle.loads(pickle.dumps(length)).text == "5 minutes"
 
 
-def test_check_finds_lengths_without_a_unit(tmp_path):
+def test_a_length_beside_a_timestamp_of_the_payload_needs_no_unit():
+    """Only beside whole numbers it is a number."""
+    source = cedr.source("s", {"at": datetime, "v": int}, vs="t")
+    query = cedr.query("EVENT P WHEN ANY(s x) WHERE x.at + 5 minutes > x.at OUTPUT x.at + 5 minutes AS later", source)
+    table = query.run(pl.DataFrame({"t": [1], "v": [1], "at": [START]})).table()
+    assert table["later"].to_list() == [START + timedelta(minutes=5)]
+
+
+@pytest.mark.parametrize("unit", [None, "s", "us"])
+def test_a_length_beside_whole_numbers_in_an_expression_of_event_time(unit):
+    """The expression is computed before the unit counts."""
+    query = cedr.source("s", {"v": int}, vs="t + 5 minutes", unit=unit)
+    if unit == "us":
+        assert query.run(NUMBERS).table()["vs"].dt.epoch("us").to_list() == [300_000_001, 300_000_002, 300_000_005]
+        return
+    with pytest.raises(QueryError, match="vs='t \\+ 5 minutes' joins the length '5 minutes' with whole numbers"):
+        query.run(NUMBERS)
+
+
+@pytest.mark.parametrize("clause", ["SLIDING 5 minutes", "WHERE v + 5 minutes > 0"])
+def test_check_finds_lengths_without_a_unit(tmp_path, clause):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.csv").write_text("t,v\n1,1\n")
-    text = JOB.format(columns='v = "int"', times='vs = "t"').replace("FROM s", "FROM s SLIDING 5 minutes")
+    text = JOB.format(columns='v = "int"', times='vs = "t"').replace("FROM s", f"FROM s {clause}")
     (tmp_path / "job.toml").write_text(text)
     found = CliRunner().invoke(app, ["check", str(tmp_path / "job.toml")])
     assert isinstance(found.exception, CedrError)

@@ -4,6 +4,7 @@ Two statements that say the same are one plan node, so what they share is comput
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cedr.arguments import LEVELS
@@ -19,6 +20,7 @@ from cedr.language.regex import regex_matches
 from cedr.language.show import show
 from cedr.language.single import asks_attributes_only, single
 from cedr.language.tables import Tables, whole_length
+from cedr.language.values import lengths_as_numbers
 from cedr.language.where import conditions
 from cedr.plan.node import Node
 from cedr.plan.nodes.match import Match
@@ -57,6 +59,13 @@ def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
 
 
 def body_of(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
+    with lengths_as_numbers() as lengths:
+        stream = unchecked(statement, names, tables)
+    return Stream(replace(stream.plan, lengths=tuple(lengths))) if lengths else stream
+
+
+def unchecked(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
+    """Lengths inside expressions still have to be kept for a check of the sources."""
     body = statement.body
     match body:
         case tree.PatternQuery():

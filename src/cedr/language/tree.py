@@ -76,7 +76,7 @@ class Length(Scalar):
 
     @property
     def value(self) -> int:
-        return duration(" ".join(f"{number}{unit}" for number, unit in self.parts), least=0)
+        return duration(" ".join(f"{number} {unit}" for number, unit in self.parts), least=0)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ A length of time and a timestamp fit themselves to what they meet: beside a time
 whole number (`x.Vs` is one) they are chronons.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -14,6 +16,7 @@ from cedr.language import tree
 from cedr.language.errors import LanguageError
 from cedr.language.show import show
 from cedr.plan.schema import first_line
+from cedr.temporal.duration import RealLength
 
 KINDS = {
     "number": "a number",
@@ -23,6 +26,20 @@ KINDS = {
     "length": "a length of time",
     "missing": "missing",
 }
+
+collected: ContextVar[list[RealLength] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def lengths_as_numbers() -> Iterator[list[RealLength]]:
+    """The lengths that are compiled inside to plain numbers of chronons. A polars expression does not show them, and
+    they are wrong where numbers count something else."""
+    found: list[RealLength] = []
+    token = collected.set(found)
+    try:
+        yield found
+    finally:
+        collected.reset(token)
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,8 @@ def fitted(value: Value, other: Value) -> Value:
     if not isinstance(written, tree.Length | tree.Timestamp):
         return value
     if other.kind == "number":
+        if isinstance(written, tree.Length) and (found := collected.get()) is not None:
+            found.append(RealLength(written.value, show(written)))
         return replace(value, expression=chronons(written.value), dtype=pl.Int64())
     if isinstance(other.dtype, pl.Datetime) and other.dtype.time_zone and isinstance(written, tree.Timestamp):
         zoned = value.expression.dt.replace_time_zone("UTC").dt.convert_time_zone(other.dtype.time_zone)

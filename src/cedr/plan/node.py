@@ -22,7 +22,7 @@ from cedr.plan.aspects.promises import Schemes, called, combined, renamed
 from cedr.plan.aspects.properties import Properties
 from cedr.plan.aspects.text import NO_STATE
 from cedr.plan.schema import Schema
-from cedr.temporal.duration import show_duration
+from cedr.temporal.duration import RealLength, show_duration
 
 Columns = set[str]
 
@@ -42,6 +42,9 @@ class Node(ABC):
     work: ClassVar[Work]
     partial: ClassVar[bool] = False
     """Whether it answers for the rows of a shard, and another node combines the answers."""
+    lengths: tuple[RealLength, ...] = field(default=(), kw_only=True, repr=False)
+    """Lengths with a unit that are plain numbers in the expressions of this node or of the inputs that were compiled
+    with it. In a polars expression they cannot be found."""
 
     @property
     def inputs(self) -> tuple["Node", ...]:

@@ -90,11 +90,19 @@ def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType],
     expression = dict(source.expressions).get(text)
     if expression is None:
         from cedr.language.over_columns import over_columns
+        from cedr.language.values import lengths_as_numbers
 
         try:
-            return over_columns(text, columns)
+            with lengths_as_numbers() as lengths:
+                found = over_columns(text, columns)
         except QueryError as e:
             raise QueryError(f"{what}: {e}") from None
+        if lengths and source.unit != "us":
+            raise QueryError(
+                f"{what} joins the length {lengths[0].text!r} with whole numbers; write it as a number of what they "
+                "count"
+            )
+        return found
     check_columns(expression.meta.root_names(), columns, what)
     if not row_wise(expression, dict(columns)):
         raise QueryError(f"{what} looks at several rows; a time is made of the columns of its own row")
