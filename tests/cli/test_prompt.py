@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -199,6 +200,53 @@ def test_what_is_said_is_not_guessed(tmp_path):
     assert loaded.stream.columns == ["ts", "end"]
 
 
+@pytest.mark.parametrize("said", [["vs"], []])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_times_in_a_format(suffix, said, tmp_path):
+    """The second of January: polars alone would read the first of February. Other columns are read as without."""
+    path, table = (
+        tmp_path / f"a.{suffix}",
+        pl.DataFrame({"time": ["01/02/2024 05:03"], "day": ["2024-03-04"], "v": [7]}),
+    )
+    match suffix:
+        case "csv":
+            table.write_csv(path)
+        case "tsv":
+            table.write_csv(path, separator="\t")
+        case "jsonl":
+            table.write_ndjson(path)
+        case "parquet":
+            table.with_columns(pl.col("day").str.to_date()).write_parquet(path)
+    said = dict.fromkeys(said, "time")
+    loaded = load("a", path, {**said, "format": "%m/%d/%Y %H:%M"})
+    assert "format=%m/%d/%Y %H:%M" in loaded.about
+    assert loaded.stream.run(loaded.rows).table()["vs"].to_list() == [datetime(2024, 1, 2, 5, 3)]
+    assert loaded.stream.schema["day"].is_temporal()
+    assert loaded.stream.schema["v"] == pl.Int64
+
+
+def test_a_format_is_for_numbers_in_csv_too(tmp_path):
+    (tmp_path / "a.csv").write_text("day,until,v\n20240102,20240103,1\n20240104,x,2\n")
+    loaded = load("a", tmp_path / "a.csv", {"vs": "day", "ve": "until", "format": "%Y%m%d"})
+    result = loaded.stream.run(loaded.rows)
+    assert result.table().rows() == [(datetime(2024, 1, 2), datetime(2024, 1, 3), 1)]
+    assert "ve is 'x', which does not fit format='%Y%m%d'" in result.late()["message"][0]
+
+
+def test_a_unit_makes_lengths_right(prompt, tmp_path, capsys):
+    """A payload column may be called like the unit."""
+    path, lengths = tmp_path / "a.csv", "EVENT P WHEN SEQUENCE(a x, a y, {}) WHERE {{y.Vs - x.Vs < {}}} OUTPUT x.ms;"
+    path.write_text("ts,ms\n1000,1\n2000,2\n9000,3\n")
+    prompt.hear(f"\\load a {path}")
+    for question in (lengths.format("5 seconds", "5"), lengths.format("5", "5 seconds")):
+        with pytest.raises(QueryError, match="whole numbers without a unit, but the query has the length '5 s"):
+            prompt.hear(question)
+    prompt.hear(f"\\load a {path} unit=ms")
+    capsys.readouterr()
+    prompt.hear(lengths.format("5 seconds", "5 seconds"))
+    assert "P: 1 row\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -209,6 +257,17 @@ def test_what_is_said_is_not_guessed(tmp_path):
         ("\\load a a.csv vs=wen", "\\load vs=wen: no column 'wen'; did you mean 'when'? (columns: who, when)"),
         ("\\load a a.csv vs=when", "\\load vs=when: the column holds String, such as 'noon'; times are timestamps"),
         ("\\load a a.csv since=when", "\\load: there is no setting 'since'; the settings are vs, ve"),
+        ("\\load a a.csv vs=when unit=ms", "\\load vs=when: the column holds String, such as 'noon'; unit=ms is for"),
+        ("\\load a n.csv vs=t unit=h", "source('a'): unit='h' is not one of 's', 'ms', 'us', 'ns'"),
+        (
+            "\\load a n.csv vs=t unit=s format=%Y",
+            "source('a'): give unit='s' for whole numbers or format='%Y' for text",
+        ),
+        ("\\load a n.csv vs=t format=YYYY", "source('a'): format='YYYY' names no part of a time"),
+        (
+            "\\load a n.json vs=t format=%Y-%m-%d",
+            "\\load vs=t: the column holds Int64, such as 1; format='%Y-%m-%d' is for",
+        ),
         ("\\load a a.parquet", "\\load: a.parquet cannot be read: "),
         ("\\load 'a", "\\load 'a: a quotation mark is missing"),
         ("\\lode", "there is no command \\lode; did you mean 'load'? (commands: demo, load"),
@@ -223,6 +282,8 @@ def test_a_command_that_cannot_be_obeyed_says_why(line, problem, prompt, tmp_pat
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("who,when\nme,noon\n")
     Path("a.parquet").write_text("no parquet")
+    Path("n.csv").write_text("t\n1\n")
+    Path("n.json").write_text('{"t": 1}\n')
     with pytest.raises(QueryError) as error:
         prompt.hear(line)
     assert str(error.value).startswith(problem)

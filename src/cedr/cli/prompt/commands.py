@@ -33,7 +33,9 @@ def demo(prompt: "Prompt", words: list[str]) -> None:
 
 
 def load_file(prompt: "Prompt", words: list[str]) -> None:
-    r"""\load NAME FILE [vs=ts types=kind ve=… duration=… …]: a CSV, Parquet or JSON lines file as a stream"""
+    r"""\load NAME FILE [vs=ts types=kind ve=… duration=… unit=ms …]: a CSV, Parquet or JSON lines file as a stream; for
+    times that are text add their format: format="%m/%d/%Y %H:%M"
+    """
     settings = dict(word.split("=", 1) for word in words if "=" in word)
     names = [word for word in words if "=" not in word]
     if len(names) != 2:

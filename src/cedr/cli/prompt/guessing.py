@@ -18,9 +18,11 @@ USUAL = {
 
 def guesses(schema: Mapping[str, pl.DataType], said: Mapping[str, str]) -> dict[str, str]:
     """Columns for the settings of a source that were not said."""
-    free = {column: kind for column, kind in schema.items() if column not in said.values()}
-    found = {"vs": said.get("vs") or start(free)}
-    same = [c for c, kind in free.items() if kind.is_temporal() == schema[found["vs"]].is_temporal() and is_time(kind)]
+    taken = [value for setting, value in said.items() if setting not in ("unit", "format")]
+    free = {column: kind for column, kind in schema.items() if column not in taken}
+    found = {"vs": said.get("vs") or start(free, said)}
+    times = {column: kind for column, kind in free.items() if is_time(kind, said)}
+    same = [c for c, kind in times.items() if kind.is_temporal() == schema[found["vs"]].is_temporal()]
     names = [c for c, kind in free.items() if isinstance(kind, pl.String | pl.Categorical | pl.Enum)]
     wanted = {"ve": same, "ve_new": same, "cti": same, "types": names}
     for setting, columns in wanted.items():
@@ -30,14 +32,14 @@ def guesses(schema: Mapping[str, pl.DataType], said: Mapping[str, str]) -> dict[
     return {setting: column for setting, column in found.items() if setting not in said}
 
 
-def start(free: Mapping[str, pl.DataType]) -> str:
+def start(free: Mapping[str, pl.DataType], said: Mapping[str, str]) -> str:
     """A column of times with a usual name, or the first of timestamps."""
-    candidates = [column for column, kind in free.items() if is_time(kind)]
+    candidates = [column for column, kind in free.items() if is_time(kind, said)]
     column = usual("vs", candidates) or next((c for c in candidates if free[c].is_temporal()), None)
     if column is None:
         raise QueryError(
-            f"\\load: no column looks like the time of an event (columns: {', '.join(free)}); name one of timestamps "
-            "or whole numbers: \\load NAME FILE vs=COLUMN"
+            f"\\load: no column looks like the time of an event (columns: {', '.join(free)}); name one of timestamps, "
+            'whole numbers, or text with its format: \\load NAME FILE vs=COLUMN [format="%m/%d/%Y %H:%M"]'
         )
     return column
 
@@ -47,5 +49,8 @@ def usual(setting: str, columns: Iterable[str]) -> str | None:
     return next((by_name[name] for name in USUAL[setting] if name in by_name), None)
 
 
-def is_time(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.Datetime | pl.Date) or kind.is_integer()
+def is_time(kind: pl.DataType, said: Mapping[str, str]) -> bool:
+    """Whether a column can hold times, given the settings about how they are written."""
+    if "format" in said:
+        return isinstance(kind, pl.String | pl.Categorical | pl.Enum)
+    return kind.is_integer() or (isinstance(kind, pl.Datetime | pl.Date) and "unit" not in said)

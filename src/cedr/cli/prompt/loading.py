@@ -18,7 +18,7 @@ from cedr.plan.schema import Schema, check_columns, first_line, show_schema
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 
-SETTINGS = (*USUAL, "duration", "delay")
+SETTINGS = (*USUAL, "unit", "format", "duration", "delay")
 TIMES = ("vs", "ve", "ve_new", "cti")
 SHOWN_TYPES, MANY_TYPES = 20, 1_000
 LOOKS_LIKE_A_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}|$)"
@@ -39,11 +39,12 @@ def load(name: str, path: Path, said: Mapping[str, str]) -> Loaded:
         raise QueryError(f"\\load: {path} cannot be read; the names of files end in {', '.join(READERS)}")
     try:
         rows = reader(path)
+        texts = RAW_READERS.get(path.suffix.lower(), reader)(path) if "format" in said else rows
     except FileNotFoundError:
         raise QueryError(f"\\load: there is no file {path}") from None
     except (OSError, PolarsError, PanicException) as e:
         raise QueryError(f"\\load: {path} cannot be read: {first_line(e)}") from None
-    return as_stream(name, rows, said)
+    return as_stream(name, rows, said, texts)
 
 
 def read_json_lines(path: Path) -> pl.DataFrame:
@@ -64,11 +65,23 @@ READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
 }
 
 
-def as_stream(name: str, rows: pl.DataFrame, said: Mapping[str, str]) -> Loaded:
-    """A table as a stream of this name; `said` are settings of `cedr.source`."""
-    check(said, rows)
-    guessed = guesses(rows.schema, said)
+RAW_READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": partial(pl.read_csv, infer_schema=False),
+    ".tsv": partial(pl.read_csv, infer_schema=False, separator="\t"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), pl.read_ndjson),
+}
+"""For times in a format that the user gives: here polars must not guess another one."""
+
+
+def as_stream(name: str, rows: pl.DataFrame, said: Mapping[str, str], texts: pl.DataFrame | None = None) -> Loaded:
+    """A table as a stream of this name; `said` are settings of `cedr.source`. Times that a format is for are taken from
+    `texts`."""
+    texts = rows if texts is None else texts
+    check(said, texts)
+    guessed = guesses(texts.schema, said)
     settings: dict[str, Any] = {**guessed, **said}
+    if "format" in said:
+        rows = rows.with_columns(texts[settings[setting]] for setting in TIMES if setting in settings)
     rows = with_types(rows, settings.get("types"))
     times = [settings[setting] for setting in (*TIMES, "duration") if setting in settings]
     schema = {column: kind for column, kind in rows.schema.items() if column not in times}
@@ -82,12 +95,22 @@ def check(said: Mapping[str, str], rows: pl.DataFrame) -> None:
             raise QueryError(f"\\load: there is no setting {setting!r}; the settings are {', '.join(SETTINGS)}")
         if setting in USUAL:
             check_columns([value], rows.schema, f"\\load {setting}={value}")
-        if setting in TIMES and not is_time(rows.schema[value]):
+        if setting in TIMES and not is_time(rows.schema[value], said):
             raise QueryError(
                 f"\\load {setting}={value}: the column holds {rows.schema[value]}, such as "
-                f"{rows[value].drop_nulls().first()!r}; times are timestamps, such as 2024-03-01 10:00:00, or whole "
-                "numbers"
+                f"{rows[value].drop_nulls().first()!r}; {expected_times(said)}"
             )
+
+
+def expected_times(said: Mapping[str, str]) -> str:
+    if "unit" in said:
+        return f"unit={said['unit']} is for whole numbers"
+    if "format" in said:
+        return f"format={said['format']!r} is for text"
+    return (
+        "times are timestamps, such as 2024-03-01 10:00:00, or whole numbers; for others say how they are written: "
+        'format="%m/%d/%Y %H:%M"'
+    )
 
 
 def with_types(rows: pl.DataFrame, column: str | None) -> pl.DataFrame:
