@@ -16,7 +16,7 @@ from cedr.language import tree
 from cedr.language.functions import FUNCTIONS
 from cedr.language.show import show
 
-table = api.source("t", COLUMNS, vs="vs")
+table = api.source("t", COLUMNS, vs="vs", unit="us")
 ORDER = {"vs": pl.Int64, **COLUMNS}
 
 
