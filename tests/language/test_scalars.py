@@ -16,13 +16,13 @@ from cedr.language import tree
 from cedr.language.functions import FUNCTIONS
 from cedr.language.show import show
 
-table = api.source("t", COLUMNS, vs="vs", unit="us")
+table, in_micros = (api.source("t", COLUMNS, vs="vs", unit=unit) for unit in (None, "us"))
 ORDER = {"vs": pl.Int64, **COLUMNS}
 
 
 def values(text: str, rows: list[dict]) -> list:
     """What SELECT makes of each row, in the order of the rows."""
-    stream = cedr.query(f"EVENT q SELECT {text} AS value FROM t", table)
+    stream = cedr.query(f"EVENT q SELECT {text} AS value FROM t", in_micros)
     frame = pl.DataFrame([{"vs": n, **row} for n, row in enumerate(rows)], schema=ORDER)
     return stream.run(frame).table()["value"].to_list()
 

@@ -10,7 +10,8 @@ from cedr.language import tree
 from cedr.language.errors import LanguageError, did_you_mean
 from cedr.language.parse import parse_scalar
 from cedr.language.scalars import compiled
-from cedr.language.values import Value
+from cedr.language.values import Value, lengths_as_numbers
+from cedr.temporal.duration import RealLength
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ def columns_of(scalar: tree.Scalar) -> list[str]:
     return list(dict.fromkeys(c.name if c.variable is None else f"{c.variable}.{c.name}" for c in found))
 
 
-def over_columns(text: str, columns: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The expression in polars, or a `LanguageError`."""
+def over_columns(text: str, columns: Mapping[str, pl.DataType]) -> tuple[pl.Expr, list[RealLength]]:
+    """The expression in polars and the lengths that are plain numbers in it, or a `LanguageError`."""
     try:
-        return compiled(parse_scalar(text), ColumnScope(columns)).expression
+        with lengths_as_numbers() as lengths:
+            return compiled(parse_scalar(text), ColumnScope(columns)).expression, lengths
     except LanguageError as e:
         raise e.within(text) from None

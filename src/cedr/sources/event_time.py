@@ -90,11 +90,9 @@ def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType],
     expression = dict(source.expressions).get(text)
     if expression is None:
         from cedr.language.over_columns import over_columns
-        from cedr.language.values import lengths_as_numbers
 
         try:
-            with lengths_as_numbers() as lengths:
-                found = over_columns(text, columns)
+            found, lengths = over_columns(text, columns)
         except QueryError as e:
             raise QueryError(f"{what}: {e}") from None
         if lengths and source.unit != "us":
