@@ -57,9 +57,10 @@ def test_the_drawings_are_what_the_code_draws(tmp_path):
     assert shown == {drawing.stem for drawing in tmp_path.iterdir()}
 
 
-def test_every_file_on_the_map_exists():
-    named = re.findall(r"`(src/cedr/[\w/.]+)`", (ROOT / "docs" / "how_it_works.md").read_text())
-    assert len(named) > 25
+def test_every_file_named_for_contributors_exists():
+    pages = [ROOT / "docs" / "how_it_works.md", *(ROOT / "docs" / "contributing").glob("*.md")]
+    named = [name for page in pages for name in re.findall(r"`((?:src/cedr|tests)/[\w/.]+)`", page.read_text())]
+    assert len(named) > 35
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 

@@ -36,7 +36,8 @@ CASES = {
         )
     ),
     "SELECT machine, FIRST(load) AS a, LAST(load) AS b, MIN(load) AS c, STDDEV(load) AS d, MEDIAN(load) AS e,"
-    " QUANTILE(load + 1, 0.25) AS f, COUNT_DISTINCT(load) AS g, MODE(kind) AS h FROM machines SESSION 4 BY machine GROUP BY machine": (
+    " QUANTILE(load + 1, 0.25) AS f, COUNT_DISTINCT(load) AS g, MODE(kind) AS h"
+    " FROM machines SESSION 4 BY machine GROUP BY machine": (
         lambda m, r: (
             m.session(4, by="machine")
             .with_columns(more=load + 1)
