@@ -91,11 +91,11 @@ def test_findings_are_a_text():
     a, b = (cedr.source(name, {"k": int}, vs="vs", ve="ve", delay=1) for name in "ab")
     found = a.join(b, on="k").findings()
     assert str(found) == repr(found)
-    assert str(found).splitlines()[0] == "Join inner on k: speaks at once; state without bound"
+    assert str(found).splitlines()[0] == "Join inner on k: emits at once; state is unbounded"
     assert len(str(found)) < 600
     assert "&#x27;" in found._repr_html_()
     assert found._repr_html_().startswith("<pre>Join")
-    assert repr(found[0]).startswith("Join inner on k: speaks at once")
+    assert repr(found[0]).startswith("Join inner on k: emits at once")
     assert str(a.where("k > 1").findings()) == "nothing waits and nothing is kept"
 
 

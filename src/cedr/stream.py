@@ -48,7 +48,7 @@ from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
 from cedr.plan.schema import Schema, check_columns, column_names, show_expression, show_schema
-from cedr.plan.versions import tell_versions, valid_during, versions
+from cedr.plan.versions import contains_versions, valid_during, versions
 from cedr.runtime import local
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import Result
@@ -173,7 +173,7 @@ class Stream:
         if occurrence is None and valid is None:
             raise QueryError("slice() needs an interval, such as slice(occurrence=(10, 20))")
         axis, inner = as_interval(occurrence, "slice: occurrence"), as_interval(valid, "slice: valid")
-        if not tell_versions(self.plan):
+        if not contains_versions(self.plan):
             axis, inner = (max(axis[0], inner[0]), min(axis[1], inner[1])), EVER
         for start, end in (axis, inner):
             if start >= end:

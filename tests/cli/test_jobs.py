@@ -56,7 +56,7 @@ def test_check_warns_of_a_query_that_never_speaks(cedr, tmp_path):
     put(tmp_path, JOB.replace("delay = 5\n", "").replace('level = "middle"', 'level = "strong"'))
     done = cedr("check", "job.toml")
     assert done.code == 0
-    assert "silent until the end" in done.out.splitlines()[-1]
+    assert "emits only at end of stream" in done.out.splitlines()[-1]
     assert done.out.splitlines()[-1].startswith("  warning: ")
     assert cedr("check", "job.toml", "--strict").code == 1
 

@@ -276,14 +276,14 @@ def test_explain_shows_where_each_condition_is_asked():
     assert (
         "  Match by machine: x_machine, x_load, y_machine, y_load\n"
         "    | UNLESS 5m\n"
-        "    |   SEQUENCE 12h s, asked here x.load < y.load, asked here s.Vs - x.Vs > 5 minutes\n"
+        "    |   SEQUENCE 12h s, checked here x.load < y.load, checked here s.Vs - x.Vs > 5 minutes\n"
         "    |     A x FIRST CONSUME, at entry x.load > 0.9\n"
         "    |     B y\n"
         "    |   without ATLEAST 1 1h\n"
         "    |     C z, only those with z.load > y.load\n"
         "    |     D\n"
         "    | of all events: [load EQUAL 5]\n"
-        "    | key: x.machine = y.machine = z.machine = D.machine; it stands for CorrelationKey(machine, EQUAL)\n"
+        "    | key: x.machine = y.machine = z.machine = D.machine; it replaces CorrelationKey(machine, EQUAL)\n"
         "    Source machines (kind: String, machine: String, load: Float64), vs=ts\n"
     ) in text
     assert "Match <- 0: events that may still take part in a match or forbid one" in text
@@ -299,11 +299,11 @@ def test_explain_says_what_is_computed_once():
     ).explain()
     assert (
         "    | ATLEAST 2 10\n"
-        "    |   SEQUENCE 5, asked here x.load < y.load\n"
+        "    |   SEQUENCE 5, checked here x.load < y.load\n"
         "    |     A x, at entry x.load > 1\n"
         "    |     B y\n"
         "    |   UNLESS 3\n"
-        "    |     SEQUENCE 5, same as SEQUENCE(x, y), asked there u.load < v.load\n"
+        "    |     SEQUENCE 5, same as SEQUENCE(x, y), checked there u.load < v.load\n"
         "    |       A u, at entry u.load > 1\n"
         "    |       B v\n"
         "    |     without NOT\n"

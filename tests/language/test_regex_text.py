@@ -65,7 +65,7 @@ M = pl.col("m")
 @pytest.mark.parametrize(
     ("step", "registers", "said"),
     [
-        (cedr.step(IS_A, z=1), {}, "step 'A' sets 'z', which is no register; give registers={'z': 0}"),
+        (cedr.step(IS_A, z=1), {}, "step 'A' sets 'z', which is not a register; give registers={'z': 0}"),
         (pl.col("kk") == "a", {}, "no column 'kk'; did you mean 'k'?"),
         (cedr.step(M / 2 > 1), {"m": 0}, "cannot be computed from registers; there are +, -, *"),
         (cedr.step(pl.col("x") > 1), {"x": 0}, "'x' is a register and a column of the events; rename one"),
@@ -74,7 +74,7 @@ M = pl.col("m")
         (cedr.step(pl.col("k") == M), {"m": 0}, "is String; registers are numbers"),
         (cedr.step((M & 1) == 1), {"m": 0}, "works on the bits of numbers"),
         (pl.col("x") + 1, {}, "filter predicate must be of type `Boolean`"),
-        (cedr.step(m=M > 1), {"m": 0}, "which is Boolean, no number"),
+        (cedr.step(m=M > 1), {"m": 0}, "which is Boolean, not a number"),
         (pl.col("x").sum() > 1, {}, "looks at several rows"),
     ],
 )
@@ -93,10 +93,10 @@ TABLE = cedr.source("table", {"source": str, "symbol": str, "target": str})
         ([("S", "a", "F")], {"start": "S"}, "what do the symbols of the transitions mean?"),
         ([("S", "a", "F")], {"start": "T", "symbol": "k"}, "no transition leads out of the start state 'T'"),
         ([("S", "a", "F")], {"start": "S", "final": "G", "symbol": "k"}, "no transition leads to the final state 'G'"),
-        ([("S", "a")], {"start": "S", "symbol": "k"}, "is no transition; write (source, symbol, target)"),
+        ([("S", "a")], {"start": "S", "symbol": "k"}, "is not a transition; write (source, symbol, target)"),
         ([], {"start": "S", "symbol": "k"}, "there are no transitions"),
         ([("S", "B", "F")], {"start": "S", "steps": {"A": IS_A}}, "symbols name steps: no column 'B'"),
-        (TABLE, {"start": 1, "symbol": "k"}, "state 1 is no String"),
+        (TABLE, {"start": 1, "symbol": "k"}, "state 1 is not String"),
         (TABLE, {"start": "S", "symbol": "x"}, "symbols are String in the table, but Int64 in 'x'"),
         (TABLE, {"start": "S", "symbol": "k", "order": "k"}, "it must hold sequence numbers"),
         (TABLE, {"start": "S", "symbol": "k", "final": []}, "final is empty"),

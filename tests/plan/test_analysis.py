@@ -39,7 +39,7 @@ def by_g(stream):
 
 
 SILENT = (
-    'source \'a\' makes no promise about progress; declare it with delay="10s", or with cti="column" if its rows tell '
+    'source \'a\' makes no promise about progress; declare it with delay="10s", or with cti="column" if its rows carry '
     "progress, or with punctuations about k"
 )
 WINDOWS = "lifetimes that end, as windows give them"
@@ -48,135 +48,136 @@ GOLDEN = {
     "strong without any promise": (
         by_k(a()).with_consistency("strong"),
         [
-            "Align ordered, block ∞: silent until the end; state without bound",
-            "Aggregate by k: n=count() (perfect): silent until the end; state without bound",
+            "Align ordered, block ∞: emits only at end of stream; state is unbounded",
+            "Aggregate by k: n=count() (perfect): emits only at end of stream; state is unbounded",
             f"missing: {SILENT}",
         ],
     ),
     "middle without any promise": (
         by_k(a()),
         [
-            "Aggregate by k: n=count() (perfect): speaks by later events; state without bound",
+            "Aggregate by k: n=count() (perfect): emits on later events; state is unbounded",
             f"missing: {SILENT}",
         ],
     ),
     "a delay": (
         by_k(a(delay=5)).with_consistency("strong"),
         [
-            "Align ordered, block ∞: speaks by CTIs; state bounded by CTIs",
-            "Aggregate by k: n=count() (perfect): speaks by CTIs; state bounded by CTIs and windows of 1m",
+            "Align ordered, block ∞: emits on CTIs; state is bounded by CTIs",
+            "Aggregate by k: n=count() (perfect): emits on CTIs; state is bounded by CTIs and windows of 1m",
         ],
     ),
     "a delay per key": (
         by_k(a(delay=5, per="k")).with_consistency("strong"),
         [
-            "Align ordered, block ∞, promises about k: speaks by promises about k; state bounded by promises about k",
-            "Aggregate by k: n=count() (perfect): speaks by promises about k; "
-            "state bounded by promises about k and windows of 1m",
-            "Align ordered, block ∞, promises about k: speaks by promises about k; state bounded by promises about k",
+            "Align ordered, block ∞, promises about k: emits on promises about k; state is bounded by promises about k",
+            "Aggregate by k: n=count() (perfect): emits on promises about k; "
+            "state is bounded by promises about k and windows of 1m",
+            "Align ordered, block ∞, promises about k: emits on promises about k; state is bounded by promises about k",
         ],
     ),
     "a delay per key, grouped by another": (
         by_g(a(delay=5, per="k")).with_consistency("strong"),
         [
-            "Align ordered, block ∞: silent until the end; state without bound",
-            "Aggregate by g: n=count() (perfect): silent until the end; state without bound",
-            "missing: source 'a' says how far each k has come, but not how far all have; declare it with idle, after "
+            "Align ordered, block ∞: emits only at end of stream; state is unbounded",
+            "Aggregate by g: n=count() (perfect): emits only at end of stream; state is unbounded",
+            "missing: source 'a' reports the progress of each k, but not of all together; declare it with idle, after "
             "which a silent k is given up, or with punctuations about g",
         ],
     ),
     "a delay per key, silent keys given up": (
         by_g(a(delay=5, per="k", idle="5m")).with_consistency("strong"),
         [
-            "Align ordered, block ∞: speaks by CTIs; state bounded by CTIs",
-            "Aggregate by g: n=count() (perfect): speaks by CTIs; state bounded by CTIs and windows of 1m",
+            "Align ordered, block ∞: emits on CTIs; state is bounded by CTIs",
+            "Aggregate by g: n=count() (perfect): emits on CTIs; state is bounded by CTIs and windows of 1m",
         ],
     ),
     "distinct of events without end": (
         a(delay=5, **ENDLESS).distinct(),
         [
-            "Distinct (perfect): silent until the end; state without bound",
-            "missing: punctuations of source 'a' about one or more of k, g, v that say when a value is done; "
-            f'or {WINDOWS}; to speak, with_latency("ordered") is enough',
+            "Distinct (perfect): emits only at end of stream; state is unbounded",
+            "missing: punctuations of source 'a' about one or more of k, g, v that state when a value is done; "
+            f'or {WINDOWS}; to emit, with_latency("ordered") is enough',
         ],
     ),
     "distinct of events without end, punctuated": (
         a(**PUNCTUATED, **ENDLESS).distinct(),
-        ["Distinct (perfect): speaks by promises about k; state bounded by promises about k"],
+        ["Distinct (perfect): emits on promises about k; state is bounded by promises about k"],
     ),
     "punctuations about columns nobody named": (
         a(punctuation="done", **ENDLESS).distinct(),
         [
-            "Distinct (perfect): silent until the end; state without bound",
-            "missing: punctuations of source 'a' about one or more of k, g, v (if its punctuations are, say so with "
-            f'promises=[...]) that say when a value is done; or {WINDOWS}; to speak, with_latency("ordered") is enough',
+            "Distinct (perfect): emits only at end of stream; state is unbounded",
+            "missing: punctuations of source 'a' about one or more of k, g, v (if its punctuations are, declare them "
+            f"with promises=[...]) that state when a value is done; or {WINDOWS}; to emit, "
+            'with_latency("ordered") is enough',
         ],
     ),
     "join of streams without end": (
         a(delay=5, **ENDLESS).join(b(delay=5, **PUNCTUATED, **ENDLESS), on="k"),
         [
-            "Join inner on k: speaks at once; state without bound",
-            f"missing: punctuations of source 'a' about k that say when a value is done; or {WINDOWS}",
+            "Join inner on k: emits at once; state is unbounded",
+            f"missing: punctuations of source 'a' about k that state when a value is done; or {WINDOWS}",
         ],
     ),
     "join of a stream without end and one with windows": (
         a(delay=5, **ENDLESS).join(b(delay=5).sliding("1h"), on="k"),
         [
-            "Join inner on k: speaks at once; state without bound",
-            f"missing: punctuations of source 'b' about k that say when a value is done; or {WINDOWS}",
+            "Join inner on k: emits at once; state is unbounded",
+            f"missing: punctuations of source 'b' about k that state when a value is done; or {WINDOWS}",
         ],
     ),
     "left join": (
         a(delay=5).join(b(delay=5, **ENDLESS), on="k", how="left"),
         [
-            "Join left on k (perfect): speaks by later events; state without bound",
-            "missing: punctuations of source 'a' about k and punctuations of source 'b' about k that say when a value "
-            f"is done; or {WINDOWS}",
+            "Join left on k (perfect): emits on later events; state is unbounded",
+            "missing: punctuations of source 'a' about k and punctuations of source 'b' about k that state when a "
+            f"value is done; or {WINDOWS}",
         ],
     ),
     "sort by a column nothing is promised about": (
         a(delay=5, **PUNCTUATED).sort("v"),
         [
-            "Sort by v asc: silent until the end; state without bound",
-            "missing: punctuations of source 'a' about v that say when a value and all before it are done",
+            "Sort by v asc: emits only at end of stream; state is unbounded",
+            "missing: punctuations of source 'a' about v that state when a value and all before it are done",
         ],
     ),
     "sort by the punctuated column": (
         a(delay=5, **PUNCTUATED).sort("k", "v").with_consistency("strong"),
         [
-            "Align ordered, block ∞, promises about k: speaks by CTIs or by promises about k; "
-            "state bounded by CTIs or promises about k",
-            "Sort by k asc, v asc: speaks by promises about k; state bounded by promises about k",
+            "Align ordered, block ∞, promises about k: emits on CTIs or on promises about k; "
+            "state is bounded by CTIs or promises about k",
+            "Sort by k asc, v asc: emits on promises about k; state is bounded by promises about k",
         ],
     ),
     "per key progress never ends a key": (
         a(delay=5, per="k", **ENDLESS).group_by("k").agg(n=cedr.count()),
         [
-            "Aggregate by k: n=count() (perfect): speaks by later events; state without bound",
-            f"missing: punctuations of source 'a' about k that say when a value is done; or {WINDOWS}",
+            "Aggregate by k: n=count() (perfect): emits on later events; state is unbounded",
+            f"missing: punctuations of source 'a' about k that state when a value is done; or {WINDOWS}",
         ],
     ),
     "remember": (
         a(ve="end", ve_new="moved").sliding(5).distinct().with_consistency(remember="5s"),
         [
-            "Finalize, remember 5s: speaks at once; state bounded by remembering 5s and windows of 5",
-            "Distinct (perfect): speaks by later events; state bounded by CTIs and windows of 5",
+            "Finalize, remember 5s: emits at once; state is bounded by remembering 5s and windows of 5",
+            "Distinct (perfect): emits on later events; state is bounded by CTIs and windows of 5",
         ],
     ),
     "block": (
         by_k(a(delay=5)).with_consistency(block="3s"),
         [
-            "Align ordered, block 3s: speaks by a block of 3s; state bounded by a block of 3s",
-            "Aggregate by k: n=count() (perfect): speaks by later events; state bounded by CTIs and windows of 1m",
+            "Align ordered, block 3s: emits on a block of 3s; state is bounded by a block of 3s",
+            "Aggregate by k: n=count() (perfect): emits on later events; state is bounded by CTIs and windows of 1m",
         ],
     ),
     "the sum of all": (
         a(delay=5, **ENDLESS).agg(v=cedr.sum("v")),
-        ["Aggregate: v=sum(v) (perfect): speaks by later events; state bounded by CTIs and one group"],
+        ["Aggregate: v=sum(v) (perfect): emits on later events; state is bounded by CTIs and one group"],
     ),
     "session": (
         a(delay=5, per="k").session("5s", by="k"),
-        ["Session 5s by k: speaks at once; state bounded by promises about k and a timeout of 5s"],
+        ["Session 5s by k: emits at once; state is bounded by promises about k and a timeout of 5s"],
     ),
     "no state": (a().where("v > 1"), ["nothing waits and nothing is kept"]),
 }
@@ -211,8 +212,10 @@ def test_one_warning_for_each_thing_that_is_missing():
     with pytest.warns(CedrWarning) as warned:
         warn_of_findings(Level(by_k(a()).with_consistency("strong").plan))
     (warning,) = warned
-    assert str(warning.message).startswith(SILENT + ". As it is: Align")
-    assert "Aggregate by k: n=count() (perfect): silent until the end; state without bound" in str(warning.message)
+    assert str(warning.message).startswith(SILENT + ". Now: Align")
+    assert "Aggregate by k: n=count() (perfect): emits only at end of stream; state is unbounded" in str(
+        warning.message
+    )
     warn_of_findings(Level(by_k(a(delay=5)).plan))
 
 

@@ -37,11 +37,12 @@ def test_a_join_of_intervals_that_end_needs_no_more_than_progress():
         "ends=True for source 'a' and 'b', if each of its rows has an end; or lifetimes that end, as windows give them"
     )
     assert missing == [
-        f"punctuations of source {other!r} about k that say when a value is done; or {declared}" for other in ("b", "a")
+        f"punctuations of source {other!r} about k that state when a value is done; or {declared}"
+        for other in ("b", "a")
     ]
     assert warnings_of(Level(joined(ends=True).plan)) == []
     (found,) = analyse(optimize(Level(joined(ends=True).plan)).plan)
-    assert str(found) == "speaks at once; state bounded by CTIs and lifetimes that end"
+    assert str(found) == "emits at once; state is bounded by CTIs and lifetimes that end"
 
 
 @pytest.mark.parametrize(

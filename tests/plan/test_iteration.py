@@ -17,7 +17,7 @@ def hop(loop):
 
 
 REFUSED = {
-    "sliding": (lambda loop: hop(loop).sliding(5), "Sliding 5 cannot stand in a loop: it moves lifetimes"),
+    "sliding": (lambda loop: hop(loop).sliding(5), "Sliding 5 cannot be used in a loop: it moves lifetimes"),
     "session": (lambda loop: hop(loop).session(5), "it moves lifetimes"),
     "clip": (lambda loop: loop.clip(links("b"), on="start"), "it moves lifetimes"),
     "align": (lambda loop: hop(loop.align()), "it waits until the loop is done"),

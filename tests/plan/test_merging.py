@@ -70,7 +70,7 @@ def test_why():
     assert choose([keyed, keyed], Policy("leader", lag=3)).why == (
         "the policy is leader, fastest, lag 3; no payload twice at a time"
     )
-    assert choose([Properties()], algorithm="R4").why == "asked for"
+    assert choose([Properties()], algorithm="R4").why == "it was requested"
 
 
 def test_what_leaves_in_order_is_perfect_and_what_does_not_has_no_key():
@@ -114,7 +114,7 @@ def test_merged_sources_in_a_run():
         ),
         (lambda: IN_ORDER.merge(IN_ORDER, algorithm="R5"), "merge: algorithm is 'R5'; it is one of 'R0', 'R1'"),
         (lambda: IN_ORDER.merge(IN_ORDER, policy="last"), "tells is 'last'; it is one of 'first', 'reflect'"),
-        (lambda: IN_ORDER.merge(IN_ORDER, policy="leader", algorithm="R0"), "R0 tells an event as soon as one input"),
+        (lambda: IN_ORDER.merge(IN_ORDER, policy="leader", algorithm="R0"), "R0 emits an event as soon as one input"),
         (
             lambda: IN_ORDER.merge(IN_ORDER, policy=Policy("fraction", 1.5)),
             "fraction is 1.5; it is a share of the inputs",

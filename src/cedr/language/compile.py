@@ -24,7 +24,7 @@ from cedr.language.values import lengths_as_numbers
 from cedr.language.where import conditions
 from cedr.plan.node import Node
 from cedr.plan.nodes.match import Match
-from cedr.plan.versions import tell_versions
+from cedr.plan.versions import contains_versions
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
@@ -84,7 +84,7 @@ def matches(node: tree.PatternQuery, names: Names) -> Stream:
     pattern = bound.bind(node.pattern)
     if isinstance(node.pattern, tree.EventType):
         origin = names.find(node.pattern.name, node.pattern.at)
-        if asks_attributes_only(node, origin) and not tell_versions(origin.stream.plan):
+        if asks_attributes_only(node, origin) and not contains_versions(origin.stream.plan):
             return single(node, bound, origin)
     where = conditions(node.where, bound, pattern)
     shown = outputs(node, OutputScope(bound))
@@ -95,7 +95,7 @@ def matches(node: tree.PatternQuery, names: Names) -> Stream:
 
 def over_versions(members: Sequence[Node]) -> bool:
     """Whether the events are versions; all are, or none."""
-    told = [tell_versions(member) for member in members]
+    told = [contains_versions(member) for member in members]
     if len(set(told)) > 1:
         raise QueryError("some of the streams tell versions of events and others do not; use versions() on all or none")
     return told[0]

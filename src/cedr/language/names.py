@@ -16,7 +16,7 @@ from cedr.language.tree import Place
 from cedr.plan.nodes import Clip, Level, Lifetime, Node, Select, Source
 from cedr.plan.nodes.versions import Versions
 from cedr.plan.patterns import VERSION
-from cedr.plan.versions import tell_versions
+from cedr.plan.versions import contains_versions
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 
@@ -32,7 +32,7 @@ class Origin:
 
     @property
     def attributes(self) -> list[str]:
-        header = VERSION if tell_versions(self.stream.plan) else ()
+        header = VERSION if contains_versions(self.stream.plan) else ()
         return [name for name in self.stream.columns if name != self.types and name not in header]
 
     def as_stream(self) -> Stream:

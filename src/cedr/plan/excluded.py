@@ -1,8 +1,8 @@
 """What a select never lets through, read from its predicate: `hour == 8` excludes all hours before and after, for ever.
 
 Understood are comparisons of one column with a value (`==`, `<`, `<=`, `>`, `>=`, `is_between`, `is_in`), `is_not_null`
-and conjunctions of these. What is not understood excludes nothing. No comparison is true of a missing value. Which
-other values lie outside is told of whole numbers, dates, times and texts; as ranges include their ends, those of texts
+and conjunctions of these. What is not understood excludes nothing. No comparison is true of a missing value. Other
+values outside are derived for whole numbers, dates, times and texts; as ranges include their ends, those of texts
 cannot stop right before a text.
 """
 
@@ -49,10 +49,10 @@ def excluded(predicates: Iterable[pl.Expr], schema: Schema) -> Promises:
 
 
 def comparisons(predicate: pl.Expr) -> list[Comparison]:
-    """What a predicate asks of one column, empty if it is not understood."""
+    """What a predicate requires of one column, empty if it is not understood."""
     try:
         return list(understood(predicate))
-    except PolarsError:  # it speaks of columns by pattern, or of none
+    except PolarsError:  # it selects columns by pattern, or none
         return []
 
 
@@ -115,7 +115,7 @@ def whole_numbers(values: pl.Series, kind: pl.DataType) -> list[int]:
 
 
 def gaps(compare: Compare, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ranges, ends included, of whole numbers that do not compare with any of these as asked."""
+    """Ranges, ends included, of whole numbers that do not compare with any of these as required."""
     first, last = numbers[0], numbers[-1]
     if compare in (eq, gt, ge):
         yield MIN, first if compare is gt else first - 1
@@ -131,7 +131,7 @@ def for_ever(name: str, kind: pl.DataType, pieces: Sequence[tuple[int, int]]) ->
 
 
 def texts_outside(compare: Compare, last: str) -> Range | None:
-    """The texts after the last one asked for, or up to it."""
+    """The texts after the last one that matches, or up to it."""
     if compare in (eq, le):
         return Range(last + "\0", None)
     return {lt: Range(last, None), gt: Range(None, last)}.get(compare)

@@ -1,4 +1,4 @@
-"""`explain` of a pattern: its tree, of each condition where it is asked, and which patterns are computed for others.
+"""`explain` of a pattern: its tree, where each condition is checked, and which patterns are computed for others.
 
 UNLESS 5m
   SEQUENCE 12h
@@ -35,34 +35,34 @@ def pattern_lines(pattern: Pattern, where: tuple[Condition, ...], key: Key) -> l
     return lines + key_lines(pattern, key)
 
 
-def part_lines(part: Part, depth: int, word: str = "", forbidden: bool = False, said: bool = False) -> list[str]:
-    """`said`: it is a part of one that is the same as another, which is said already."""
-    same = [f"same as {short(part.same_as.pattern)}"] if part.same_as and part.leaf < 0 and not said else []
-    said = said or bool(same)
-    asked = "only those with" if forbidden else "asked there" if said else "asked here"
-    notes = [*same, *(f"at entry {text(p)}" for p in part.at_entry), *(f"{asked} {text(p)}" for p in part.asked)]
-    lines = ["  " * depth + ", ".join([word + headline(part.pattern), *notes])]
+def part_lines(part: Part, depth: int, prefix: str = "", forbidden: bool = False, printed: bool = False) -> list[str]:
+    """`printed`: it is a part of a pattern that equals another one, which is printed already."""
+    same = [f"same as {short(part.same_as.pattern)}"] if part.same_as and part.leaf < 0 and not printed else []
+    printed = printed or bool(same)
+    checked = "only those with" if forbidden else "checked there" if printed else "checked here"
+    notes = [*same, *(f"at entry {text(p)}" for p in part.at_entry), *(f"{checked} {text(p)}" for p in part.asked)]
+    lines = ["  " * depth + ", ".join([prefix + headline(part.pattern), *notes])]
     for child in part.positive:
-        lines += part_lines(child, depth + 1, "", forbidden, said)
+        lines += part_lines(child, depth + 1, "", forbidden, printed)
     for child in part.counted:
-        lines += part_lines(child, depth + 1, "counted ", forbidden, said)
+        lines += part_lines(child, depth + 1, "counted ", forbidden, printed)
     for child in part.negated:
-        lines += part_lines(child, depth + 1, "without ", True, said)
+        lines += part_lines(child, depth + 1, "without ", True, printed)
     return lines
 
 
 def headline(pattern: Pattern) -> str:
     """The operator or event type, its numbers and its variable."""
-    words = [pattern.name if isinstance(pattern, EventType) else pattern.word]
+    parts = [pattern.name if isinstance(pattern, EventType) else pattern.word]
     match pattern:
         case AtLeast(n=n, w=w) | AtMost(n=n, w=w) | Unless(n=int(n), w=w):
-            words += [str(n), show_duration(w)]
+            parts += [str(n), show_duration(w)]
         case Sequence(w=w) | Unless(w=w):
-            words.append(show_duration(w))
-    if pattern.var and pattern.var != words[0]:
-        words.append(pattern.var)
-    words += [w for w in (pattern.selection, pattern.consumption) if w not in ("EACH", "REUSE")]
-    return " ".join(words)
+            parts.append(show_duration(w))
+    if pattern.var and pattern.var != parts[0]:
+        parts.append(pattern.var)
+    parts += [w for w in (pattern.selection, pattern.consumption) if w not in ("EACH", "REUSE")]
+    return " ".join(parts)
 
 
 def short(pattern: Pattern) -> str:
@@ -79,7 +79,7 @@ def key_lines(pattern: Pattern, key: Key) -> list[str]:
     names = [leaf.var or leaf.name for leaf in pattern.leaves()]
     columns = zip(*key.attributes, strict=True)
     shown_columns = (" = ".join(f"{name}.{a}" for name, a in zip(names, column, strict=True)) for column in columns)
-    return [f"key: {', '.join(shown_columns)}; it stands for {' and '.join(map(text, key.replaced))}"]
+    return [f"key: {', '.join(shown_columns)}; it replaces {' and '.join(map(text, key.replaced))}"]
 
 
 def text(condition: Condition) -> str:

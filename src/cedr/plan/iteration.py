@@ -1,7 +1,7 @@
 """A loop as a node: `seed.iterate(lambda loop: ...)`.
 
 What the body takes from outside becomes an input of the node, whatever it is made of; only what depends on the loop is
-in it. There, operators must be *speculation friendly* (FFP, 3.3): speak without waiting, never move rows back in time,
+in it. There, operators must be *speculation friendly* (FFP, 3.3): emit without waiting, never move rows back in time,
 and derive no less when the loop holds more. And they must let every derivation through, or a row that came from two
 would not be withdrawn when one goes; so `distinct` in the body is left out: what a loop holds is a set anyway.
 
@@ -74,7 +74,7 @@ def within(order: list[Node], loop: Source) -> set[int]:
 
 
 def chosen(end: Node) -> tuple[Node, Selection | None]:
-    """What the body ends with says which rows are held; the rest of the body is below it."""
+    """The end of the body selects the rows that are held; the rest of the body is below it."""
     while isinstance(end, Distinct | Coalesce):
         end = end.input
     if isinstance(end, Project) and isinstance(end.input, Aggregate) and only_renames(end):
@@ -129,6 +129,6 @@ class Rebuilding:
             return self.of(node.input)
         problem = node.loop_refusal([self._depends(i) for i in node.inputs])
         if problem:
-            raise QueryError(f"iterate: {node.describe()} cannot stand in a loop: {problem}")
+            raise QueryError(f"iterate: {node.describe()} cannot be used in a loop: {problem}")
         new = node.with_inputs(*(self.of(i) for i in node.inputs))
         return replace(new, latency="eager") if isinstance(new, Speculative) else new

@@ -59,7 +59,7 @@ def refusal(kept: list[str], schema: Schema, selection: Selection | None) -> str
     if selection and not set(kept) & set(selection.by):
         return f"the best row is chosen among rows that differ in {', '.join(kept)}"
     if not any(can_be_key(schema[name]) for name in kept):
-        return f"{', '.join(kept)} cannot tell shards apart"
+        return f"{', '.join(kept)} cannot be a partition key"
     return f"an input adds rows to it and is joined on something else than {', '.join(kept)}"
 
 

@@ -61,9 +61,9 @@ class PartitionRequirements:
         self.demands: dict[int, Demand] = {}
         self._possible = possible_keys(order)
         for node in reversed(order):
-            for input, asked in zip(node.partitioned_inputs, self._of_inputs(node), strict=True):
-                if asked:
-                    self._ask(input, asked)
+            for input, demand in zip(node.partitioned_inputs, self._of_inputs(node), strict=True):
+                if demand:
+                    self._add(input, demand)
 
     def demand(self, node: Node) -> Demand | None:
         """What later nodes require of the rows of a node; None if they require nothing."""
@@ -93,12 +93,12 @@ class PartitionRequirements:
             demand = None
         return [demand] * len(node.inputs)
 
-    def _ask(self, node: Node, asked: Demand) -> None:
+    def _add(self, node: Node, demand: Demand) -> None:
         known = self.demands.get(id(node))
         if known is None or not known.keys:
-            self.demands[id(node)] = asked
+            self.demands[id(node)] = demand
             return
-        both = tuple(name for name in known.keys if name in asked.keys)
+        both = tuple(name for name in known.keys if name in demand.keys)
         self.demands[id(node)] = known._replace(keys=both) if both else known
 
 

@@ -146,7 +146,7 @@ class Placed(NamedTuple):
 class Staging:
     """Places the nodes of a plan one by one, inputs before users, each in the first stage it can be in.
 
-    `not_before` says of nodes right after a path in which stage they are needed, so that their rows move once.
+    `not_before`: the stage in which nodes right after a path are needed, so that their rows move once.
     """
 
     def __init__(self, plan: Node, not_before: Mapping[int, int] = NOTHING) -> None:

@@ -100,7 +100,7 @@ class Fragment:
 
 
 def fragment_of(query: Level, rules: tuple[Rule, ...] = RULES) -> Fragment:
-    """The fragment for a query, whose plan starts with the level asked of it."""
+    """The fragment for a query, whose plan starts with its level."""
     plan = optimize(query, rules).plan
     fragment, _ = fragment_from(topological(plan), plan)
     return replace(fragment, query=query, rules=rules)
@@ -365,8 +365,8 @@ def _(node: Match, known: list[Properties]) -> Operator:
     schemas = [m.schema for m in node.members]
     if node.of_single_events:
         return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
-    asked = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
-    return BitemporalMatcher(*asked) if node.bitemporal else Matcher(*asked, node.outputs_of_key)
+    arguments = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
+    return BitemporalMatcher(*arguments) if node.bitemporal else Matcher(*arguments, node.outputs_of_key)
 
 
 @operator_of.register

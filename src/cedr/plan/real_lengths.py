@@ -23,13 +23,13 @@ def check_lengths(source: Source, plan: Node) -> None:
     if found is not None:
         raise QueryError(
             f"source {source.name!r}: its times (vs={source.vs!r}) are whole numbers without a unit, but the query has "
-            f'the length {found.text!r}; say what the numbers count, unit="ms" for example (s, ms, us or ns), or write '
+            f'the length {found.text!r}; declare what the numbers count, such as unit="ms" (s, ms, us or ns), or write '
             "all lengths as plain numbers of the same ticks"
         )
 
 
 def lengths(node: Node, source: Source) -> Iterator[RealLength]:
-    """Those of a node; of another source only what it says about itself matters, when its own times come."""
+    """Those of a node; those of another source matter when its own times come."""
     if isinstance(node, Source) and node is not source and node.name != source.name:
         return
     for f in fields(node):

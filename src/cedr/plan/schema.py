@@ -12,7 +12,7 @@ from cedr.temporal.errors import QueryError
 Schema = dict[str, pl.DataType]
 
 DEEPEST = 1_000
-"""Steps of an expression in each other."""
+"""Maximum depth of an expression."""
 
 RESERVED = ("_vs", "_ve_old", "_ve_new")
 """The names of the times inside chunks."""
@@ -119,7 +119,7 @@ def separable(expression: pl.Expr) -> bool:
         if expression.meta.is_literal():  # of one value, such as the list of an IN in SQL text
             return pl.select(expression).height == 1
         return expression.meta.is_row_separable()
-    except PolarsError:  # a Python function, or several columns at once: polars cannot tell
+    except PolarsError:  # a Python function, or several columns at once: polars does not know
         return True
 
 
@@ -131,7 +131,7 @@ def keeps_length(expression: pl.Expr, schema: Schema) -> bool:
     try:
         return pl.DataFrame(schema=schema).select(expression).height == 0
     except PolarsError:
-        return True  # the evaluation that follows says what is wrong
+        return True  # the evaluation that follows reports what is wrong
 
 
 def roots(expression: pl.Expr, schema: Mapping[str, Any]) -> list[str]:
@@ -145,7 +145,7 @@ def roots(expression: pl.Expr, schema: Mapping[str, Any]) -> list[str]:
 
 
 def evaluate(query: Any, schema: Schema, what: str) -> pl.DataFrame:
-    """The query on no rows: polars checks names and types and tells the result's."""
+    """The query on no rows: polars checks names and types and returns those of the result."""
     try:
         result: pl.DataFrame = query(pl.DataFrame(schema=schema).lazy()).collect()
     except ColumnNotFoundError as e:

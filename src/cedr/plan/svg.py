@@ -1,6 +1,6 @@
 """A plan as a picture in SVG, drawn without any other program: sources on top, the answer at the bottom.
 
-A node stands one row below the lowest of its inputs, under the middle of them as far as its neighbours allow.
+A node is one row below the lowest of its inputs, under the middle of them as far as its neighbours allow.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Versions: a provider's words about events, which it may change (the bitemporal tables of the CEDR paper).
+"""Versions: what a provider states about events, and may change (the bitemporal tables of the CEDR paper).
 
-A version says that event `id` is valid during `[vs, ve)`. It holds for a while of *occurrence* time, which is the axis
+A version states that event `id` is valid during `[vs, ve)`. It holds for some *occurrence* time, which is the axis
 of the stream; `id`, `vs` and `ve` travel as columns. A pattern over such streams looks, at each instant of occurrence
 time, at the valid lifetimes held then.
 """
@@ -29,8 +29,8 @@ def versions(input: Node, id: str, vs: str, ve: str) -> Versions:
     check_columns(taken.values(), input.schema, "versions()")
     others = [name for name in input.schema if name not in taken.values()]
     if clash := [name for name in others if name in VERSION]:
-        said = f"versions({clash[0]}={taken[clash[0]]!r})"
-        raise QueryError(f"{said}: the stream has a column {clash[0]!r} of another meaning; rename it")
+        argument = f"versions({clash[0]}={taken[clash[0]]!r})"
+        raise QueryError(f"{argument}: the stream has a column {clash[0]!r} of another meaning; rename it")
     header = [pl.col(id).alias("id"), chronons(input, vs, MIN).alias("vs"), chronons(input, ve, INF).alias("ve")]
     return Versions(input, project(input, [*header, *map(pl.col, others)]).outputs)
 
@@ -53,7 +53,7 @@ def valid_during(input: Node, start: int, end: int) -> Node:
     return Select(Versions(input, project(input, columns).outputs), (pl.col("vs") < pl.col("ve"),))
 
 
-def tell_versions(plan: Node) -> bool:
+def contains_versions(plan: Node) -> bool:
     """Whether the rows of a plan are versions."""
     while isinstance(plan, Select | Level | Guard | Finalize | Align | Slice):
         plan = plan.input

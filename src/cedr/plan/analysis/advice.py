@@ -1,4 +1,4 @@
-"""What would help an operator that waits or grows for ever, in words that name what the user declared."""
+"""What would help an operator that waits or grows for ever, naming what the user declared."""
 
 from collections.abc import Collection, Iterator
 
@@ -16,10 +16,10 @@ def advice(node: Node, required: RequiredPromise, useful: Collection[str]) -> st
             sources.setdefault(source.name, (source, columns))
     if required.without_end:
         spoken_of = [(source, columns) for source, columns in sources.values() if columns]
-        told = " and ".join(
+        punctuations = " and ".join(
             f"punctuations of source {s.name!r}{about(columns)}{undeclared(s)}" for s, columns in spoken_of
         )
-        promised = f"{told} that say {required.done}" if told else ""
+        promised = f"{punctuations} that state {required.done}" if punctuations else ""
         ends = " and ".join(repr(source.name) for source in could_end(node))
         end = f"ends=True for source {ends}, if each of its rows has an end" if ends else ""
         return "; or ".join(text for text in (promised, end, required.instead) if text)
@@ -48,20 +48,22 @@ def is_open(source: Source) -> bool:
 
 
 def progress(source: Source, columns: tuple[str, ...]) -> str:
-    """How a source could say how far it has come."""
+    """How a source could report progress."""
     punctuations = f", or with punctuations{about(columns)}{undeclared(source)}" if columns else ""
     if source.per:
         per = ", ".join(source.per)
-        said = f"source {source.name!r} says how far each {per} has come, but not how far all have"
-        return f"{said}; declare it with idle, after which a silent {per} is given up{punctuations}"
-    said = f"source {source.name!r} makes no promise about progress"
-    return f'{said}; declare it with delay="10s", or with cti="column" if its rows tell progress{punctuations}'
+        problem = f"source {source.name!r} reports the progress of each {per}, but not of all together"
+        return f"{problem}; declare it with idle, after which a silent {per} is given up{punctuations}"
+    problem = f"source {source.name!r} makes no promise about progress"
+    return f'{problem}; declare it with delay="10s", or with cti="column" if its rows carry progress{punctuations}'
 
 
 def undeclared(source: Source) -> str:
-    """What to say of a source that reads punctuations and does not say what they are about."""
+    """A hint for a source that reads punctuations without declaring what they are about."""
     return (
-        " (if its punctuations are, say so with promises=[...])" if source.punctuation and not source.promises else ""
+        " (if its punctuations are, declare them with promises=[...])"
+        if source.punctuation and not source.promises
+        else ""
     )
 
 

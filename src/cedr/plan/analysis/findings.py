@@ -18,10 +18,10 @@ from cedr.temporal.time import INF
 class Finding:
     """About one operator that keeps rows.
 
-    unblocked   whether what it takes in is ever told; `unblocked_by` what lets it speak
+    unblocked   whether it emits before the end of the stream; `unblocked_by` what lets it emit
     bounded     whether its state stays small however long the stream; `bounded_by` what lets it forget
     missing     what would help where one of them is False
-    whose       which results `unblocked` is about, when the others are told at once
+    whose       which results `unblocked` is about, when the others are emitted at once
     """
 
     node: Node
@@ -36,11 +36,11 @@ class Finding:
         return as_text([self])
 
     def __str__(self) -> str:
-        told = " or ".join(text if text == AT_ONCE else f"by {text}" for text in self.unblocked_by)
-        kept = " or ".join(self.bounded_by)
-        speaks = f"speaks {told}" if self.unblocked else "silent until the end"
-        of = f" about {self.whose}" if self.whose and not self.unblocked else ""
-        return f"{speaks}{of}; state {f'bounded by {kept}' if self.bounded else 'without bound'}"
+        when = " or ".join(text if text == AT_ONCE else f"on {text}" for text in self.unblocked_by)
+        of = f" {self.whose}" if self.whose else ""
+        emits = f"emits {when}" if self.unblocked else f"emits{of} only at end of stream"
+        state = f"bounded by {' or '.join(self.bounded_by)}" if self.bounded else "unbounded"
+        return f"{emits}; state is {state}"
 
 
 def as_text(findings: Sequence[Finding]) -> str:

@@ -1,4 +1,4 @@
-"""Warnings when a query starts that may run for ever and would then never speak, or only grow."""
+"""Warnings when a query starts that may run for ever and would then never emit, or only grow."""
 
 import warnings
 
@@ -21,6 +21,6 @@ def warnings_of(query: Level) -> list[str]:
         if finding.missing:
             concerned.setdefault(finding.missing, []).append(finding)
     return [
-        f"{'; '.join(missing)}. As it is: {'; '.join(f'{f.node.describe()}: {f}' for f in findings)}"
+        f"{'; '.join(missing)}. Now: {'; '.join(f'{f.node.describe()}: {f}' for f in findings)}"
         for missing, findings in concerned.items()
     ]

@@ -62,4 +62,4 @@ def to_emit_ends(latency: str | None, ports: tuple[int, ...], context: NodeConte
     """For results whose ends may be infinite, which `perfect` waits for."""
     if latency in ("ordered", "eager") or context.output.finite:
         return to_emit(latency, ports, context)
-    return RequiredPromise(ports, True, "", f'{ENDING}; to speak, with_latency("ordered") is enough')
+    return RequiredPromise(ports, True, "", f'{ENDING}; to emit, with_latency("ordered") is enough')

@@ -1,6 +1,6 @@
 """Schemes: about which columns the punctuations in a stream can be.
 
-A scheme is a set of columns. The empty one stands for CTIs, which are about everything. Each has a flag: whether
+A scheme is a set of columns. The empty one means CTIs, which are about everything. Each has a flag: whether
 promises about it may be without end, so that a value of these columns can be done. Progress never is: it only states
 how far a value has come.
 

@@ -10,7 +10,7 @@ A loop holds a set, and an automaton's runs are a bag: two runs that show the sa
 *path*, a hash of which event it took at each place and by which transition. What a regular expression matches is told
 once, so it needs no path; and instead of telling runs of several final states, transitions that lead to one lead to an
 extra state, too, whose rows are the answer. Within a window a stretch has one lifetime, whatever runs took it.
-Without one they may differ, and a loop would tell them as one; that is refused.
+Without one they may differ, and a loop would emit them as one; that is refused.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def recursive(node: Automaton, settings: Settings) -> Node:
     if node.shape.once and (node.shape.window is None or node.shape.order is not None):
         raise QueryError(
             f'{node.text}(plan="recursive"): without a window, or in the order of a column, one stretch of events may '
-            "have several lifetimes, which a loop would tell as one; give window=... and no order, or take the native "
+            "have several lifetimes, which a loop would emit as one; give window=... and no order, or take the native "
             "plan"
         )
     taken = [name for name in (*node.events.schema, *columns) if name.startswith("_run_")]
@@ -67,11 +67,11 @@ class Recursive:
     node: Automaton
 
     def plan(self, settings: Settings) -> Node:
-        """Runs of one event, then the loop, then what is told of it."""
+        """Runs of one event, then the loop, then its results."""
         seed = self.moved(project(self.events, [*self.key, pl.col(AT).alias(BEGIN), *self.start, *self.of_event]))
         loop = loop_of(seed)
         on = (*self.node.by, END), (*self.node.by, AFTER)
-        return self.told(iterate(seed, loop, self.moved(Join(loop, self.events, *on)), settings))
+        return self.results(iterate(seed, loop, self.moved(Join(loop, self.events, *on)), settings))
 
     # --- events --------------------------------------------------------------------------------------------------
 
@@ -79,20 +79,20 @@ class Recursive:
     def events(self) -> Node:
         """What steps ask of an event alone is computed once: ACCEPTS are the steps it can take."""
         shape, steps = self.node.shape, self.node.compiled
-        accepts = sum((c.cast(pl.Int64) * (1 << n) for n, c in enumerate(steps.conditions)), word(NO_STEP))
+        accepts = sum((c.cast(pl.Int64) * (1 << n) for n, c in enumerate(steps.conditions)), whole(NO_STEP))
         names = [*shape.by, *([shape.order] if shape.order else []), *([shape.symbol] if shape.symbol else [])]
         names += [name for name in self.read if name not in names]
         counted = self.node.events if shape.window is None else Sliding(self.node.events, shape.window)
-        told = project(counted, [*map(pl.col, dict.fromkeys(names)), accepts.alias(ACCEPTS)])
-        return Places(told, shape.by, shape.order, linked=shape.order is None)
+        prepared = project(counted, [*map(pl.col, dict.fromkeys(names)), accepts.alias(ACCEPTS)])
+        return Places(prepared, shape.by, shape.order, linked=shape.order is None)
 
     @property
     def read(self) -> list[str]:
         """The columns of events that are read together with registers."""
-        about = [e for _, step in self.node.steps for e in (*self.asked(step), *(e for _, e in step.updates))]
+        about = [e for _, step in self.node.steps for e in (*self.conditions(step), *(e for _, e in step.updates))]
         return list(dict.fromkeys(n for e in about for n in e.meta.root_names() if n in self.node.events.schema))
 
-    def asked(self, step: Step) -> list[pl.Expr]:
+    def conditions(self, step: Step) -> list[pl.Expr]:
         return register_conditions(step, list(self.registers))
 
     @property
@@ -118,7 +118,7 @@ class Recursive:
     # --- a turn --------------------------------------------------------------------------------------------------
 
     def moved(self, rows: Node) -> Node:
-        """Runs beside the event that follows become runs that have taken it."""
+        """Runs joined with the event that follows become runs that have taken it."""
         updates = [self.updated(name).alias(name) for name in self.registers]
         path = [] if self.node.shape.once else [mixed(pl.col(PATH), pl.col(ROW) + pl.col(RANK) * ODD[1]).alias(PATH)]
         took = Select(self.with_transitions(rows), tuple(self.guards()))
@@ -131,7 +131,7 @@ class Recursive:
             found.append(pl.col(NAME).eq_missing(pl.col(self.node.shape.symbol)))
         found.append((pl.col(ACCEPTS) & pl.col(STEP)) != 0)
         for number, (_, step) in enumerate(self.node.steps):
-            found += [(pl.col(STEP) != 1 << number) | e for e in self.asked(step)]
+            found += [(pl.col(STEP) != 1 << number) | e for e in self.conditions(step)]
         return found
 
     def updated(self, register: str) -> pl.Expr:
@@ -146,7 +146,7 @@ class Recursive:
     # --- transitions ---------------------------------------------------------------------------------------------
 
     def with_transitions(self, rows: Node) -> Node:
-        """Runs beside each transition that leads on from their state."""
+        """Runs joined with each transition that leads on from their state."""
         if self.node.fixed is not None:
             return Lookup(rows, self.table, STATE, FROM)
         key = pl.struct(pl.col(STATE)).alias("_run_key")
@@ -179,11 +179,11 @@ class Recursive:
 
     def step_of(self, symbol: pl.Expr) -> pl.Expr:
         """The step that a symbol names."""
-        found = word(NO_STEP)
+        found = whole(NO_STEP)
         if self.node.table[SYMBOL] != pl.String:
             return found
         for number, (name, _) in enumerate(self.node.steps):
-            found = pl.when(symbol == name).then(word(1 << number)).otherwise(found)
+            found = pl.when(symbol == name).then(whole(1 << number)).otherwise(found)
         return found
 
     # --- states --------------------------------------------------------------------------------------------------
@@ -205,9 +205,9 @@ class Recursive:
             return pl.lit(self.number[label], dtype=pl.Int64)
         return pl.lit(label, dtype=self.node.table[TARGET])
 
-    # --- what is told --------------------------------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------------------------
 
-    def told(self, runs: Node) -> Node:
+    def results(self, runs: Node) -> Node:
         shape = self.node.shape
         shown = [*self.key, pl.col(BEGIN).alias("begin"), pl.col(END).alias("end")]
         registers = [pl.col(name) for name in self.registers]
@@ -225,14 +225,14 @@ class Recursive:
         return complete if shape.final is not None and shape.start not in shape.final else self.with_empty(complete)
 
     def with_empty(self, complete: Project) -> Node:
-        """The runs of no events, which stand before each event, are no business of the loop."""
+        """The runs of no events, which are before each event, are not part of the loop."""
         at, start = pl.col(AT), pl.lit(self.node.shape.start, dtype=self.node.table[TARGET]).alias("state")
         registers = [e for e in self.start if e.meta.output_name() in self.registers]
         empty = project(self.events, [*self.key, at.alias("begin"), (at - 1).alias("end"), start, *registers])
         return Union((complete, empty))
 
 
-def word(value: int) -> pl.Expr:
+def whole(value: int) -> pl.Expr:
     return pl.lit(value, dtype=pl.Int64)
 
 

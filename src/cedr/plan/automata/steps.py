@@ -1,7 +1,7 @@
 """Steps: what an event must be to take a transition, and what it does to the registers.
 
-A condition about the event alone is a column that polars computes for all events of a chunk. What speaks of registers
-can only be asked run by run, so it becomes a small program; within it, parts that do not speak of registers are columns
+A condition about the event alone is a column that polars computes for all events of a chunk. What reads registers
+can only be evaluated run by run, so it becomes a small program; within it, parts that do not read registers are columns
 again.
 """
 
@@ -64,12 +64,12 @@ class Compiler:
     code: list[tuple[int, Address, Address, Address, Address]] = field(default_factory=list)
     temporary: int = 0
 
-    def speaks_of_registers(self, e: pl.Expr) -> bool:
+    def reads_registers(self, e: pl.Expr) -> bool:
         return not set(e.meta.root_names()).isdisjoint(self.registers)
 
     def compiled(self, e: pl.Expr) -> Address:
         e = e.meta.undo_aliases()
-        if not self.speaks_of_registers(e):
+        if not self.reads_registers(e):
             return self.constant(e) if e.meta.is_literal() else self.column(e)
         if e.meta.is_column():
             return Address("register", self.registers.index(e.meta.output_name()))
@@ -174,8 +174,8 @@ def assembled(
     conditions, guard, update, holds, set_from, sets = [], [], [], [], [0], []
     for step in steps.values():
         guard.append(len(compiler.code))
-        alone, asked = divided(step, compiler)
-        truth = [compiler.compiled(e) for e in asked]
+        alone, of_runs = divided(step, compiler)
+        truth = [compiler.compiled(e) for e in of_runs]
         both = reduce(lambda a, b: compiler.put(p.AND, a, b), truth) if truth else None
         holds.append(both)
         update.append(len(compiler.code))
@@ -204,11 +204,11 @@ def assembled(
 def divided(step: Step, compiler: Compiler) -> tuple[list[pl.Expr], list[pl.Expr]]:
     """The conditions of a step about the event alone, and those about registers."""
     parts = [] if step.when is None else conjuncts(step.when)
-    return [e for e in parts if not compiler.speaks_of_registers(e)], register_conditions(step, compiler.registers)
+    return [e for e in parts if not compiler.reads_registers(e)], register_conditions(step, compiler.registers)
 
 
 def register_conditions(step: Step, registers: Sequence[str]) -> list[pl.Expr]:
-    """The conditions of a step that can only be asked run by run."""
+    """The conditions of a step that can only be evaluated run by run."""
     parts = [] if step.when is None else conjuncts(step.when)
     return [e for e in parts if not set(e.meta.root_names()).isdisjoint(registers)]
 

@@ -22,10 +22,10 @@ Flavour = Literal["ordered", "perfect"]
 
 @dataclass(frozen=True, eq=False)
 class Align(Independent):
-    """Holds rows back for up to `block`, to let them out in order and already mended.
+    """Holds rows back for up to `block`, to release them in order and repaired.
 
     `by`: sets of columns; promises about them release the rows they settle before the CTI does, each in its own order.
-    Only such promises stand here as reach the end of the query, or what was released would be told and taken back.
+    Only promises that reach the end of the query are here, or what was released would be emitted and retracted.
     """
 
     work = Work.ANY_SHARD

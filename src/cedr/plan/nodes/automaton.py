@@ -1,4 +1,4 @@
-"""The plan node that runs an automaton over events; `cedr.reference.automata` says what it finds."""
+"""The plan node that runs an automaton over events; `cedr.reference.automata` defines what it finds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -130,7 +130,7 @@ class Automaton(Node):
             raise QueryError(f"{what}: symbols name steps, so they are texts, not {kinds[SYMBOL]}; or give symbol=...")
         for label in (self.shape.start, *(self.shape.final or ())):
             if not fits(label, kinds[TARGET]):
-                raise QueryError(f"{what}: state {label!r} is no {kinds[TARGET]}, as the states of the table are")
+                raise QueryError(f"{what}: state {label!r} is not {kinds[TARGET]}, as the states of the table are")
         if self.fixed is not None:
             self.check_fixed(self.fixed)
 
@@ -173,7 +173,7 @@ class Automaton(Node):
                 (kind,) = project_schema([e.alias(register)], columns, f"{what} sets {register!r}").values()
                 if not kind.is_numeric() and kind != pl.Null:
                     raise QueryError(
-                        f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, no number; "
+                        f"{what} sets {register!r} to {show_expression(e)}, which is {kind}, not a number; "
                         "registers are numbers, so cast it to Int64 or Float64 first"
                     )
 
@@ -185,7 +185,7 @@ class Automaton(Node):
             for register, _ in step.updates:
                 if register not in dict(self.registers):
                     raise QueryError(
-                        f"{what} sets {register!r}, which is no register; give registers={{{register!r}: 0}}"
+                        f"{what} sets {register!r}, which is not a register; give registers={{{register!r}: 0}}"
                     )
             for e in step.expressions:
                 check_columns(roots(e, columns), columns, what)
@@ -263,5 +263,5 @@ def as_triples(transitions: Iterable[Any], what: str) -> tuple[Triple, ...]:
     found = tuple(tuple(row) if isinstance(row, list | tuple) else (row,) for row in transitions)
     for row in found:
         if len(row) != 3:
-            raise QueryError(f"{what}: {row!r} is no transition; write (source, symbol, target)")
+            raise QueryError(f"{what}: {row!r} is not a transition; write (source, symbol, target)")
     return found

@@ -20,7 +20,7 @@ from cedr.temporal.time import INF
 
 @dataclass(frozen=True, eq=False)
 class Finalize(Independent):
-    """Checks promises, mends broken chains of adjusts, forgets what is older than `remember`."""
+    """Checks promises, repairs broken chains of adjusts, forgets what is older than `remember`."""
 
     work = Work.ANY_SHARD
     keeps_lifetimes = True

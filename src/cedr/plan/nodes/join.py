@@ -52,7 +52,7 @@ class Join(Speculative, Binary):
 
     @cached_property
     def both(self) -> Schema:
-        """The columns of a pair, which `residual` speaks about."""
+        """The columns of a pair, which `residual` reads."""
         result = dict(self.left.schema)
         for name, kind in self.right.schema.items():
             shown = self.right_names[name]

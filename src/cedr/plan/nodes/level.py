@@ -12,7 +12,7 @@ from cedr.temporal.consistency import Consistency
 
 @dataclass(frozen=True, eq=False)
 class Level(RowByRow):
-    """What was asked of everything below; None leaves it open. The outermost word counts."""
+    """The level of everything below; None leaves it open. The outermost level counts."""
 
     work = Work.OTHER
 
@@ -20,7 +20,7 @@ class Level(RowByRow):
     latency: Latency | None = None
     flavour: Flavour | None = None
     moved: bool = False
-    """Whether the level came while the query was running, and is not what it says itself."""
+    """Whether the level was set while the query was running, and is not part of the query."""
 
     def describe(self) -> str:
         settings = [str(self.consistency or ""), f"latency {self.latency}" if self.latency else "", self.flavour or ""]

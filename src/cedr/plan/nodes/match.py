@@ -42,7 +42,7 @@ from cedr.temporal.time import INF
 class Match(Speculative):
     """The matches of a pattern over the members, which are its ports; `outputs` makes the payload of each.
 
-    `bitemporal`: the members tell of versions. Their axis is occurrence time, and the columns `id, vs, ve` hold the
+    `bitemporal`: the members contain versions. Their axis is occurrence time, and the columns `id, vs, ve` hold the
     header on the valid axis, on which the pattern looks. So do those of the output, which come before `outputs`.
     """
 
@@ -129,7 +129,7 @@ class Match(Speculative):
 
     @property
     def needs_whole_payloads(self) -> bool:
-        """Whether ids are asked for, which are made of the whole payload."""
+        """Whether ids are required, which are made of the whole payload."""
         if self.bitemporal or any((p.selection, p.consumption) != ("EACH", "REUSE") for p in self.pattern.walk()):
             return True
         names = {name for e in self.spec.expressions for name in e.meta.root_names()}
@@ -176,7 +176,7 @@ class Match(Speculative):
         forget = RequiredPromise(ports, endless, scopes, "scopes that end")
         if root.settled < FAR or self.latency == "eager":
             return ProgressRequirements(to_emit(self.latency, ports, context), (forget,))
-        promise = RequiredPromise(ports, True, "", 'scopes that end; to speak, with_latency("eager") is enough')
+        promise = RequiredPromise(ports, True, "", 'scopes that end; to emit, with_latency("eager") is enough')
         return ProgressRequirements(promise, (forget,))
 
     def derive_schemes(self, *inputs: Schemes) -> Schemes:

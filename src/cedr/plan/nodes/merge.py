@@ -6,8 +6,9 @@
     no payload twice at any instant                         R3
     nothing                                                 R4
 
-R1 asks that events with equal starts come in the same order from every member. No operator promises that, so it must be
-asked for by name; R2 costs little more. R0 and R2 tell every event as soon as they can; another policy needs R3 or R4.
+R1 requires that events with equal starts come in the same order from every member. No operator promises that, so it
+must be requested by name; R2 costs little more. R0 and R2 emit every event as soon as they can; other policies need R3
+or R4.
 """
 
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ FIRST = Policy()
 
 @dataclass(frozen=True, eq=False)
 class Merge(Node):
-    """Members that tell one history, as one stream that tells it."""
+    """Members with the same history, as one stream of it."""
 
     work = Work.STATEFUL
 
@@ -60,7 +61,7 @@ class Merge(Node):
             raise QueryError(f"merge: algorithm is {self.algorithm!r}; it is one of {', '.join(map(repr, ALGORITHMS))}")
         if self.algorithm in IN_ORDER and self.policy.tells != "first":
             raise QueryError(
-                f"merge: {self.algorithm} tells an event as soon as one input has it, and the policy asks for "
+                f"merge: {self.algorithm} emits an event as soon as one input has it, but the policy is "
                 f"{self.policy.tells!r}; leave algorithm out, or use 'R3' or 'R4'"
             )
         for other in self.members[1:]:
@@ -129,7 +130,7 @@ class Merge(Node):
 
 @dataclass(frozen=True, eq=False)
 class MergeBy(Unary):
-    """Copies of one history in one stream, told apart by a column; `join` holds the time from which each is complete.
+    """Copies of one history in one stream, identified by a column; `join` holds the time from which each is complete.
 
     Copies come and go, so the algorithm is R3 or R4, whatever their order.
     """
@@ -163,7 +164,7 @@ class MergeBy(Unary):
 
     def chosen(self, known: Properties) -> "Choice":
         if self.algorithm:
-            return Choice(self.algorithm, "asked for")
+            return Choice(self.algorithm, "it was requested")
         if known.duplicate_free:
             return Choice("R3", "copies come and go; no payload twice at a time")
         return Choice("R4", "copies come and go; a payload may be there twice")
@@ -212,7 +213,7 @@ class Choice(NamedTuple):
 def choose(members: Sequence[Properties], policy: Policy = FIRST, algorithm: str | None = None) -> Choice:
     """The simplest algorithm that what is known of the members allows, and why."""
     if algorithm:
-        return Choice(algorithm, "asked for")
+        return Choice(algorithm, "it was requested")
     if all(p.perfect for p in members) and policy.tells == "first":
         if all(p.key == frozenset() for p in members):
             return Choice("R0", "inserts in order, one event at a time")

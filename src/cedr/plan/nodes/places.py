@@ -4,7 +4,7 @@ Columns are added to each row:
 
     _run_at      its place: its start, or the number in the column `order`
     _run_after   the place before its own: by starts that of the last event of the key before it, by number one less
-    _run_rank    tells it from the other events at its place
+    _run_rank    separates it from the other events at its place
 
 Without `linked`, rows have no neighbours: `_run_after` has no meaning, but rows do not change when others come.
 """

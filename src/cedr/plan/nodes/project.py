@@ -13,7 +13,7 @@ from cedr.plan.schema import Schema, project_schema, roots, show_expression
 
 
 class Output(NamedTuple):
-    """An expression with the names of the columns it yields: one, unless it speaks of columns by pattern."""
+    """An expression with the names of the columns it yields: one, unless it selects columns by pattern."""
 
     names: tuple[str, ...]
     expression: pl.Expr
@@ -77,7 +77,7 @@ class Project(RowByRow):
 
 
 def project(input: Node, expressions: Sequence[pl.Expr]) -> Project:
-    """A project whose expressions are told apart by the columns they yield."""
+    """A project whose expressions are separated by the columns they yield."""
     schema = input.schema
     project_schema(expressions, schema, "select")
     outputs: list[Output] = []

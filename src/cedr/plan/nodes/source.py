@@ -36,15 +36,15 @@ class Source(Node):
     ordered               no row has a smaller sync time than one before it
     delay                 the progress that may be derived: no row comes later than this after a higher one
     external              there may be external CTIs, whose counts must be checked before any row is dropped
-    counts                the column that makes a row an external CTI: so many elements have their sync time in [vs, ve)
+    counts                the column that makes a row an external CTI: how many elements have sync times in [vs, ve)
     partition             the column that names the partition of the source a row comes from; each progresses by itself
-    idle                  a partition that was silent for so long, in microseconds, holds the others back no more
+    idle                  after this time without rows, in microseconds, a partition holds the others back no more
     per                   columns: `delay` holds for the rows of each of their values by itself, so each has its own
-                          progress, told as promises about it
+                          progress, reported as promises about it
     punctuation           the column that is true in rows that are punctuations: no more rows like this one, where a
                           missing value means any, before `vs` or, if that is missing, ever
-    promises              the sets of columns that punctuations of this source will speak about
-    future                a row that starts so much later than the clock, in microseconds, is quarantined
+    promises              the sets of columns that punctuations of this source are about
+    future                a row that starts this much later than the clock, in microseconds, is quarantined
     late                  what to do with a row that breaks a promise: collect it, or raise
     valid                 it is a valid stream already, as cedr wrote it: nothing is checked, and nothing kept for that
     """

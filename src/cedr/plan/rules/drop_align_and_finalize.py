@@ -1,6 +1,6 @@
 """Align and Finalize are dropped where they cannot matter.
 
-Align      block 0; or the input is in order already; or an Align that waits as long stands right below
+Align      block 0; or the input is in order already; or an Align that waits as long is right below
 Finalize   the input went through one that forgets no later; or nothing above keeps state and nothing is adjusted, then
            a Guard is enough. An adjust must be checked against its tuple even where no operator keeps any.
 """

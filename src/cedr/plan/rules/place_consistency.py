@@ -6,7 +6,7 @@ Below the first state, because from there on order and promises matter; not lowe
 never have to be held. Only counts of external CTIs must be checked before any row is dropped, so a source that has
 them is finalised at once. A path without any state is treated at its top. Where levels are nested the outermost counts.
 
-Operators with several inputs speak when one of them has progressed, and sessions begin in the past; so a query that
+Operators with several inputs emit when one of them has progressed, and sessions begin in the past; so a query that
 blocks for ever has another Align at its top, where the answer is not in order anyway. A sort waits by itself, and an
 Align above it would put its rows in the order of time.
 
@@ -15,7 +15,7 @@ must not take them for progress: those of one input may be far ahead of another.
 
 Rows held by an Align are also released by promises about some of their columns. `by` names them: of the promises that
 come so far, those that reach the end of the query through all operators above. Others would set rows free about which
-nothing can be told for good before the CTI comes.
+nothing final can be emitted before the CTI comes.
 """
 
 from dataclasses import replace
@@ -38,10 +38,10 @@ class RequestedLevel(NamedTuple):
     latency: Latency | None = None
     flavour: Flavour | None = None
     written: Consistency | None = None
-    """What the query says, whatever level it was moved to while it runs."""
+    """The level in the query, whatever level it was moved to while it runs."""
 
     def below(self, level: Level) -> "RequestedLevel":
-        """What counts below a level: its words where nothing was said above."""
+        """What counts below a level: its settings where none are above."""
         return RequestedLevel(
             self.consistency or level.consistency,
             self.latency or level.latency,
@@ -55,11 +55,11 @@ def place_consistency(plan: Node) -> Node:
     if not isinstance(plan, Level):
         return plan
     placed = released_by_promises(waiting(Placement(plan).place(plan, RequestedLevel())))
-    asked = asked_at_top(plan)
-    waits = asked.consistency is not None and asked.consistency.block == INF
+    requested = requested_at_top(plan)
+    waits = requested.consistency is not None and requested.consistency.block == INF
     if not waits or properties(placed).ordered or sorted_by_value(placed):
         return placed
-    return released_by_promises(Align(placed, INF, asked.flavour or "ordered"))
+    return released_by_promises(Align(placed, INF, requested.flavour or "ordered"))
 
 
 def waiting(plan: Node) -> Node:
@@ -94,11 +94,11 @@ def sorted_by_value(plan: Node) -> bool:
     return isinstance(plan, Sort)
 
 
-def asked_at_top(plan: Node) -> RequestedLevel:
-    asked = RequestedLevel()
+def requested_at_top(plan: Node) -> RequestedLevel:
+    requested = RequestedLevel()
     while isinstance(plan, Level):
-        asked, plan = asked.below(plan), plan.input
-    return asked
+        requested, plan = requested.below(plan), plan.input
+    return requested
 
 
 class Placement:
@@ -109,42 +109,42 @@ class Placement:
             self.keeps_state[id(node)] = below or node.work is Work.STATEFUL
         self.placed: dict[tuple[int, RequestedLevel, bool], Node] = {}
 
-    def place(self, node: Node, asked: RequestedLevel, covered: bool = False) -> Node:
-        """`covered`: a Finalize and Align stand above already. Shared nodes stay shared where the same is asked."""
-        key = (id(node), asked, covered)
+    def place(self, node: Node, requested: RequestedLevel, covered: bool = False) -> Node:
+        """`covered`: a Finalize and Align are above already. Shared nodes stay shared where they get the same level."""
+        key = (id(node), requested, covered)
         if key not in self.placed:
-            self.placed[key] = self._place(node, asked, covered)
+            self.placed[key] = self._place(node, requested, covered)
         return self.placed[key]
 
-    def _place(self, node: Node, asked: RequestedLevel, covered: bool) -> Node:
+    def _place(self, node: Node, requested: RequestedLevel, covered: bool) -> Node:
         if isinstance(node, Level):
-            return self.place(node.input, asked.below(node), covered)
+            return self.place(node.input, requested.below(node), covered)
         if not self.keeps_state[id(node)] and not covered:
-            return self._cover(node, asked)
+            return self._cover(node, requested)
         if isinstance(node, Speculative) and node.latency is None:
-            node = replace(node, latency=asked.latency or usual_latency(node, asked))
-        inputs = [self.place(i, asked, covered) for i in node.inputs]
+            node = replace(node, latency=requested.latency or usual_latency(node, requested))
+        inputs = [self.place(i, requested, covered) for i in node.inputs]
         if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
             node = node.with_inputs(*inputs)
         if isinstance(node, Source) and node.external:
-            return Finalize(node, (asked.consistency or MIDDLE).remember, node.late)
+            return Finalize(node, (requested.consistency or MIDDLE).remember, node.late)
         return node
 
-    def _cover(self, node: Node, asked: RequestedLevel) -> Node:
-        inner = innermost(node, asked)
+    def _cover(self, node: Node, requested: RequestedLevel) -> Node:
+        inner = innermost(node, requested)
         level = inner.consistency or MIDDLE
         raises = any(isinstance(n, Source) and n.late == "raise" for n in topological(node))
-        placed = self.place(node, asked, covered=True)
+        placed = self.place(node, requested, covered=True)
         finalized = finalize_below_align(placed, level.remember, "raise" if raises else "collect")
         return Align(finalized, level.block, inner.flavour or "ordered")
 
 
-def usual_latency(node: Speculative, asked: RequestedLevel) -> Latency:
+def usual_latency(node: Speculative, requested: RequestedLevel) -> Latency:
     """How early an operator emits if the query does not say. A pattern of a query that never blocks answers at once.
 
     It does not change while the query runs, whatever level it is moved to: operators go on with the state they have.
     """
-    return "eager" if isinstance(node, Match) and (asked.written or MIDDLE).block == 0 else "perfect"
+    return "eager" if isinstance(node, Match) and (requested.written or MIDDLE).block == 0 else "perfect"
 
 
 def finalize_below_align(node: Node, remember: int, late: Literal["collect", "raise"]) -> Node:
@@ -154,9 +154,9 @@ def finalize_below_align(node: Node, remember: int, late: Literal["collect", "ra
     return Finalize(node, remember, late)
 
 
-def innermost(node: Node, asked: RequestedLevel) -> RequestedLevel:
+def innermost(node: Node, requested: RequestedLevel) -> RequestedLevel:
     """What counts for a path without state: the levels written inside it included."""
     for n in reversed(topological(node)):
         if isinstance(n, Level):
-            asked = asked.below(n)
-    return asked
+            requested = requested.below(n)
+    return requested

@@ -45,7 +45,7 @@ def push(node: Node, shared: Shared) -> Node | None:
 
 
 def pushable(node: Join | Clip) -> tuple[Collection[str], Collection[str]]:
-    """The columns of the result about which a predicate may be asked on the left, and on the right."""
+    """The columns of the result whose predicates may be checked on the left, and on the right."""
     if isinstance(node, Clip):
         return node.left.schema, ()
     if node.how == "full":
