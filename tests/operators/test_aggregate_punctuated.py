@@ -97,7 +97,7 @@ def test_groups_that_are_over_are_told_promised_and_gone(kind, by, latency, run,
     operator = check_keys_that_are_over(lambda: make(by, latency), oracle(by), run[0], [SCHEMA], over)
     if set(over) == set(keys):
         assert operator.state_size()[0] == 0
-        assert not len(operator.told)
+        assert not len(operator.emitted)
 
 
 @pytest.mark.parametrize("by", BY)

@@ -32,7 +32,7 @@ class Index(RowIndex):
 
 
 class Groups(Operator):
-    """Numbers the groups of its inputs; results of a group start at `held` of its key and are not told."""
+    """Numbers the groups of its inputs; results of a group start at `held` of its key and are not emitted."""
 
     def __init__(self, ports):
         self.ports = ports
@@ -40,7 +40,7 @@ class Groups(Operator):
         self.index = Index({"a": pl.Int64(), "s": pl.String()})
         self.front = Front(self, self.index, NAMES[:ports], {"a": ["k"], "s": ["s", "s2"]})
         self.held = {}
-        self.told = np.empty(0, dtype=np.int64)
+        self.emitted = np.empty(0, dtype=np.int64)
 
     def advance(self, port, chunk):
         self.index.ids(chunk.rows.select(pl.col(p).alias(name) for name, p in NAMES[port].items()))
@@ -48,7 +48,7 @@ class Groups(Operator):
         held = np.array([self.held.get(key, INF) for key in self.groups()], dtype=np.int64)
         self.front.settle(held if self.front.keyed else np.array([INF]))
         cti = min(self.cti, int(held.min(initial=INF)))
-        return Chunk(chunk.rows.clear(), cti, promises=self.front.passed(cti, len(chunk), self.told))
+        return Chunk(chunk.rows.clear(), cti, promises=self.front.passed(cti, len(chunk), self.emitted))
 
     def forget(self, used):
         numbers = self.index.compact(used)
@@ -101,10 +101,10 @@ def restored(operator):
     return again
 
 
-def own_front(told, ctis, key, any_v=True):
+def own_front(emitted, ctis, key, any_v=True):
     """min over the inputs of max(CTI, what was promised about all payloads with this key)."""
     fronts = []
-    for port, (elements, cti) in enumerate(zip(told, ctis, strict=True)):
+    for port, (elements, cti) in enumerate(zip(emitted, ctis, strict=True)):
         about_keys = [p for p in puncts(elements) if "v" not in p.attributes]
         found = frontier(payload(port, key), about_keys)
         fronts.append(max(cti, MIN if found is None else found))
@@ -116,23 +116,23 @@ def own_front(told, ctis, key, any_v=True):
 def test_fronts_are_what_was_promised_and_no_promise_says_more(few, script, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "FEW", few)
-        operator, told, settled = Groups(2), [[], []], {}
+        operator, emitted, settled = Groups(2), [[], []], {}
         for port, elements in script:
             if data.draw(st.booleans()):
                 operator = restored(operator)
-            told[port] += elements
+            emitted[port] += elements
             operator.held = {key: data.draw(times) for key in operator.groups() if data.draw(st.booleans())}
             out = operator.process(port, chunk_of(elements, SCHEMAS[port]))
             fronts = operator.front.all()
             for number, key in enumerate(operator.groups()):
-                expected = own_front(told, operator.ctis, {"a": key[0], "s": key[1]})
+                expected = own_front(emitted, operator.ctis, {"a": key[0], "s": key[1]})
                 assert fronts[number % len(fronts)] == expected
                 settled[key] = max(settled.get(key, MIN), min(expected, operator.held.get(key, INF)))
             for p in puncts(out.elements()):
                 assert set(p.attributes) <= {"k", "s", "s2"}
                 for key in KEYS:
                     if p.about({"k": key["a"], "s": key["s"], "s2": key["s"]}):
-                        assert p.before <= own_front(told, operator.ctis, key)
+                        assert p.before <= own_front(emitted, operator.ctis, key)
                         assert p.before <= settled.get((key["a"], key["s"]), INF)
             if data.draw(st.booleans()) and len(operator.index):
                 used = data.draw(st.sets(st.sampled_from(range(len(operator.index)))))
@@ -145,14 +145,14 @@ def test_fronts_are_what_was_promised_and_no_promise_says_more(few, script, data
 def test_what_all_inputs_promise_is_passed(few, script):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "FEW", few)
-        operator, told, out = Groups(2), [[], []], []
+        operator, emitted, out = Groups(2), [[], []], []
         for port, elements in [*script, *([(0, [])] * 30 if few == 0 else [])]:
-            told[port] += elements
+            emitted[port] += elements
             out += operator.process(port, chunk_of(elements, SCHEMAS[port])).elements()
         for key in KEYS:
             said = frontier({"k": key["a"], "s": key["s"], "s2": key["s"]}, puncts(out))
             said = max(operator.cti_out, MIN if said is None else said)
-            assert said == own_front(told, operator.ctis, key)
+            assert said == own_front(emitted, operator.ctis, key)
 
 
 def step(operator, *elements, held=None, port=0):

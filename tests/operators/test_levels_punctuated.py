@@ -64,7 +64,7 @@ def test_payloads_that_are_over_are_told_promised_and_gone(name, latency, data):
     assert not [row for row in left if Row(row) in over]
     if set(over) == set(KEYS):
         assert operator.state_size()[0] == 0
-        assert not len(operator.told)
+        assert not len(operator.emitted)
 
 
 SCHEMES = [("p",), ("n",), ("n", "p")]

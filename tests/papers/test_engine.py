@@ -55,7 +55,7 @@ def push(engine, port, elements):
     return engine.push("ab"[port], chunk_of(elements, SCHEMA)).elements()
 
 
-def told(stream, arrivals) -> list:
+def emitted(stream, arrivals) -> list:
     """All that a query puts out for slices `(port, elements)`."""
     engine = stream.engine()
     return [e for port, elements in arrivals for e in push(engine, port, elements)]
@@ -88,7 +88,7 @@ def equivalent_arrivals(draw, ports: int):
 def test_definition_4_middle_outputs_are_equivalent_to_common_sync_points(name, latency, choice):
     query = QUERIES[name]
     stream = query.stream().with_latency(latency).with_consistency(MIDDLE)
-    one, two = (told(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(query.ports)))
+    one, two = (emitted(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(query.ports)))
     assert middle_violation(one, two) is None
 
 
@@ -99,7 +99,7 @@ def test_definition_3_strong_outputs_are_ordered_too(name, choice):
     """At the latency of the same name: ordered input, which Align sees to, gives ordered output."""
     query = QUERIES[name]
     stream = query.stream().with_latency("ordered").with_consistency(STRONG)
-    one, two = (told(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(query.ports)))
+    one, two = (emitted(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(query.ports)))
     assert strong_violation(one, two) is None
 
 
@@ -108,13 +108,13 @@ def test_definition_3_strong_outputs_are_ordered_too(name, choice):
 @given(choice=st.data())
 def test_definition_3_holds_for_a_strong_query_as_users_write_it(name, choice):
     stream = QUERIES[name].stream().with_consistency("strong")
-    one, two = (told(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(1)))
+    one, two = (emitted(stream, arrivals) for arrivals in choice.draw(equivalent_arrivals(1)))
     assert strong_violation(one, two) is None
 
 
 P, Q = Row(m=0, v=2), Row(m=1, v=2)
 
-# a     |#|  |#|        is told first, up to a CTI; b may still have something to say about all of it
+# a     |#|  |#|        is emitted first, up to a CTI; b may still have something to say about all of it
 # b     |#|
 ONE_SIDE_FIRST = [
     ("a", [Insert(1, 2, P), Insert(3, 4, P), Cti(9)]),
@@ -298,7 +298,7 @@ def test_definition_8_at_each_cti_the_output_is_right_up_to_its_own(name, latenc
 
     input      ##########|  insert [0, ∞), cti 10
     ordered    ##########|  insert [0, ∞), cti 10
-    perfect    |            the answer has no end yet: nothing can be told, so nothing can be promised
+    perfect    |            the answer has no end yet: nothing can be emitted, so nothing can be promised
     """
     query = QUERIES[name]
     out = []
@@ -398,7 +398,7 @@ def test_theorem_9_lower_latency_never_says_less(name, elements):
 #
 #   input     |########|     |  |###            snapshots 1 .. 5 of the history so far
 #   tau                      ^                  the latest start, or the CTI
-#   told      |########|     |                  those that end by tau: they are in POS until the CTI has passed them
+#   emitted      |########|     |                  those that end by tau: they are in POS until the CTI has passed them
 #   waiting                     ]  ]            the ends past tau: ECQ
 
 
@@ -433,9 +433,9 @@ class Count:
 
     @property
     def synopsis(self) -> History:
-        """POS: what was told and may change."""
-        told = self.operator.told
-        rows = zip(told.start.tolist(), told.end.tolist(), told.words[:, 0].tolist(), strict=True)
+        """POS: what was emitted and may change."""
+        emitted = self.operator.emitted
+        rows = zip(emitted.start.tolist(), emitted.end.tolist(), emitted.words[:, 0].tolist(), strict=True)
         return History((vs, ve, Row(n=n)) for vs, ve, n in rows)
 
     def ends_past(self, t: int) -> Counter:
@@ -446,7 +446,7 @@ class Count:
 
 @given(testing.streams(payloads, max_size=8, ordered=True, adjusts=False))
 def test_theorem_10_perfect_input_gives_exactly_the_snapshots_that_end_by_tau(elements):
-    """Invariants τ-O and τ-S-Algorithms: no perfectness preserving operator can have told more."""
+    """Invariants τ-O and τ-S-Algorithms: no perfectness preserving operator can have emitted more."""
     count = Count()
     for e in elements:
         count.take(e)
@@ -456,8 +456,8 @@ def test_theorem_10_perfect_input_gives_exactly_the_snapshots_that_end_by_tau(el
 
 @given(testing.streams(payloads, max_size=6))
 def test_invariant_tau_o_any_input_gives_the_snapshots_that_end_by_tau_and_those_already_promised(elements):
-    """τ of the algorithms is the highest start, or the CTI. What starts before an output CTI is told for good: if a
-    correction moves its end past τ, it is told with that end."""
+    """τ of the algorithms is the highest start, or the CTI. What starts before an output CTI is emitted for good: if a
+    correction moves its end past τ, it is emitted with that end."""
     count = Count()
     for e in elements:
         promised = count.cti
@@ -481,10 +481,10 @@ def test_invariant_pos_the_synopsis_is_what_was_told_and_is_not_settled(elements
     count = Count()
     for e in elements:
         count.take(e)
-        told = canonical(count.out)
+        emitted = canonical(count.out)
         can_change = History(s for s in count.synopsis if s.ve >= count.cti)
-        testing.assert_same(can_change, History(s for s in told if s.ve >= count.cti))
-        assert count.synopsis - told == History()
+        testing.assert_same(can_change, History(s for s in emitted if s.ve >= count.cti))
+        assert count.synopsis - emitted == History()
         assert count.synopsis - count.snapshots == History()
 
 
@@ -520,7 +520,7 @@ def parted(draw):
 def test_at_a_sync_point_a_query_changes_level_and_goes_on_as_if_it_had_always_had_it(
     name, latency, stream, before, after
 ):
-    """What an eager query has told of the future stays told; it is the same only *to* what is settled."""
+    """What an eager query has emitted of the future stays emitted; it is the same only *to* what is settled."""
     early, late = stream
 
     def assert_same_answer():
@@ -542,7 +542,7 @@ def test_at_a_sync_point_a_query_changes_level_and_goes_on_as_if_it_had_always_h
 def test_after_a_change_of_level_align_knows_how_far_the_stream_has_come():
     """At block 3, with 10 the highest start, an event that started at 0 is not held, and neither is its end.
 
-    P   |##############################|     end told after the change
+    P   |##############################|     end emitted after the change
     Q                            |#|         highest start 10
     CTI                            |         the level changes here
     """

@@ -133,7 +133,7 @@ class Aggregate(SnapshotOperator):
         at = 0
         for codec in self.codecs.values():
             if isinstance(codec, IndexCodec):
-                codec.forget(self.told.words[:, at])
+                codec.forget(self.emitted.words[:, at])
             at += codec.width
 
     def renumber(self, numbers: Times) -> None:

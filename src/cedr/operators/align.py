@@ -1,7 +1,7 @@
-"""Align: hold elements back, so that what depends on them is told fewer things that are taken back later.
+"""Align: hold elements back, so that what depends on them gets fewer retractions.
 
 Align changes nothing in the canonical history. It sets the blocking side of consistency (technical report, 4.5): while
-an element is held, adjusts of it are worked into it, and a held insert that is removed vanishes without trace.
+an element is held, adjusts of it are merged into it, and a held insert that is removed disappears.
 
     flavour    an insert leaves when     the output is   at CTI t the output has CTI
     ordered    vs < t                    ordered         t
@@ -44,7 +44,7 @@ Flavour = Literal["ordered", "perfect"]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 MANY_PIECES = 64
-"""Held rows come as pieces of a frame; so many are made one, or every look at them would pay for each."""
+"""Maximum number of pieces of the frame of held rows before they are merged; every access pays for each piece."""
 
 
 class Align(Operator):
@@ -229,19 +229,19 @@ class Align(Operator):
     # --- state ---------------------------------------------------------------------------------------------------
 
     def state_size(self) -> tuple[int, int]:
-        promises = self._waiting.nbytes + sum(known.nbytes for known in self._settling.values())
+        promises = self._waiting.nbytes + sum(index.nbytes for index in self._settling.values())
         return self._held.height, int(self._held.estimated_size()) + promises
 
     def save(self) -> State:
         times = {"highest": self._highest, "output_time": self._output_time, "seen": list(self._seen)}
-        settling = [known.save() for known in self._settling.values()]
+        settling = [index.save() for index in self._settling.values()]
         promises = {"settling": settling, "waiting": self._waiting.save()}
         return {"held": self._held.rechunk(), **times, **promises}
 
     def load(self, state: State) -> None:
         self._held = state["held"]
-        for known, saved in zip(self._settling.values(), state["settling"], strict=True):
-            known.load(saved)
+        for index, saved in zip(self._settling.values(), state["settling"], strict=True):
+            index.load(saved)
         self._waiting.load(state["waiting"])
         self._highest, self._output_time, self._seen = state["highest"], state["output_time"], list(state["seen"])
 

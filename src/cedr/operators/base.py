@@ -5,21 +5,21 @@
 - *well behaved*: whatever the inputs' order and slicing, the canonical history of all output so far equals the oracle's
   answer for the canonical histories of all input so far, up to the latency the operator was given; at the CTI of an
   output chunk they agree *to* that time, and after a final CTI of infinity they are equal;
-- the output is a valid stream: nothing below an output CTI, every adjust names a tuple that was put out;
+- the output is a valid stream: nothing below an output CTI, every adjust names a tuple that was emitted;
 - the output CTI is the largest the inputs allow, and state that only matters before it is gone.
 
 Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An operator trusts its input and reads no
 clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
 settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
 
-*Feedback* runs the other way. `skip_before(t)` says that whoever takes the output has no more use for rows with both
-ends before t; only a merge says so, since another of its inputs is ahead. Such rows are left out from then on. What
-leaves is then no longer a whole stream: an adjust may name a tuple that was left out. A merge takes that, and so do
-operators that neither remember rows nor look at times; those pass the word on to their own inputs.
+*Feedback* runs the other way. `skip_before(t)` means that the consumer of the output does not need rows with both ends
+before t; only a merge calls it, when another of its inputs is ahead. Such rows are left out from then on. The output is
+then no longer a complete stream: an adjust may name a tuple that was left out. A merge accepts that, and so do
+operators that neither store rows nor look at times; those pass the feedback on to their own inputs.
 
 A Finalize that keeps no tuples passes it on too. Rows before it are not yet *judged*: those that it would put aside as
-late must come, useless or not, as nothing is lost in silence. So before a Finalize only inserts are left out that keep
-all that was promised.
+late must arrive, useless or not, as nothing is dropped silently. So before a Finalize only inserts are left out that
+keep all that was promised.
 """
 
 from abc import ABC, abstractmethod
@@ -34,11 +34,11 @@ from cedr.columnar.promises import PromiseIndex
 from cedr.temporal.time import MIN
 
 Latency = Literal["perfect", "ordered", "eager"]
-"""How early a stateful operator speaks.
+"""How early a stateful operator emits results.
 
-perfect   results whose end is known; perfect input gives perfect output
-ordered   results whose start is known, with the end as known so far; ordered input gives ordered output
-eager     everything that follows from what has been said, the future included
+perfect   results whose end is index; perfect input gives perfect output
+ordered   results whose start is index, with the end as index so far; ordered input gives ordered output
+eager     everything that follows from the input so far, the future included
 """
 
 State = dict[str, Any]
@@ -76,18 +76,18 @@ class Operator(ABC):
     """Rows leave with the column that numbers their files, if they came with it."""
 
     waits = False
-    """Rows come only when CTIs or promises have settled them, so that a row says nothing about progress."""
+    """Rows arrive only when CTIs or promises have settled them, so a row does not show progress."""
 
     def __init__(self) -> None:
         self.metrics = Metrics()
         self.ctis = [MIN] * self.ports
         self.promised = [PromiseIndex() for _ in range(self.ports)]
-        """What each input has promised about parts of it, beside its CTI; with what the chunk at hand promises."""
+        """What each input has promised about parts of it in addition to its CTI, including the current chunk."""
         self.cti_out = MIN
         self.skipped = MIN
         """Rows with both ends before this time are of no use; no part of the state, as nothing depends on it."""
         self.judged = True
-        """Whether such rows have passed a Finalize, as far as the one who said so knows."""
+        """Whether such rows have passed a Finalize, as far as the caller of `skip_before` knows."""
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
@@ -110,13 +110,13 @@ class Operator(ABC):
         """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
 
     def feedback(self) -> int:
-        """Rows of the inputs with both ends before this time are of no more use; MIN when that cannot be said."""
+        """Rows of the inputs with both ends before this time are no longer needed; MIN if unknown."""
         return MIN
 
     def skip_before(self, t: int, judged: bool = True) -> int:
-        """Leave out rows with both ends before t; returns what to tell the inputs likewise, MIN for nothing.
+        """Leave out rows with both ends before t; returns the time to pass on to the inputs, MIN for none.
 
-        `judged`: what leaves here comes from a Finalize, and not to one.
+        `judged`: the output comes from a Finalize, and does not go to one.
         """
         self.skipped, self.judged = max(self.skipped, t), judged
         return self.skipped if self.skips_input else MIN
@@ -129,13 +129,13 @@ class Operator(ABC):
         return chunk if useful.all() else replace(chunk, rows=chunk.rows.filter(pl.Series(useful)))
 
     def may_skip(self, chunk: Chunk) -> bool:
-        """Beside punctuations and missing times a Finalize has to see all rows."""
+        """With punctuations or missing times a Finalize has to see all rows."""
         if self.skipped == MIN or not len(chunk):
             return False
         return self.judged or not (any(self.promised) or any(chunk.rows[name].null_count() for name in TIMES))
 
     def useful(self, vs: Times, old: Times, new: Times, cti: int) -> Mask:
-        """Rows that do not both end before the time told, or that a Finalize has yet to put aside."""
+        """Rows without both ends before `skipped`, and those that a Finalize has yet to put aside."""
         if self.judged:
             return np.maximum(old, new) >= self.skipped
         return (new >= self.skipped) | (old != vs) | (new <= vs) | (vs < cti)
@@ -159,13 +159,13 @@ class Operator(ABC):
         return 0, 0
 
     def snapshot(self) -> State:
-        promised = [known.save() for known in self.promised]
+        promised = [index.save() for index in self.promised]
         return {"ctis": list(self.ctis), "promised": promised, "cti_out": self.cti_out, **self.save()}
 
     def restore(self, state: State) -> None:
         self.ctis, self.cti_out = list(state["ctis"]), state["cti_out"]
-        for known, saved in zip(self.promised, state["promised"], strict=True):
-            known.load(saved)
+        for index, saved in zip(self.promised, state["promised"], strict=True):
+            index.load(saved)
         self.load(state)
 
     def save(self) -> State:

@@ -36,7 +36,7 @@ class Clip(Operator):
         self.payloads = RowIndex(self.schema)
         self.tuples = tu.empty_tuples()
         self.starts = tu.empty_tuples()
-        self.told = Synopsis(0)
+        self.emitted = Synopsis(0)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
@@ -49,7 +49,7 @@ class Clip(Operator):
         order = np.lexsort((end, vs, number))
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
-        changed, _, at, before, after = self.told.tell(number[order], vs[order], end[order], no_words)
+        changed, _, at, before, after = self.emitted.update(number[order], vs[order], end[order], no_words)
         out = assemble(at, before, after, self.payloads.take(changed), self.cti)
         settled = self.front.settle(NOTHING_HELD)
         promises = self.front.passed(self.cti, len(chunk), g)
@@ -60,7 +60,7 @@ class Clip(Operator):
     def _take_tuples(self, chunk: Chunk, g: Times) -> None:
         vs, number = chunk.vs, self.payloads.ids(chunk.rows)
         inserts = tu.tuple_changes(*(a[chunk.is_insert] for a in (g, vs, chunk.old, chunk.new, number)))
-        # An adjust whose tuple is neither here nor came with this chunk speaks of one that was clipped for good.
+        # An adjust whose tuple is neither here nor came with this chunk refers to one whose clipped end is final.
         use = chunk.is_insert.copy()
         for tg, tvs, tve, tnumber, _ in (self.tuples, inserts):
             first, _ = longest(tg, tvs, tve, len(self.keys.index))
@@ -78,18 +78,18 @@ class Clip(Operator):
         self.starts = tu.merge_tuples(*self.starts, *changes)
 
     def _forget(self, end: Times, settled: Times) -> None:
-        self.told.forget(by_payload(settled, self.tuples, len(self.payloads)))
+        self.emitted.forget(by_payload(settled, self.tuples, len(self.payloads)))
         self.tuples = kept(self.tuples, still_matters(self.tuples[0], end, settled))
         self.starts = kept(self.starts, still_matters(self.starts[0], self.starts[1], settled))
         self.starts = kept(self.starts, ~done(self.front, 0, self.tuples)[self.starts[0]])
         self.tuples, self.starts = self.keys.compact([self.tuples, self.starts], self.front)
-        numbers = self.payloads.compact(np.concatenate((self.tuples[3], self.told.g)))
+        numbers = self.payloads.compact(np.concatenate((self.tuples[3], self.emitted.g)))
         if numbers is not None:
             self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
-            self.told.g = numbers[self.told.g]
+            self.emitted.g = numbers[self.emitted.g]
 
     def state_size(self) -> tuple[int, int]:
-        arrays = (*self.tuples, *self.starts, self.told.g, self.told.start, self.told.end)
+        arrays = (*self.tuples, *self.starts, self.emitted.g, self.emitted.start, self.emitted.end)
         return len(self.tuples[0]) + len(self.starts[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
@@ -98,7 +98,7 @@ class Clip(Operator):
             "indexes": indexes,
             "tuples": self.tuples,
             "starts": self.starts,
-            **self.told.save(),
+            **self.emitted.save(),
             **self.front.save(),
         }
 
@@ -106,5 +106,5 @@ class Clip(Operator):
         self.keys.index.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
         self.tuples, self.starts = state["tuples"], state["starts"]
-        self.told.load(state)
+        self.emitted.load(state)
         self.front.load(state)

@@ -1,8 +1,8 @@
-"""External CTIs: how far a stream has come, told by counts.
+"""External CTIs: the progress of a stream, declared as counts.
 
-`external_cti(vs, ve, n)` says that n elements have their sync time in `[vs, ve)`. It closes its span as soon as n have
-come, whichever of them comes last. Spans may come in any order and must not overlap. The promise they make together
-reaches as far as closed spans follow each other without a gap.
+`external_cti(vs, ve, n)` declares that n elements have their sync time in `[vs, ve)`. It closes its span as soon as n
+have come, whichever of them comes last. Spans may come in any order and must not overlap. The promise they make
+together reaches as far as closed spans follow each other without a gap.
 """
 
 from collections.abc import Iterable

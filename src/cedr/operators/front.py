@@ -1,27 +1,27 @@
 """Fronts: how far each group has come.
 
-A CTI says how far the whole input has come. A promise about the columns that make a group says that this group is
-further. The front of a group is the time before which nothing about it comes any more on any input:
+A CTI is the progress of the whole input. A promise about the columns that make a group means that this group is
+ahead. The front of a group is the time before which nothing about it can arrive on any input:
 
     front[g] = min over the inputs of max(CTI of the input, what the input promised about g)
 
-So pass, purge and prop are what an operator did with its CTI, group by group: results are told up to the front of their
-group, state behind it goes (at a front of INF the whole group), and what the output can promise is the front, held back
-by what is not told yet.
+So pass, purge and prop are what an operator did with its CTI, group by group: results are emitted up to the front of
+their group, state behind it is dropped (at a front of INF the whole group), and what the output can promise is the
+front, held back by what is not emitted yet.
 
 Contract. The operator numbers its groups with a `RowIndex`. In each `advance` it calls, in this order,
 
     front.advance(port, chunk)     before or after the rows of the chunk get their numbers
     front.all(), front.of(port)    the fronts: an array by group number, or of length 1 as long as no promise is about
                                    the groups; kernels take both
-    front.settle(held)             `held`: where the earliest result of each group starts that is not told (INF: none),
+    front.settle(held)             `held`: where the earliest result of each group starts that waits (INF: none),
                                    as an array by group number or of length 1
-    front.passed(cti, work, told)  what the output promises now and did not before, beside its CTI; `told`: the groups
-                                   about which rows are put out with this chunk
+    front.passed(cti, work, emitted)   what the output promises now and did not before, in addition to its CTI;
+                                   `emitted`: the groups of the rows that are emitted with this chunk
 
 and `front.renumber(numbers)` when the index was compacted. A promise that no group matches passes at once; what is held
 back, by an open group or because another input has not promised as much, waits and is tried again (see `waiting`).
-Rows told ahead of the CTI are always covered by what is promised with them: when a promise about many groups is held
+Rows emitted ahead of the CTI are always covered by what is promised with them: when a promise about many groups is held
 back by one, the others are promised one by one. Without that an operator further on would take them for progress.
 
 As long as no promise is about the groups, all of this is a few scalars.
@@ -68,7 +68,7 @@ class Front:
         self.own: list[Times | None] = [None] * operator.ports
         """By group number what an input promised about the group; None before its first such promise."""
         self.settled = np.array([MIN], dtype=np.int64)
-        """Up to where the output of each group is told for good, by group number once `keyed`."""
+        """Up to where the output of each group is final, by group number once `keyed`."""
         self._settled_before = self.settled
         self._new = [NONE] * operator.ports
         self._waiting = [Waiting() for _ in range(operator.ports)]
@@ -141,10 +141,10 @@ class Front:
             new = Promises({n: t for n, t in new.points.items() if n != every}, new.steps, new.others, new.kinds)
         return np.maximum(own, new.of(self.index.rows)) if len(new) and len(own) else own
 
-    # --- what is told for good ---------------------------------------------------------------------------------------
+    # --- what is final -----------------------------------------------------------------------------------------------
 
     def promised(self) -> Times:
-        """Up to where the output of each group was told for good before this chunk."""
+        """Up to where the output of each group was final before this chunk."""
         return np.maximum(self._settled(), self.operator.cti_out)
 
     def _settled(self) -> Times:
@@ -154,7 +154,7 @@ class Front:
         return self.settled
 
     def settle(self, held: Times, front: Times | None = None) -> Times:
-        """Up to where the output of each group is told for good now; INF: the group is done.
+        """Up to where the output of each group is final now; INF: the group is done.
 
         `front`: the fronts, if the operator knows groups that are further than what was promised about them.
         """
@@ -162,43 +162,43 @@ class Front:
         self.settled = np.maximum(before, np.minimum(self.all() if front is None else front, held))
         return self.settled
 
-    def passed(self, cti: int, work: int, told: Times = NO_GROUPS) -> Promises:
-        """What the output promises now and did not before, beside its `cti`.
+    def passed(self, cti: int, work: int, emitted: Times = NO_GROUPS) -> Promises:
+        """What the output promises now and did not before, in addition to its `cti`.
 
-        `work`: the rows of the chunk; `told`: the groups of rows that are put out with it.
+        `work`: the rows of the chunk; `emitted`: the groups of rows that are emitted with it.
         """
         passed, new = NONE, self._new
         self._new = [NONE] * len(new)
         for port, waiting in enumerate(self._waiting):
             passed = passed.plus(waiting.passed(new[port], partial(self._sure, port), cti, work))
-        if self.keyed and len(told):
-            passed = passed.plus(self._one_by_one(np.unique(told), passed, cti))
+        if self.keyed and len(emitted):
+            passed = passed.plus(self._one_by_one(np.unique(emitted), passed, cti))
         return passed.renamed(self.out) if len(passed) else passed
 
-    def _one_by_one(self, told: Times, passed: Promises, cti: int) -> Promises:
-        """Promises about groups that got further than others say."""
-        further = told[self.settled[told] > np.maximum(self._settled_before[told], cti)]
+    def _one_by_one(self, emitted: Times, passed: Promises, cti: int) -> Promises:
+        """Promises about groups that got further than other promises cover."""
+        further = emitted[self.settled[emitted] > np.maximum(self._settled_before[emitted], cti)]
         keys = self.index.take(further)
         missing = self.settled[further] > passed.of(keys)
         return point_promises(keys.filter(missing), self.settled[further[missing]]) if missing.any() else NONE
 
-    def _sure(self, port: int, said: Promises) -> Promises:
-        """What the output can promise of what one input says."""
+    def _sure(self, port: int, promises: Promises) -> Promises:
+        """What the output can promise of what one input promises."""
         if port in self.needed:
-            return said.held_back(*self._open(self.of(port)))
-        return self._by_all(port, said).held_back(*self._open(self.all()))
+            return promises.held_back(*self._open(self.of(port)))
+        return self._by_all(port, promises).held_back(*self._open(self.all()))
 
-    def _by_all(self, port: int, said: Promises) -> Promises:
-        """What all inputs promise, of what one says."""
+    def _by_all(self, port: int, promises: Promises) -> Promises:
+        """What all inputs promise, of what one promises."""
         for other, names in enumerate(self.names):
-            if other != port and len(said):
-                theirs = said.renamed({name: (payload,) for name, payload in names.items()})
+            if other != port and len(promises):
+                theirs = promises.renamed({name: (payload,) for name, payload in names.items()})
                 met = self.operator.promised[other].limit(theirs, self.operator.ctis[other])
-                said = met.renamed({payload: (name,) for name, payload in names.items()})
-        return said
+                promises = met.renamed({payload: (name,) for name, payload in names.items()})
+        return promises
 
     def _open(self, front: Times) -> tuple[pl.DataFrame, Times]:
-        """The groups that are not told up to a front, and up to where they are."""
+        """The groups whose output is not final up to a front, and up to where it is."""
         late = np.flatnonzero(self.settled < front)
         return self.index.take(late), self.settled[late]
 

@@ -1,7 +1,7 @@
 """The cheapest check of a stream: a row that comes below a CTI, or is about what a punctuation has settled, breaks a
 promise and is put aside.
 
-It keeps no rows, so it stands only where nothing is adjusted and nothing above keeps state.
+It keeps no rows, so it is used only where nothing is adjusted and nothing above keeps state.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Guard(Operator):
         self.schema, self.late = dict(schema), late
         self._late = LateStream(schema)
         self._arrived = 0
-        self._known = PromiseIndex()
+        self._before_chunk = PromiseIndex()
         """What was promised before the chunk at hand."""
 
     def skip_before(self, t: int, judged: bool = True) -> int:
@@ -37,7 +37,7 @@ class Guard(Operator):
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """Rows are judged by what was promised before their chunk, whose own progress is about what comes after it."""
-        self._known = self.promised[port].copy()
+        self._before_chunk = self.promised[port].copy()
         return super().process(port, chunk)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -62,11 +62,13 @@ class Guard(Operator):
             cti = show(self.cti_out)
             promise = f"lies before {cti}, but cti {cti} promised that nothing before it would come"
             late.append(self._of(chunk, below, first, "below_cti", promise))
-        if self._known and len(chunk):
-            before = self._known.of(chunk.rows)
+        if self._before_chunk and len(chunk):
+            before = self._before_chunk.of(chunk.rows)
             broken = (sync < before) & ~below
             if broken.any():
-                promises = broken_promises(self._known.all(), chunk.rows.filter(pl.Series(broken)), before[broken])
+                promises = broken_promises(
+                    self._before_chunk.all(), chunk.rows.filter(pl.Series(broken)), before[broken]
+                )
                 late.append(self._of(chunk, broken, first, "below_punctuation", promises))
         return late
 
@@ -76,7 +78,7 @@ class Guard(Operator):
         return Late(rows, first + places, reason, promise).in_files(chunk.file_names(places))
 
     def current_promises(self) -> Promises:
-        """All that is promised about parts of the stream, beside the CTI."""
+        """All promises about parts of the stream that hold in addition to the CTI."""
         return self.promised[0].all().after(self.cti_out)
 
     @property

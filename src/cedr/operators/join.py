@@ -1,6 +1,6 @@
 """Temporal equijoin: pairs of tuples with equal keys while both live.
 
-Symmetric: a chunk of one side meets the stored tuples of the other, then is stored itself. Because a row says how an
+Symmetric: a chunk of one side meets the stored tuples of the other, then is stored itself. Because a row states how an
 end changes, the change of each overlap follows from the row and the other tuple alone; inserts, retractions and growing
 ends take the same path. A tuple is forgotten once the other side's front for its key has reached its end. A missing key
 matches nothing.
@@ -28,7 +28,7 @@ from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
 NOTHING_HELD = np.array([INF])
-"""Every result is told at once."""
+"""Every result is emitted at once."""
 
 
 class Side:
@@ -52,7 +52,7 @@ class Side:
             self.tuples, self._starts = tuples, None
 
     def store(self, chunk: Chunk, g: Times, bounds: Times) -> None:
-        """Work a chunk in; tuples that end by the bound of their key are of no use and were dropped before."""
+        """Work a chunk in; tuples that end by the bound of their key are not needed and were dropped before."""
         matchable = g >= 0
         old, new = chunk.old, chunk.new
         kept = matchable & (np.maximum(old, new) > by_group(bounds, g))
@@ -93,7 +93,7 @@ class Keys:
         self.seen = 0
 
     def numbers(self, port: int, rows: pl.DataFrame, *, missing: bool = False) -> Times:
-        """The number of each row's key; -1 where a part of it is missing, unless `missing` keys are wanted, too."""
+        """The number of each row's key; -1 where a part of it is missing, unless `missing` keys are requested."""
         if not self.index.schema:
             return self.index.ids(rows)
         keys = pl.DataFrame(

@@ -1,8 +1,8 @@
 """The late stream: elements that were not passed on, each with the reason.
 
-What breaks a promise is never lost in silence: it is counted, and kept until somebody takes it. Messages say in the
-words of `cedr.temporal.stream` what arrived and which promise it breaks; they are written when the rows are taken,
-because under weak consistency many rows are late and few are read.
+What breaks a promise is never dropped silently: it is counted, and kept until it is taken. Messages describe, like
+`cedr.temporal.stream`, what arrived and which promise it breaks; they are formatted when the rows are taken, because
+under weak consistency many rows are late and few are read.
 """
 
 from collections import Counter
@@ -36,14 +36,14 @@ Reason = Literal[
 """
 no_lifetime         the times of the row make no lifetime
 below_cti           its sync time lies below a CTI that the stream's own promises led to
-below_punctuation   a punctuation, or the progress of its own key, said that nothing like it would come any more
+below_punctuation   a punctuation, or the progress of its own key, promised that nothing like it would arrive
 forgotten           its sync time lies below a CTI that was forced to bound the memory
 count_exceeded      an external CTI promised fewer elements
-unknown_tuple       an adjust whose tuple is not there and can no longer come
+unknown_tuple       an adjust whose tuple does not exist and can no longer arrive
 overlap             an external CTI whose span shares an instant with another one's
 from_the_future     it starts further ahead of the clock than its source allows
 unreadable          a line of a file, or a whole file, that could not be read
-wrong_copy          a copy in a merge contradicts the others, or breaks what the algorithm needs; it counts no more
+wrong_copy          a copy in a merge contradicts the others, or breaks what the algorithm requires; it no longer counts
 """
 
 POSITION, ELEMENT, PROMISE, REASON = "_position", "_element", "_promise", "_reason"
@@ -149,7 +149,7 @@ class LateStream:
 
 
 def naming_files(texts: str | pl.Series, files: pl.Series) -> pl.Series:
-    """Texts about rows, each with the name of the row's file if it is known."""
+    """Texts about rows, each with the name of the row's file, if any."""
     about = pl.DataFrame({"file": files}).with_columns(
         pl.lit(texts).alias("text") if isinstance(texts, str) else texts.alias("text")
     )
@@ -163,45 +163,45 @@ def broken_promises(known: Promises, rows: pl.DataFrame, before: Times) -> pl.Se
     A list or a range is named by the one value of it that matters.
     """
     texts = pl.Series([""] * rows.height, dtype=pl.String)
-    # The one that says most is named, and of those that say as much always the same.
+    # The most specific one is named, and of equally specific ones always the same.
     for names in sorted(known.schemes, key=lambda names: (-len(names), names)):
         found = pl.Series(known.about(names).of(rows) == before)
         if found.any():
-            said = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), until(before))
-            texts = texts.zip_with(~found, rows.select(said.alias("text"))["text"])
+            text = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), until(before))
+            texts = texts.zip_with(~found, rows.select(text.alias("text"))["text"])
     return texts
 
 
 def until(before: Times) -> pl.Series:
     """As a `Punctuation` prints its time."""
     times = pl.DataFrame({"before": before})
-    said = pl.when(pl.col("before") == INF).then(pl.lit("")).otherwise(pl.format(" before {}", "before"))
-    return times.select(said.alias("until"))["until"]
+    text = pl.when(pl.col("before") == INF).then(pl.lit("")).otherwise(pl.format(" before {}", "before"))
+    return times.select(text.alias("until"))["until"]
 
 
 def element_text(rows: pl.DataFrame) -> pl.Expr:
     """As elements of the temporal model print."""
     payload = payload_text(rows)
-    inserted = pl.format("insert {} [{}, {})", payload, shown(VS), shown(NEW))
-    adjusted = pl.format("adjust {} [{}, {}) to {}", payload, shown(VS), shown(OLD), shown(NEW))
-    said = pl.when(pl.col(VS).eq_missing(pl.col(OLD))).then(inserted).otherwise(adjusted)
-    return pl.coalesce(ELEMENT, said).alias("element")
+    inserted = pl.format("insert {} [{}, {})", payload, time_of(VS), time_of(NEW))
+    adjusted = pl.format("adjust {} [{}, {}) to {}", payload, time_of(VS), time_of(OLD), time_of(NEW))
+    text = pl.when(pl.col(VS).eq_missing(pl.col(OLD))).then(inserted).otherwise(adjusted)
+    return pl.coalesce(ELEMENT, text).alias("element")
 
 
 def promise_text(rows: pl.DataFrame) -> pl.Expr:
     """What each element breaks."""
-    too_early = pl.format("its sync time {} {}", shown_time(pl.min_horizontal(OLD, NEW)), PROMISE)
-    missing = pl.format("there is no tuple {} [{}, {}) {}", payload_text(rows), shown(VS), shown(OLD), PROMISE)
+    too_early = pl.format("its sync time {} {}", time_text(pl.min_horizontal(OLD, NEW)), PROMISE)
+    missing = pl.format("there is no tuple {} [{}, {}) {}", payload_text(rows), time_of(VS), time_of(OLD), PROMISE)
     early = pl.col(REASON).is_in(["below_cti", "forgotten"])
     unknown = pl.col(REASON) == "unknown_tuple"
     return pl.when(early).then(too_early).when(unknown).then(missing).otherwise(PROMISE).alias("promise")
 
 
-def shown(name: str) -> pl.Expr:
-    return shown_time(pl.col(name))
+def time_of(name: str) -> pl.Expr:
+    return time_text(pl.col(name))
 
 
-def shown_time(time: pl.Expr) -> pl.Expr:
+def time_text(time: pl.Expr) -> pl.Expr:
     """As `temporal.time.show` does; a missing time as None."""
     text = pl.when(time == INF).then(pl.lit("∞")).when(time == MIN).then(pl.lit("-∞")).otherwise(time.cast(pl.String))
     return text.fill_null("None")

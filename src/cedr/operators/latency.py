@@ -1,20 +1,20 @@
-"""When a result may be told.
+"""When a result may be emitted.
 
 The watermark is the latest start seen, or the CTI if that is later: with perfect input nothing before it changes. For
 an `ordered` operator it is the latest sync time, as its input may have adjusts, or the chronon before the CTI, as what
-starts right at a CTI may still be taken back. Where the input was held back until it
-is settled it is the CTI alone, as rows of one input may be ahead of another. A `perfect` operator tells results that
-end by the watermark, in the order of their starts: as long as one that began earlier is still open, later ones wait, or
-the output would go back in time when that one ends. `released` is how far the starts told may reach. What starts before
-a promised CTI was told and stays told, even if its end moves.
+starts right at a CTI may still be removed. Where the input was held back until it is settled it is the CTI alone, as
+rows of one input may be ahead of another. A `perfect` operator emits results that end by the watermark, in the order of
+their starts: as long as one that began earlier is still open, later ones wait, or the output would go back in time when
+that one ends. `released` is the limit for the starts of emitted results. What starts before a promised CTI was emitted
+and stays so, even if its end moves.
 
-An `ordered` operator tells a result that has begun with the end known at that time. If that end turns out to be wrong,
+An `ordered` operator emits a result that has begun with the end known at that time. If that end turns out to be wrong,
 it is changed when time has reached the earlier of both, which is the sync time of that change.
 
 A CTI that had to wait for an open result may come after rows with a later sync time; only rows are put in order.
 
-A group may be further than the rest, see `front`: promises about it say so. What lies before its front is then told by
-it alone, in the group's own order. A row that a promise about its payload covers when it arrives says nothing about how
+A group may be ahead of the rest because of promises about it, see `front`. What lies before its front is then emitted
+by it alone, in the group's own order. A row that a promise about its payload covers when it arrives does not show how
 far other groups are, so it does not move the watermark.
 """
 
@@ -46,8 +46,8 @@ class EmissionPolicy:
 
     def see(self, operator: Operator, port: int, chunk: Chunk) -> None:
         """Take in the progress that the operator's next chunk of an input shows."""
-        said = operator.cti - (self.latency == "ordered" and operator.cti > MIN)
-        self.watermark = max(self.watermark, said)
+        settled = operator.cti - (self.latency == "ordered" and operator.cti > MIN)
+        self.watermark = max(self.watermark, settled)
         if operator.waits or not len(chunk):
             return
         promised = operator.promised[port]
@@ -80,19 +80,19 @@ class EmissionPolicy:
         return np.where(until < INF, before(until), until) if self.growing else until
 
     def reached(self, front: Times) -> Times:
-        """Up to where the ends of what was told are brought up to date; a change further on would be ahead of time."""
+        """Up to where emitted ends are brought up to date; a later change would be ahead of time."""
         return np.maximum(before(front), self.watermark) if self.latency == "ordered" else np.full_like(front, INF)
 
-    def tell(
+    def select(
         self, g: Times, start: Times, end: Times, front: Times, promised: Times, ahead: Mask = TOGETHER
     ) -> tuple[Mask, Times]:
-        """Which of these events are told, and by group the earliest start of one that is not, or INF."""
+        """Which of these events are emitted, and by group the earliest start of one that is not, or INF."""
 
         def still_open(until: Times) -> Times:
             return lv.earliest_open(g, start, end, until, self.over(until), promised)
 
-        tell: tuple[Mask, Times] = lv.emitted(g, start, end, *self.limits(front, still_open, ahead), promised)
-        return tell
+        selected: tuple[Mask, Times] = lv.emitted(g, start, end, *self.limits(front, still_open, ahead), promised)
+        return selected
 
     def save(self) -> State:
         return {"watermark": self.watermark, "released": self.released}

@@ -1,10 +1,10 @@
 """Operators that know only how many copies of a payload live at an instant: distinct, coalesce, difference, intersect.
 
-Their result is a height per payload and instant, told as levels: the k-th copy lives where the height is at least k.
+Their result is a height per payload and instant, emitted as levels: the k-th copy lives where the height is at least k.
 The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
-remembered are kept beside it. So a level that goes on and on does not keep what it is made of.
+remembered are kept separately. So a level that never ends does not keep what it is made of.
 
-Each payload is a group of its own, so every promise speaks about groups. Where the result is nothing without an input,
+Each payload is a group of its own, so every promise is about groups. Where the result is nothing without an input,
 as in a difference without its first, a payload that this input will not bring any more and that has run out in it is
 decided: its state goes, and rows about it from the other input are not kept.
 """
@@ -30,7 +30,7 @@ Counts = np.ndarray
 
 
 class LevelOperator(Operator):
-    """Subclasses say the height that the numbers of live copies on each port give."""
+    """Subclasses define the height from the number of live copies on each port."""
 
     needed: tuple[int, ...] = ()
     """Ports without whose copies the height is 0."""
@@ -44,7 +44,7 @@ class LevelOperator(Operator):
         self.endpoints = ep.empty_endpoints(self.ports)
         nothing = np.empty(0, dtype=np.int64)
         self.open = (nothing, nothing)
-        self.told = Synopsis(0)
+        self.emitted = Synopsis(0)
         self.order = Order()
 
     @abstractmethod
@@ -61,10 +61,10 @@ class LevelOperator(Operator):
         g, t, _, counts = self.endpoints
         height = self.height(ep.live_copies(g, counts))
         lg, start, end = lv.levels(g, t, height, *self.open)
-        tell, held = self.emission.tell(lg, start, end, front, promised, self.front.ahead(front))
-        no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
-        changed, _, at, before, after = self.told.tell(
-            lg[tell], start[tell], end[tell], no_words, self.emission.reached(front)
+        emits, held = self.emission.select(lg, start, end, front, promised, self.front.ahead(front))
+        no_words = np.empty((int(emits.sum()), 0), dtype=np.int64)
+        changed, _, at, before, after = self.emitted.update(
+            lg[emits], start[emits], end[emits], no_words, self.emission.reached(front)
         )
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed)
@@ -105,16 +105,16 @@ class LevelOperator(Operator):
 
     def _forget(self, folded: Times, settled: Times) -> None:
         self.endpoints = ep.fold(*self.endpoints, folded)
-        self.told.forget(settled)
-        numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.told.g, self.open[0])))
+        self.emitted.forget(settled)
+        numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.emitted.g, self.open[0])))
         if numbers is not None:
             self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
-            self.told.g = numbers[self.told.g]
+            self.emitted.g = numbers[self.emitted.g]
             self.open = (numbers[self.open[0]], self.open[1])
             self.front.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
-        arrays = [*self.endpoints, *self.open, self.told.g, self.told.start, self.told.end]
+        arrays = [*self.endpoints, *self.open, self.emitted.g, self.emitted.start, self.emitted.end]
         return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
@@ -124,7 +124,7 @@ class LevelOperator(Operator):
             "open": self.open,
             "order": (self.order.kept, self.order.highest),
             **self.emission.save(),
-            **self.told.save(),
+            **self.emitted.save(),
             **self.front.save(),
         }
 
@@ -133,7 +133,7 @@ class LevelOperator(Operator):
         self.endpoints, self.open = restored(state["endpoints"]), state["open"]
         self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
-        self.told.load(state)
+        self.emitted.load(state)
         self.front.load(state)
 
 

@@ -53,7 +53,7 @@ class LiveTuples:
 
 
 class LiveColumn(LiveTuples):
-    """The known values of one column. Values of one word stand for themselves, others have a number."""
+    """The known values of one column. Values of one word represent themselves, others have a number."""
 
     def __init__(self, name: str, dtype: pl.DataType) -> None:
         super().__init__({name: dtype})

@@ -5,12 +5,12 @@
     left    the inner join, and the left payload alone while it has no partner
     full    left, and the right payload alone while it has no partner
 
-The pieces of a left tuple are computed anew from all its partners. Partners that ended before a settled time are
+The pieces of a left tuple are recomputed from all its partners. Partners that ended before a settled time are
 replaced by one stretch per key, the last that was covered; with a residual predicate every pair is different, and an
 ended partner is kept while a left tuple of its key that began before its end is. A key is settled by its own front;
-once no left tuple of a key is there and none can come, partners are of no use to it.
+once a key has no left tuple and none can arrive, its partners are not needed.
 
-What both sides promise about key columns the output promises, once the pieces of these keys are told; of keys without
+What both sides promise about key columns the output promises, once these pieces are emitted; of keys without
 tuples what the left promises is enough.
 """
 
@@ -39,14 +39,14 @@ from cedr.temporal.time import INF, MIN
 Schema = Mapping[str, pl.DataType]
 How = Literal["left", "full", "semi", "anti"]
 
-NOBODY = -1
-"""The payload number of a stretch that stands for partners of the past."""
+PAST = -1
+"""The payload number of a stretch that replaces partners of the past."""
 
 
 class SemiAntiJoin(Operator):
     """The semi join (`partnered=True`) or the anti join of port 0 with port 1.
 
-    A residual predicate speaks of left and right columns; `flipped` says that port 0 is the right side.
+    A residual predicate reads left and right columns; `flipped`: port 0 is the right side.
     """
 
     ports = 2
@@ -71,7 +71,7 @@ class SemiAntiJoin(Operator):
         self.front = self.keys.front(self, needed=(0, 1) if partnered else (0,))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
         self.tuples = [tu.empty_tuples(), tu.empty_tuples()]
-        self.told = Synopsis(0)
+        self.emitted = Synopsis(0)
         self.order = Order()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -83,14 +83,14 @@ class SemiAntiJoin(Operator):
         front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
         g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))
-        tell, held = self.emission.tell(g, start, end, front, promised, self.front.ahead(front))
-        tell &= end >= by_group(promised, g)  # earlier pieces are final
+        emits, held = self.emission.select(g, start, end, front, promised, self.front.ahead(front))
+        emits &= end >= by_group(promised, g)  # earlier pieces are final
         order = np.lexsort((end, start, number))
-        order = order[tell[order]]
+        order = order[emits[order]]
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
-        told = (number[order], start[order], end[order], no_words)
-        changed, _, at, before, after = self.told.tell(*told, self._by_payload(self.emission.reached(front)))
+        emitted = (number[order], start[order], end[order], no_words)
+        changed, _, at, before, after = self.emitted.update(*emitted, self._by_payload(self.emission.reached(front)))
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), g[order])
         out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
@@ -102,7 +102,7 @@ class SemiAntiJoin(Operator):
         g = self.keys.numbers(port, chunk.rows, missing=port == 0)
         vs, old, new = chunk.vs, chunk.old, chunk.new
         number = self.payloads[port].ids(chunk.rows)
-        if port == 1:  # a right tuple without key is nobody's partner
+        if port == 1:  # a right tuple without key has no partners
             use = (g >= 0) & ~done(self.front, 0, self.tuples[0])[g]
             g, vs, old, new, number = g[use], vs[use], old[use], new[use], number[use]
         self.tuples[port] = tu.merge_tuples(*self.tuples[port], *tu.tuple_changes(g, vs, old, new, number))
@@ -128,18 +128,18 @@ class SemiAntiJoin(Operator):
         return pieces(vs, ve, first, start[order], end[order], self.partnered)
 
     def _forget(self, settled: Times) -> None:
-        self.told.forget(self._by_payload(settled))
+        self.emitted.forget(self._by_payload(settled))
         self.tuples[0] = kept(self.tuples[0], still_matters(self.tuples[0][0], self.tuples[0][2], settled))
         self._forget_partners(settled)
         self.tuples = self.keys.compact(self.tuples, self.front)
-        for port, extra in ((0, self.told.g), (1, np.empty(0, dtype=np.int64))):
+        for port, extra in ((0, self.emitted.g), (1, np.empty(0, dtype=np.int64))):
             stored = self.tuples[port][3]
-            numbers = self.payloads[port].compact(np.concatenate((stored[stored != NOBODY], extra)))
+            numbers = self.payloads[port].compact(np.concatenate((stored[stored != PAST], extra)))
             if numbers is not None:
                 t = self.tuples[port]
-                self.tuples[port] = (*t[:3], np.where(t[3] == NOBODY, NOBODY, numbers[t[3]]), t[4])
+                self.tuples[port] = (*t[:3], np.where(t[3] == PAST, PAST, numbers[t[3]]), t[4])
                 if port == 0:
-                    self.told.g = numbers[self.told.g]
+                    self.emitted.g = numbers[self.emitted.g]
 
     def _forget_partners(self, settled: Times) -> None:
         self.tuples[1] = kept(self.tuples[1], ~done(self.front, 0, self.tuples[0])[self.tuples[1][0]])
@@ -153,11 +153,11 @@ class SemiAntiJoin(Operator):
         covered_g, start, end = last_covered(g, vs, ve, settled)
         needed = earliest[covered_g] < end
         covered_g, start, end = covered_g[needed], start[needed], end[needed]
-        nobody, once = np.full(len(start), NOBODY), np.ones(len(start), dtype=np.int64)
-        self.tuples[1] = tu.merge_tuples(*kept(self.tuples[1], alive), covered_g, start, end, nobody, once)
+        past, once = np.full(len(start), PAST), np.ones(len(start), dtype=np.int64)
+        self.tuples[1] = tu.merge_tuples(*kept(self.tuples[1], alive), covered_g, start, end, past, once)
 
     def state_size(self) -> tuple[int, int]:
-        arrays = [*self.tuples[0], *self.tuples[1], self.told.g, self.told.start, self.told.end]
+        arrays = [*self.tuples[0], *self.tuples[1], self.emitted.g, self.emitted.start, self.emitted.end]
         return len(self.tuples[0][0]) + len(self.tuples[1][0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
@@ -167,7 +167,7 @@ class SemiAntiJoin(Operator):
             "tuples": list(self.tuples),
             "order": (self.order.kept, self.order.highest),
             **self.emission.save(),
-            **self.told.save(),
+            **self.emitted.save(),
             **self.front.save(),
         }
 
@@ -178,12 +178,12 @@ class SemiAntiJoin(Operator):
         self.tuples = list(state["tuples"])
         self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
-        self.told.load(state)
+        self.emitted.load(state)
         self.front.load(state)
 
 
 class OuterJoin(Operator):
-    """The inner join beside the anti joins of one side or both.
+    """The inner join together with the anti joins of one side or both.
 
     The inner join is never behind an anti join, which gets the same promises, so what these promise counts alone.
     """
@@ -207,8 +207,8 @@ class OuterJoin(Operator):
         self.how = how
         self.flipped: list[bool] = []
         self.parts: list[Operator] = []
-        self.known = [PromiseIndex() for _ in range(2 if how == "full" else 1)]
-        self.common = PromiseIntersection(self.known)
+        self.anti_promises = [PromiseIndex() for _ in range(2 if how == "full" else 1)]
+        self.common = PromiseIntersection(self.anti_promises)
         """What the anti joins have promised."""
         if how in ("semi", "anti"):
             self.parts = [SemiAntiJoin(*sides, how == "semi", residual, renamed, latency)]
@@ -232,7 +232,7 @@ class OuterJoin(Operator):
             part.process(1 - port if flipped else port, chunk)
             for part, flipped in zip(self.parts, self.flipped, strict=True)
         ]
-        promises = self._promises(outs[-len(self.known) :], len(chunk))
+        promises = self._promises(outs[-len(self.anti_promises) :], len(chunk))
         if self.how in ("semi", "anti"):
             return replace(outs[0], promises=promises)
         rows = [self._fit(out.rows, flipped) for out, flipped in zip(outs, self.flipped, strict=True)]
@@ -244,8 +244,8 @@ class OuterJoin(Operator):
             return outs[0].promises
         ctis = [part.cti_out for part in self.parts[-len(outs) :]]
         new = [outs[0].promises, outs[1].promises.renamed(self.left_keys)]
-        for known, promises, cti in zip(self.known, new, ctis, strict=True):
-            known.add(promises, cti)
+        for index, promises, cti in zip(self.anti_promises, new, ctis, strict=True):
+            index.add(promises, cti)
         return self.common.passed(new, ctis, work)
 
     def _fit(self, rows: pl.DataFrame, flipped: bool) -> pl.DataFrame:
@@ -267,12 +267,12 @@ class OuterJoin(Operator):
         return sum(rows for rows, _ in sizes), sum(size for _, size in sizes)
 
     def save(self) -> State:
-        promised = [known.save() for known in self.known]
-        return {"parts": [part.snapshot() for part in self.parts], "known": promised, **self.common.save()}
+        promised = [index.save() for index in self.anti_promises]
+        return {"parts": [part.snapshot() for part in self.parts], "anti_promises": promised, **self.common.save()}
 
     def load(self, state: State) -> None:
         for part, saved in zip(self.parts, state["parts"], strict=True):
             part.restore(saved)
-        for known, promises in zip(self.known, state["known"], strict=True):
-            known.load(promises)
+        for index, promises in zip(self.anti_promises, state["anti_promises"], strict=True):
+            index.load(promises)
         self.common.load(state)

@@ -1,4 +1,4 @@
-"""What several streams promise in common: of what each says about parts of it, as much as the others say, too."""
+"""What several streams promise in common: of what each promises about parts of it, as much as the others promise."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,14 +9,14 @@ from cedr.operators.waiting import Waiting
 
 
 class PromiseIntersection:
-    """`known` is what each stream has promised so far; the owner keeps it up to date."""
+    """`promised` is what each stream has promised so far; the owner keeps it up to date."""
 
-    def __init__(self, known: Sequence[PromiseIndex]) -> None:
-        self.known = known
-        self.waiting = [Waiting() for _ in known]
+    def __init__(self, promised: Sequence[PromiseIndex]) -> None:
+        self.promised = promised
+        self.waiting = [Waiting() for _ in promised]
 
     def passed(self, new: Sequence[Promises], ctis: Sequence[int], work: int) -> Promises:
-        """What all promise now and did not before, beside the earliest CTI.
+        """What all promise now and did not before, in addition to the earliest CTI.
 
         `new`: what each has just promised; `work`: the number of rows that came with it.
         """
@@ -26,11 +26,11 @@ class PromiseIntersection:
             passed = passed.plus(waiting.passed(new[stream], sure, min(ctis), work))
         return passed
 
-    def _by_all(self, stream: int, ctis: Sequence[int], said: Promises) -> Promises:
-        for other, known in enumerate(self.known):
+    def _by_all(self, stream: int, ctis: Sequence[int], promises: Promises) -> Promises:
+        for other, index in enumerate(self.promised):
             if other != stream:
-                said = known.limit(said, ctis[other])
-        return said
+                promises = index.limit(promises, ctis[other])
+        return promises
 
     def save(self) -> State:
         return {"common": [waiting.save() for waiting in self.waiting]}

@@ -1,8 +1,8 @@
-"""Reach: which nodes are reachable from which sources, told as CTIs settle it.
+"""Reach: which nodes are reachable from which sources, emitted as CTIs settle it.
 
-The answer of `graphs.reachability` as a loop, found another way: for each source a search tree is kept and mended when
-edges come and go (`cedr.kernels.search_trees`). What happened before the CTI is worked in
-instant by instant, in the order of time, so there is nothing to take back; what lies after it waits as end points.
+The answer of `graphs.reachability` as a loop, found another way: for each source a search tree is kept and repaired
+when edges are added or removed (`cedr.kernels.search_trees`). What happened before the CTI is applied instant by
+instant, in the order of time, so nothing is retracted; what lies after it waits as end points.
 The cost of a batch is that of the edges that changed, whatever the size of the graph.
 
 Port 0 takes the edges, port 1 the sources. Edges that are there twice count once. A missing node connects nothing.
@@ -40,7 +40,7 @@ class Graph:
             setattr(self, name, grown(getattr(self, name), nodes if name.endswith("first") else edges, -1))
 
     def change(self, edges: Times, by: Times) -> tuple[Times, Times]:
-        """Edges have so many copies more or less; returns those that are gone and those that have come."""
+        """Change the number of copies of edges; returns the edges that are gone and those that are new."""
         before = self.copies[edges] > 0
         self.copies[edges] += by
         after = self.copies[edges] > 0
@@ -90,7 +90,7 @@ class Reach(Operator):
         self.roots = np.empty(0, dtype=np.int64)
         self.parents = np.empty((0, 0), dtype=np.int32)
         self.since = np.empty((0, 0), dtype=np.int64)
-        """When each node was reached; what is told ends at INF until it ends."""
+        """When each node was reached; an emitted row ends at INF until it ends."""
         self.copies = np.empty(0, dtype=np.int64)
         """How often each node is a source."""
         self.reached = np.empty(0, dtype=np.int64)
@@ -101,12 +101,12 @@ class Reach(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
             self._wait(port, chunk)
-        told = [self._at(int(t)) for t in self._due()]
-        root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *told, strict=True))
+        changes = [self._at(int(t)) for t in self._due()]
+        root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *changes, strict=True))
         both = self.nodes.take(np.concatenate((root, node)))["node"]
         start, end = both[: len(root)], both[len(root) :]
         payload = pl.DataFrame([s.alias(name) for s, name in zip((start, end), self.schema, strict=True)])
-        if told:
+        if changes:
             self._forget()
         return assemble(vs, old, new, payload, self.cti)
 
@@ -140,7 +140,7 @@ class Reach(Operator):
         return numbers
 
     def _shape(self, rows: int, nodes: int) -> None:
-        """Room for so many sources and nodes."""
+        """Reserve room for this number of sources and nodes."""
         short = np.int16 if nodes < 2**15 else np.int32  # most of the time goes into reading the trees
         for name, fill, kind in (("parents", NONE, short), ("since", INF, np.int64)):
             known = getattr(self, name)
@@ -166,11 +166,11 @@ class Reach(Operator):
         before = self.copies[nodes] > 0
         self.copies[nodes] += by
         after = self.copies[nodes] > 0
-        told = [self._end(int(n), t) for n in nodes[before & ~after]]
+        changes = [self._end(int(n), t) for n in nodes[before & ~after]]
         rows = np.array(sorted(self.row_of.values()), dtype=np.int64)
-        told.append(self._repair(rows, gone, come, t))
-        told += [self._begin(int(n), t) for n in nodes[after & ~before]]
-        return tuple(np.concatenate(arrays) for arrays in zip(*told, strict=True))
+        changes.append(self._repair(rows, gone, come, t))
+        changes += [self._begin(int(n), t) for n in nodes[after & ~before]]
+        return tuple(np.concatenate(arrays) for arrays in zip(*changes, strict=True))
 
     def _repair(self, rows: Times, gone: Times, come: Times, t: int) -> tuple[Times, ...]:
         g = self.graph
@@ -275,7 +275,7 @@ def new_numbers(kept: Times, size: int) -> Times:
 
 
 def grown(array: Times, size: int, fill: int, *, exact: bool = False) -> Times:
-    """An array with room for so many, twice as large each time it grows."""
+    """An array with room for `size`, at least twice as large each time it grows."""
     if len(array) >= size:
         return array
     more = (size if exact else max(size, 2 * len(array), 64)) - len(array)

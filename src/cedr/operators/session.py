@@ -30,7 +30,7 @@ class Session(Operator):
         self.front = Front(self, self.groups)
         self.payloads = RowIndex(self.schema)
         self.members = tu.empty_tuples()
-        self.told = Synopsis(0)
+        self.emitted = Synopsis(0)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self._merge(chunk)
@@ -41,7 +41,7 @@ class Session(Operator):
         order = np.lexsort((end, first, number))
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
-        changed, _, at, before, after = self.told.tell(number[order], first[order], end[order], no_words)
+        changed, _, at, before, after = self.emitted.update(number[order], first[order], end[order], no_words)
         front = self.front.all()
         can_change = end > by_group(front, g)
         held = first_of_each(g[can_change], first[can_change], front)
@@ -64,28 +64,28 @@ class Session(Operator):
 
     def _forget(self, can_change: Mask, front: Times) -> None:
         after = np.where(front < INF, np.minimum(front, INF - 1) + 1, INF)
-        self.told.forget(by_payload(after, self.members, len(self.payloads)))
+        self.emitted.forget(by_payload(after, self.members, len(self.payloads)))
         self.members = kept(self.members, can_change)
-        numbers = self.payloads.compact(np.concatenate((self.members[3], self.told.g)))
+        numbers = self.payloads.compact(np.concatenate((self.members[3], self.emitted.g)))
         if numbers is not None:
             self.members = (*self.members[:3], numbers[self.members[3]], self.members[4])
-            self.told.g = numbers[self.told.g]
+            self.emitted.g = numbers[self.emitted.g]
         numbers = self.groups.compact(self.members[0])
         if numbers is not None:
             self.members = (numbers[self.members[0]], *self.members[1:])
             self.front.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
-        arrays = (*self.members, self.told.g, self.told.start, self.told.end)
+        arrays = (*self.members, self.emitted.g, self.emitted.start, self.emitted.end)
         return len(self.members[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         indexes = (self.groups.snapshot(), self.payloads.snapshot())
-        return {"indexes": indexes, "members": self.members, **self.told.save(), **self.front.save()}
+        return {"indexes": indexes, "members": self.members, **self.emitted.save(), **self.front.save()}
 
     def load(self, state: State) -> None:
         self.groups.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
         self.members = state["members"]
-        self.told.load(state)
+        self.emitted.load(state)
         self.front.load(state)

@@ -1,9 +1,9 @@
 """What all operators have in common that answer snapshot by snapshot: the speculative algorithm, chunk by chunk.
 
 The state is a list of end points sorted by group and time. A chunk is merged into it in one pass; the snapshots that
-may be told at the operator's latency are read off; their net change against what was told before is put out; and what
-lies before the front of its group is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the end
-points past the watermark.)
+may be emitted at the operator's latency are read off; their net change against what was emitted before is emitted; and
+what lies before the front of its group is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the
+end points past the watermark.)
 """
 
 from abc import abstractmethod
@@ -29,7 +29,7 @@ Sums = np.ndarray
 
 
 class SnapshotOperator(Operator):
-    """Subclasses say the weights of a row, the values of a snapshot, and how values become payload columns."""
+    """Subclasses define the weights of a row, the values of a snapshot, and how values become payload columns."""
 
     def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
@@ -37,10 +37,10 @@ class SnapshotOperator(Operator):
         self.groups = RowIndex(dict(group_schema))
         self.front = Front(self, self.groups)
         self.endpoints = ep.empty_endpoints(weights)
-        self.told = Synopsis(width)
+        self.emitted = Synopsis(width)
         self.order = Order()
 
-    # --- what a subclass says ------------------------------------------------------------------------------------
+    # --- what a subclass defines ---------------------------------------------------------------------------------
 
     @abstractmethod
     def take(self, chunk: Chunk, g: Times) -> Rows:
@@ -75,11 +75,13 @@ class SnapshotOperator(Operator):
             self.endpoints = ep.merge(*self.endpoints, *changes)
         self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
-        entries, g, start, end, sums, held = self._told(front, promised)
+        entries, g, start, end, sums, held = self._to_emit(front, promised)
         which, words = self.answer(entries, sums)
         if which is not None:
             g, start, end = g[which], start[which], end[which]
-        changed_g, changed_words, at, before, after = self.told.tell(g, start, end, words, self.emission.reached(front))
+        changed_g, changed_words, at, before, after = self.emitted.update(
+            g, start, end, words, self.emission.reached(front)
+        )
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed_g)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
@@ -87,8 +89,8 @@ class SnapshotOperator(Operator):
             self._forget(settled)
         return out
 
-    def _told(self, front: Times, promised: Times) -> tuple[Times, ...]:
-        """The snapshots that may be told, with their sums, and by group the start of the first that may not."""
+    def _to_emit(self, front: Times, promised: Times) -> tuple[Times, ...]:
+        """The snapshots that may be emitted, with their sums, and by group the start of the first that may not."""
         g, t, _, weights = self.endpoints
 
         def still_open(until: Times) -> Times:
@@ -96,8 +98,8 @@ class SnapshotOperator(Operator):
             return found
 
         limits = self.emission.limits(front, still_open, self.front.ahead(front))
-        told: tuple[Times, ...] = ep.snapshots(g, t, weights, *limits, promised)
-        return told
+        found: tuple[Times, ...] = ep.snapshots(g, t, weights, *limits, promised)
+        return found
 
     def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""
@@ -105,18 +107,18 @@ class SnapshotOperator(Operator):
         if 4 * np.count_nonzero(t < by_group(settled, g)) < len(t):
             return
         self.endpoints = ep.fold(*self.endpoints, settled)
-        self.told.forget(settled)
+        self.emitted.forget(settled)
         self.forget(settled)
         if self.groups.may_compact():
-            numbers = self.groups.compact(np.concatenate((self.endpoints[0], self.told.g)))
+            numbers = self.groups.compact(np.concatenate((self.endpoints[0], self.emitted.g)))
             if numbers is not None:
                 self.endpoints = (numbers[self.endpoints[0]], *self.endpoints[1:])
-                self.told.g = numbers[self.told.g]
+                self.emitted.g = numbers[self.emitted.g]
                 self.front.renumber(numbers)
                 self.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
-        arrays = [*self.endpoints, self.told.g, self.told.start, self.told.end, self.told.words]
+        arrays = [*self.endpoints, self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words]
         return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
@@ -125,7 +127,7 @@ class SnapshotOperator(Operator):
             "endpoints": self.endpoints,
             "order": (self.order.kept, self.order.highest),
             **self.emission.save(),
-            **self.told.save(),
+            **self.emitted.save(),
             **self.front.save(),
         }
 
@@ -134,7 +136,7 @@ class SnapshotOperator(Operator):
         self.endpoints = restored(state["endpoints"])
         self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
-        self.told.load(state)
+        self.emitted.load(state)
         self.front.load(state)
 
 

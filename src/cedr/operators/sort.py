@@ -1,9 +1,9 @@
 """Sort: rows leave in the order of some columns, each with its final end, and what has left never changes.
 
 A row may leave when nothing more can come that belongs before it or changes it: promises without end about the first
-column cover its value and every value before it. A CTI says nothing about values, so only the one of infinity lets rows
-go. Rows with equal values leave together, ordered by the other columns, then by start, end and payload. Missing values
-come last, either way.
+column cover its value and every value before it. A CTI does not cover values, so only the one of infinity releases
+rows. Rows with equal values leave together, ordered by the other columns, then by start, end and payload. Missing
+values come last, either way.
 
 What is held is settled no further than its start, in the output's CTI as in its promises.
 """

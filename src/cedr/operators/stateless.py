@@ -34,22 +34,22 @@ class Select(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
         super().__init__()
         self.schema, self.predicate, self.excluded = dict(schema), predicate, excluded
-        self.said = not len(excluded)
+        self.excluded_passed = not len(excluded)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         return replace(chunk, rows=chunk.rows.filter(self.predicate), promises=self.promise(chunk.promises))
 
     def promise(self, promises: Promises) -> Promises:
-        if self.said:
+        if self.excluded_passed:
             return promises
-        self.said = True
+        self.excluded_passed = True
         return self.excluded.plus(promises)
 
     def save(self) -> State:
-        return {"said": self.said}
+        return {"excluded_passed": self.excluded_passed}
 
     def load(self, state: State) -> None:
-        self.said = state["said"]
+        self.excluded_passed = state["excluded_passed"]
 
 
 class Project(Operator):
@@ -73,7 +73,7 @@ class Project(Operator):
 
 
 def new_names(expressions: list[pl.Expr], schema: Mapping[str, pl.DataType]) -> dict[str, list[str]]:
-    """For each column that is passed on as it is, the names it gets."""
+    """For each column that is passed on unchanged, the names it gets."""
     names: dict[str, list[str]] = {}
     for expression in expressions:
         plain = expression.meta.undo_aliases()

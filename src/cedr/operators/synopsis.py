@@ -1,7 +1,7 @@
-"""The Previous Output Synopsis: what was told and can still change.
+"""The Previous Output Synopsis: what was emitted and can still change.
 
-Operators that answer per snapshot compute their answer anew from their state, leave out what their latency does not let
-them say yet, and hand it over; what comes back is the net change against what was told before.
+Operators that answer per snapshot recompute their answer from their state, leave out what their latency does not allow
+yet, and pass it to `update`, which returns the net change against what was emitted before.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cedr.temporal.time import INF, MIN
 
 
 class Synopsis:
-    """Events told: group, start, end, and output values as words; sorted by group and start."""
+    """Emitted events: group, start, end, and output values as words; sorted by group and start."""
 
     def __init__(self, width: int) -> None:
         nothing = np.empty(0, dtype=np.int64)
@@ -28,12 +28,12 @@ class Synopsis:
     def __len__(self) -> int:
         return len(self.g)
 
-    def tell(
+    def update(
         self, g: Times, start: Times, end: Times, words: Words, reached: Times | int = INF
     ) -> tuple[Times, Words, Times, Times, Times]:
         """Replace the answer; returns group, words, start, end before and end after of each change.
 
-        An end told stays as it was told until time has `reached` it, by group or for all, or the end it should have.
+        An emitted end stays until time has `reached` it, by group or for all, or the end that it should be.
         """
         limits = np.atleast_1d(reached)
         change = net_change(self.g, self.start, self.end, self.words, g, start, end, words, limits)
@@ -46,10 +46,10 @@ class Synopsis:
         self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, limits)
 
     def save(self) -> State:
-        return {"told": (self.g, self.start, self.end, self.words)}
+        return {"emitted": (self.g, self.start, self.end, self.words)}
 
     def load(self, state: State) -> None:
-        self.g, self.start, self.end, self.words = state["told"]
+        self.g, self.start, self.end, self.words = state["emitted"]
 
 
 class Order:

@@ -65,13 +65,13 @@ class TopK(SnapshotOperator):
         return rows.with_columns(pl.Series(self.rank, words[:, 1])) if self.rank else rows
 
     def forget(self, before: Times) -> None:
-        used = self.told.words[:, 0]
+        used = self.emitted.words[:, 0]
         keep = still_matters(self.live.tuples[0], self.live.tuples[2], before)
         self.live.tuples = tuple(a[keep] for a in self.live.tuples)
         numbers = self.live.index.compact(np.concatenate((self.live.tuples[3], used)))
         if numbers is not None:
             self.live.tuples = (*self.live.tuples[:3], numbers[self.live.tuples[3]], self.live.tuples[4])
-            self.told.words[:, 0] = numbers[used]
+            self.emitted.words[:, 0] = numbers[used]
 
     def renumber(self, numbers: Times) -> None:
         self.live.renumber(numbers)

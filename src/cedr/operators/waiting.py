@@ -12,45 +12,45 @@ from cedr.columnar.promises import NONE, PromiseIndex, Promises
 from cedr.operators.base import State
 
 FEW = 1000
-"""So many promises that wait are tried again with each chunk."""
+"""Maximum number of waiting promises that are tried again with each chunk."""
 
 
 class Waiting:
     def __init__(self) -> None:
-        self._said = PromiseIndex()
-        """What was promised and is not passed on in full."""
-        self._told = PromiseIndex()
+        self._open = PromiseIndex()
+        """What was promised and is not passed on completely."""
+        self._passed = PromiseIndex()
         """What was passed on of it."""
         self._work = 0
 
     def passed(self, new: Promises, sure: Callable[[Promises], Promises], cti: int, work: int) -> Promises:
-        """What can be promised now and was not before, beside the output's CTI.
+        """What can be promised now and was not before, in addition to the output's CTI.
 
-        `sure` says of promises how far they hold for the output; `work` is the number of rows of the chunk.
+        `sure` limits promises to what holds for the output; `work` is the number of rows of the chunk.
         """
-        if not len(new) and not self._said:
+        if not len(new) and not self._open:
             return NONE
-        told = PromiseIndex()
+        before = PromiseIndex()
         self._work += 1 + work + len(new)
-        if len(self._said) <= FEW + self._work:
-            new = self._said.all().plus(new)
-            self._said, self._told, told = PromiseIndex(), PromiseIndex(), self._told
+        if len(self._open) <= FEW + self._work:
+            new = self._open.all().plus(new)
+            self._open, self._passed, before = PromiseIndex(), PromiseIndex(), self._passed
             self._work = 0
         new = new.after(cti)
         now = sure(new).after(cti)
-        self._said.add(new.beyond(now), cti)
-        if self._said:
-            self._told.add(now, cti)
-        return told.beyond(now)
+        self._open.add(new.beyond(now), cti)
+        if self._open:
+            self._passed.add(now, cti)
+        return before.beyond(now)
 
     @property
     def nbytes(self) -> int:
-        return self._said.nbytes + self._told.nbytes
+        return self._open.nbytes + self._passed.nbytes
 
     def save(self) -> State:
-        return {"said": self._said.save(), "told": self._told.save(), "work": self._work}
+        return {"open": self._open.save(), "passed": self._passed.save(), "work": self._work}
 
     def load(self, state: State) -> None:
-        self._said.load(state["said"])
-        self._told.load(state["told"])
+        self._open.load(state["open"])
+        self._passed.load(state["passed"])
         self._work = state["work"]

@@ -27,7 +27,7 @@ OLD_SUMS = (
 LIVE: Key = ("live", "", 0)
 SPECIAL = ("nan", "plus", "minus")
 CARRY_AFTER = 2**28
-"""Digits are carried after so many rows: far fewer than would make a column overflow."""
+"""Number of rows after which digits are carried: far fewer than would make a column overflow."""
 
 
 WIDE = Context(prec=100)

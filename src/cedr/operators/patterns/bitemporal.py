@@ -70,7 +70,7 @@ class BitemporalMatcher(Operator):
         self.payloads = [RowIndex(dict(s)) for s in schemas]
         self.tuples = [tu.empty_tuples() for _ in schemas]
         self.results = RowIndex(self.schema)
-        self.told = Synopsis(0)
+        self.emitted = Synopsis(0)
         self.order = Order()
         self.since = MIN
         nothing = np.empty(0, dtype=np.int64)
@@ -87,11 +87,11 @@ class BitemporalMatcher(Operator):
         self.emission.see(self, port, chunk)
         number, start, end = self._answer()
         front = np.array([self.cti])
-        tell, held = self.emission.tell(number, start, end, front, np.array([self.cti_out]))
+        emits, held = self.emission.select(number, start, end, front, np.array([self.cti_out]))
         settled = min(self.cti, int(held[0]))
-        no_words = np.empty((int(tell.sum()), 0), dtype=np.int64)
-        told = self.told.tell(number[tell], start[tell], end[tell], no_words, self.emission.reached(front))
-        changed, _, at, before, after = told
+        no_words = np.empty((int(emits.sum()), 0), dtype=np.int64)
+        emitted = self.emitted.update(number[emits], start[emits], end[emits], no_words, self.emission.reached(front))
+        changed, _, at, before, after = emitted
         out = self.order.chunk(at, before, after, self.results.take(changed), settled)
         if settled > self.cti_out:
             self._forget(settled, number, start, end)
@@ -162,14 +162,14 @@ class BitemporalMatcher(Operator):
         limit = np.array([settled])
         on = (start < settled) & still_matters(number, end, limit)
         self.since, self.going_on = settled, (number[on], start[on])
-        self.told.forget(settled)
+        self.emitted.forget(settled)
         for port, (payloads, tuples) in enumerate(zip(self.payloads, self.tuples, strict=True)):
             kept = tuple(a[still_matters(tuples[0], tuples[2], limit)] for a in tuples)
             numbers = payloads.compact(kept[3])
             self.tuples[port] = kept if numbers is None else (*kept[:3], numbers[kept[3]], kept[4])
-        numbers = self.results.compact(np.concatenate((self.told.g, self.going_on[0])))
+        numbers = self.results.compact(np.concatenate((self.emitted.g, self.going_on[0])))
         if numbers is not None:
-            self.told.g, self.going_on = numbers[self.told.g], (numbers[self.going_on[0]], self.going_on[1])
+            self.emitted.g, self.going_on = numbers[self.emitted.g], (numbers[self.going_on[0]], self.going_on[1])
 
     def state_size(self) -> tuple[int, int]:
         arrays = [a for tuples in self.tuples for a in tuples]
@@ -185,7 +185,7 @@ class BitemporalMatcher(Operator):
             "going_on": self.going_on,
             "order": (self.order.kept, self.order.highest),
             **self.emission.save(),
-            **self.told.save(),
+            **self.emitted.save(),
         }
 
     def load(self, state: State) -> None:
@@ -196,7 +196,7 @@ class BitemporalMatcher(Operator):
         self.since, self.going_on = state["since"], state["going_on"]
         self.order.kept, self.order.highest = state["order"]
         self.emission.load(state)
-        self.told.load(state)
+        self.emitted.load(state)
 
 
 def version_ids(ids: pl.Series) -> Times:
