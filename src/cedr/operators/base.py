@@ -36,8 +36,8 @@ from cedr.temporal.time import MIN
 Latency = Literal["perfect", "ordered", "eager"]
 """How early a stateful operator emits results.
 
-perfect   results whose end is index; perfect input gives perfect output
-ordered   results whose start is index, with the end as index so far; ordered input gives ordered output
+perfect   results whose end is known; perfect input gives perfect output
+ordered   results whose start is known, with the end as known so far; ordered input gives ordered output
 eager     everything that follows from the input so far, the future included
 """
 

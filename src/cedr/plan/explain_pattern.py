@@ -40,7 +40,7 @@ def part_lines(part: Part, depth: int, prefix: str = "", forbidden: bool = False
     same = [f"same as {short(part.same_as.pattern)}"] if part.same_as and part.leaf < 0 and not printed else []
     printed = printed or bool(same)
     checked = "only those with" if forbidden else "checked there" if printed else "checked here"
-    notes = [*same, *(f"at entry {text(p)}" for p in part.at_entry), *(f"{checked} {text(p)}" for p in part.asked)]
+    notes = [*same, *(f"at entry {text(p)}" for p in part.at_entry), *(f"{checked} {text(p)}" for p in part.predicates)]
     lines = ["  " * depth + ", ".join([prefix + headline(part.pattern), *notes])]
     for child in part.positive:
         lines += part_lines(child, depth + 1, "", forbidden, printed)

@@ -201,7 +201,7 @@ def test_mistakes_about_inputs():
     with pytest.raises(QueryError, match="input 0, which is not attached \\(its network is gone\\); attach"):
         feed(merge, 0, Cti(1))
     with pytest.raises(
-        QueryError, match=r"R0 tells an event as soon as one input has it, .* 'leader'; use algorithm R3"
+        QueryError, match=r"R0 emits an event as soon as one input has it, .* 'leader'; use algorithm R3"
     ):
         ALGORITHMS["R0"](SCHEMA, 2, "leader")
     with pytest.raises(QueryError, match="tells is 'last'; it is one of 'first', 'reflect'"):

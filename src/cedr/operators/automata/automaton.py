@@ -2,12 +2,12 @@
 
 The runs that begin at a place depend on the events at the places they look at, up to where the last of them ended. So
 a change concerns the places before it whose runs reach it: their answers from the first change on are computed from
-the events, and the table, before and after, and the difference is told. Nothing that was told is kept.
+the events, and the table, before and after, and the difference is emitted. Nothing that was emitted is kept.
 
-Later events neither end a run nor take one back if they come in order, so what is found is told at once: from perfect
-input comes perfect output at any latency. One case is different: of runs that show the same a regular expression tells
-the longest, which may come after the others if two events stand at one place. An answer to the time of a CTI is right,
-as a run begins with the start of its last event or of a row of the table, and ends with the first end of them.
+Later events neither end a run nor retract one if they arrive in order, so results are emitted at once: perfect input
+gives perfect output at any latency. One case is different: of runs with the same output a regular expression emits only
+the longest, which may come after the others if two events are at one place. An answer to the time of a CTI is right, as
+a run begins with the start of its last event or of a row of the table, and ends with the first end of them.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
 from cedr.operators.automata.compiled import CompiledSteps, Numbers, Shape
-from cedr.operators.automata.contents import Known
+from cedr.operators.automata.contents import ContentIndex
 from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front
@@ -36,7 +36,7 @@ Rows = np.ndarray
 
 
 class Found(NamedTuple):
-    """What is told of runs: places, state and lifetime of each, and its registers."""
+    """Results of runs: places, state and lifetime of each, and its registers."""
 
     runs: Times
     registers: Numbers
@@ -67,7 +67,9 @@ class Automaton(Operator):
         self.schema, self.shape, self.steps = dict(output), shape, steps
         kinds = table.schema if isinstance(table, pl.DataFrame) else table
         self.transitions = Transitions(kinds["source"], kinds["symbol"], fixed, shape, steps)
-        self.known = Known({name: schema[name] for name in reads}, shape.symbol, steps, self.transitions.symbols)
+        self.content_index = ContentIndex(
+            {name: schema[name] for name in reads}, shape.symbol, steps, self.transitions.symbols
+        )
         self.groups = RowIndex({name: schema[name] for name in shape.by})
         same = {name: name for name in shape.by}
         self.front = Front(self, self.groups, [same, {}][: self.ports])
@@ -120,7 +122,7 @@ class Automaton(Operator):
         if needed and any(rows[name].null_count() for name in needed):
             rows = rows.drop_nulls(needed)
             chunk = replace(chunk, rows=rows)
-        g, content = self.groups.ids(rows), self.known.ids(rows)
+        g, content = self.groups.ids(rows), self.content_index.ids(rows)
         vs, old, new = chunk.vs, chunk.old, chunk.new
         at = vs if shape.order is None else rows[shape.order].cast(pl.Int64).to_numpy()
         gone, come = old > vs, new > vs
@@ -134,11 +136,11 @@ class Automaton(Operator):
 
     def _runs(self, rows: Rows, places: Times, since: Times) -> tuple[Found, Times]:
         steps, shape = self.steps, self.shape
-        asked = self.known.contents, self.transitions.table, steps.programs, steps.initial
-        runs, registers, reach = rn.runs_from(rows, places, since, *asked, shape.order is not None, shape.once)
+        given = self.content_index.contents, self.transitions.table, steps.programs, steps.initial
+        runs, registers, reach = rn.runs_from(rows, places, since, *given, shape.order is not None, shape.once)
         return Found(runs, registers), reach
 
-    # --- what is told --------------------------------------------------------------------------------------------
+    # --- output --------------------------------------------------------------------------------------------------
 
     def _difference(self, old: Found | None, new: Found | None) -> Chunk:
         if old is None or new is None:
@@ -172,13 +174,13 @@ class Automaton(Operator):
 
     def _payload(self, found: Found) -> pl.DataFrame:
         runs = found.runs
-        shown = [pl.Series("begin", runs[:, rn.BEGIN]), pl.Series("end", runs[:, rn.END])]
+        columns = [pl.Series("begin", runs[:, rn.BEGIN]), pl.Series("end", runs[:, rn.END])]
         if not self.shape.once:
-            shown.append(self.transitions.labels(runs[:, rn.OUT_STATE]).alias("state"))
-        shown += [register(name, i, found) for i, name in enumerate(self.steps.registers)]
+            columns.append(self.transitions.labels(runs[:, rn.OUT_STATE]).alias("state"))
+        columns += [register(name, i, found) for i, name in enumerate(self.steps.registers)]
         if not self.shape.by:
-            return pl.DataFrame(shown)
-        return self.groups.take(runs[:, rn.OUT_GROUP]).hstack(shown)
+            return pl.DataFrame(columns)
+        return self.groups.take(runs[:, rn.OUT_GROUP]).hstack(columns)
 
     # --- state ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class Automaton(Operator):
         if 4 * np.count_nonzero(~keep) < len(keep):
             return
         self.events, self.reach = self.events[keep], self.reach[keep]
-        numbers = self.known.compact(self.events[:, pl_.CONTENT])
+        numbers = self.content_index.compact(self.events[:, pl_.CONTENT])
         if numbers is not None:
             self.events[:, pl_.CONTENT] = numbers[self.events[:, pl_.CONTENT]]
             self.transitions.renew()
@@ -203,7 +205,7 @@ class Automaton(Operator):
 
     def save(self) -> State:
         return {
-            "indexes": (self.groups.snapshot(), self.known.index.snapshot()),
+            "indexes": (self.groups.snapshot(), self.content_index.index.snapshot()),
             "events": (self.events, self.reach),
             "order": (self.order.kept, self.order.highest),
             **self.transitions.save(),
@@ -213,7 +215,7 @@ class Automaton(Operator):
     def load(self, state: State) -> None:
         self.transitions.load(state)
         self.groups.restore(state["indexes"][0])
-        self.known.restore(state["indexes"][1])
+        self.content_index.restore(state["indexes"][1])
         self.events, self.reach = state["events"]
         self.order.kept, self.order.highest = state["order"]
         self.front.load(state)

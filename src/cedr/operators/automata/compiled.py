@@ -32,14 +32,14 @@ class CompiledSteps:
 
 @dataclass(frozen=True)
 class Shape:
-    """How an automaton runs over its events: by which key, in which order, within which window, and what it tells."""
+    """How an automaton runs over its events: by which key, in which order, within which window, and what it emits."""
 
     start: Any
     final: tuple[Any, ...] | None
-    """None: every run is told."""
+    """None: every run is emitted."""
     symbol: str | None
     by: tuple[str, ...]
     order: str | None
     window: int | None
     once: bool
-    """Of runs that show the same from the same time on, the state aside, the longest is told. The state is hidden."""
+    """Of runs with the same output and start, whatever their state, only the longest is emitted, without its state."""

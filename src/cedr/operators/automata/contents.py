@@ -1,4 +1,4 @@
-"""What is known of the events: which steps they can take, their symbols, and the numbers that programs read.
+"""Properties of events: which steps they can take, their symbols, and the numbers that programs read.
 
 Events with the same values in the columns that are read have the same content, and all of this is computed once.
 """
@@ -15,7 +15,7 @@ from cedr.operators.automata.compiled import CompiledSteps
 from cedr.operators.automata.transitions import SYMBOL
 
 
-class Known:
+class ContentIndex:
     """`symbols` numbers the symbols, in the table and here."""
 
     def __init__(
@@ -28,9 +28,9 @@ class Known:
     def ids(self, rows: pl.DataFrame) -> Times:
         """The number of the content of each row."""
         numbers = self.index.ids(rows)
-        known = len(self.contents.symbol)
-        if known < len(self.index):
-            fresh = self._of(self.index.rows[known:] if self.index.schema else rows[:1].select())
+        computed = len(self.contents.symbol)
+        if computed < len(self.index):
+            fresh = self._of(self.index.rows[computed:] if self.index.schema else rows[:1].select())
             self.contents = Contents(*(np.concatenate(both) for both in zip(self.contents, fresh, strict=True)))
         return numbers
 

@@ -1,6 +1,6 @@
-"""Places: every event with where it stands among the events of its key. See `cedr.plan.nodes.places`.
+"""Places: every event with its position among the events of its key. See `cedr.plan.nodes.places`.
 
-An event that comes late stands between two others; then the later one is told anew, with another place before its own.
+A late event goes between two others; the later one is then emitted again, with another place before its own.
 """
 
 from collections.abc import Mapping
@@ -32,11 +32,11 @@ class Places(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if not len(chunk):
-            told = np.empty((0, 4), dtype=np.int64)
+            changes = np.empty((0, 4), dtype=np.int64)
         else:
             self.rows = nu.worked_in(self.rows, self._changes(chunk))
-            told = nu.unemitted(self.rows, self.linked)
-        row, old, new, after = told.T
+            changes = nu.unemitted(self.rows, self.linked)
+        row, old, new, after = changes.T
         mine = self.rows[row]
         added = (mine[:, pl_.AT], after, mine[:, nu.RANK])
         columns = [pl.Series(name, column) for name, column in zip(ADDED, added, strict=True)]
@@ -57,7 +57,7 @@ class Places(Operator):
         return changes[argsort_by_group_and_time(g, at)]
 
     def _forget(self, chunk: Chunk) -> None:
-        """Forget what is gone, and what has ended; but an event that later ones stand behind is still needed."""
+        """Forget what is gone, and what has ended; but an event that later ones follow is still needed."""
         rows = self.rows
         if self.linked:
             keep = pl_.still_needed(rows, np.array([self.cti]))

@@ -1,4 +1,4 @@
-"""The transition table as it stands, and as the arrays by which runs go on."""
+"""The current transition table, as rows and as the arrays that runs use."""
 
 from collections.abc import Iterable
 
@@ -65,12 +65,12 @@ class Transitions:
         source, target = (self.states.ids(rows.select(pl.col(name).alias("state"))) for name in (SOURCE, TARGET))
         symbol = self.symbols.ids(rows.select(SYMBOL)) if self.by_symbol else np.full(len(step), -1)
         order = np.argsort(source, kind="stable")
-        told = np.full(len(self.states), self.final is None)
-        told[self.final if self.final is not None else []] = True
+        emits = np.full(len(self.states), self.final is None)
+        emits[self.final if self.final is not None else []] = True
         first = np.searchsorted(source[order], np.arange(len(self.states) + 1))
         columns = (target, symbol, step, vs[can], ve[can], copies[can])
         target, symbol, step, vs, ve, copies = (np.ascontiguousarray(a[order]) for a in columns)
-        return Table(first, target, symbol, step, vs, ve, copies, told, self.start)
+        return Table(first, target, symbol, step, vs, ve, copies, emits, self.start)
 
     def _steps(self, symbols: pl.Series) -> Times:
         """The number of the step each symbol names, -1 where it names none."""

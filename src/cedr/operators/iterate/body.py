@@ -28,12 +28,12 @@ class Body:
 
     def run(self, entering: Mapping[Origin, Chunk]) -> Chunk | None:
         """What comes out when chunks enter; None when nothing reaches the end."""
-        told = dict(entering)
+        outputs_of = dict(entering)
         for number, (operator, origins) in enumerate(zip(self.operators, self.inputs, strict=True)):
-            outputs = [operator.process(port, told[o]) for port, o in enumerate(origins) if o in told]
+            outputs = [operator.process(port, outputs_of[o]) for port, o in enumerate(origins) if o in outputs_of]
             if outputs:
-                told[number] = concat(outputs)
-        return told.get(self.output)
+                outputs_of[number] = concat(outputs)
+        return outputs_of.get(self.output)
 
     def size(self) -> tuple[int, int]:
         """Rows and bytes that the operators hold."""

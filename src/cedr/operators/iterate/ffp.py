@@ -1,14 +1,14 @@
 """Flying Fixed-Point: how far a loop has come, found by speculation while rows go on circulating (FFP, 3.4, 3.5, 5.3).
 
-A CTI of the inputs says nothing about the loop yet: rows from before it may still go round. So a *speculative*
+A CTI of the inputs does not hold for the loop yet: rows from before it may still circulate. So a *speculative*
 punctuation goes round behind them. When it is back and nothing came before it that lies below it, it was right, and
-becomes a *definite* one: it is told, and lets the operators of the loop forget.
+becomes a *definite* one: it is emitted, and lets the operators of the loop forget.
 
     High-Water-Mark   speculates on the latest time seen; waits at the inputs until they have come so far ("lodges")
     Probing           speculates on the end of time, and lets the inputs lower it to what they have reached; always
     Hybrid            like Probing, but only when the inputs have come further than what is definite
 
-Times are CTIs: `t` speaks about everything before t.
+Times are CTIs: `t` covers everything before t.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class FlyingFixedPoint(ABC):
     definite_punctuations: int = 0
 
     def see(self, first: int, last: int) -> None:
-        """Rows have come to the end of the loop, about these times."""
+        """Rows with these times have reached the end of the loop."""
         self.earliest = min(self.earliest, first)
 
     def leave(self) -> None:
@@ -122,7 +122,7 @@ class Probing(FlyingFixedPoint):
 @dataclass
 class Hybrid(Probing):
     def speculates(self) -> bool:
-        """External progress is told to the operator as it happens: the events `ep(t)` of the paper."""
+        """External progress is passed to the operator as it happens: the events `ep(t)` of the paper."""
         return self.external > self.definite
 
 

@@ -32,7 +32,7 @@ class Iterate(Operator):
         self.ports = len(body.names)
         super().__init__()
         self.schema, self.body, self.settings = dict(schema), body, settings
-        self.holdings = SupportTable(schema, settings.selection)
+        self.supports = SupportTable(schema, settings.selection)
         self.ffp = METHODS[settings.progress]()
         self.taken = 0
         """Turns."""
@@ -60,14 +60,14 @@ class Iterate(Operator):
             self._turn()
         if self.cti == INF:
             self.ffp.reach(INF)
-        out = self.holdings.tell(self.ffp.definite)
+        out = self.supports.emit(self.ffp.definite)
         self._forget(definite)
         return out
 
     def _enter(self, port: int, chunk: Chunk) -> None:
         plain = Chunk(chunk.rows.select("_vs", "_ve_old", "_ve_new", *self._columns(port, chunk)), self.ctis[port])
         if port == 0:
-            self.holdings.absorb(plain, firm=False)
+            self.supports.absorb(plain, firm=False)
         else:
             self._derive(outside(port), plain, firm=False)
 
@@ -77,7 +77,7 @@ class Iterate(Operator):
     def _derive(self, name: str, chunk: Chunk, *, firm: bool) -> None:
         derived = self.body.run({name: chunk})
         if derived is not None:
-            self.holdings.absorb(derived, firm=firm)
+            self.supports.absorb(derived, firm=firm)
 
     def _goes_on(self, spent: int) -> bool:
         """Whether another iteration follows this chunk."""
@@ -92,18 +92,18 @@ class Iterate(Operator):
         self.taken += 1
         if self.circulates:
             self._count_restless()
-            self._derive(LOOP, self.holdings.feed(self.ffp.definite), firm=True)
+            self._derive(LOOP, self.supports.feed(self.ffp.definite), firm=True)
         self._settle()
         self.ffp.back()
 
     def _settle(self) -> None:
         """Withdraw until no more falls, then hold what has support; and see what that changes."""
-        while self.holdings.withdraw():
+        while self.supports.withdraw():
             self.taken += 1
             self._count_restless()
-            self._derive(LOOP, self.holdings.feed(self.ffp.definite), firm=False)
-        self.holdings.renew()
-        sync = self.holdings.circulating().sync
+            self._derive(LOOP, self.supports.feed(self.ffp.definite), firm=False)
+        self.supports.renew()
+        sync = self.supports.circulating().sync
         self.circulates, self.first = len(sync) > 0, int(sync.min(initial=INF))
         if self.circulates:
             self.ffp.see(self.first, int(sync.max()))
@@ -116,7 +116,7 @@ class Iterate(Operator):
             self.restless = 0
         if self.ffp.definite > before:
             self._derive(LOOP, empty(self.schema, self.ffp.definite), firm=False)
-            self.holdings.forget(self.ffp.definite)
+            self.supports.forget(self.ffp.definite)
 
     # --- divergence ----------------------------------------------------------------------------------------------
 
@@ -136,10 +136,10 @@ class Iterate(Operator):
             raise DivergenceError(self._divergence())
 
     def _divergence(self) -> str:
-        p, vs, _, new = self.holdings.circulating()
+        p, vs, _, new = self.supports.circulating()
         example = ""
         if len(p):
-            row = ", ".join(f"{k}={v!r}" for k, v in self.holdings.payloads.take(p[-1:]).row(0, named=True).items())
+            row = ", ".join(f"{k}={v!r}" for k, v in self.supports.payloads.take(p[-1:]).row(0, named=True).items())
             example = f", such as ({row}) from {show_time(int(vs[-1]))} to {show_time(int(new[-1]))}"
         return (
             f"iterate: after {self.settings.max_iterations} iterations, new rows are still derived{example}; the last "
@@ -165,16 +165,16 @@ class Iterate(Operator):
         )
 
     def state_size(self) -> tuple[int, int]:
-        return tuple(np.add(self.holdings.size(), self.body.size()).tolist())
+        return tuple(np.add(self.supports.size(), self.body.size()).tolist())
 
     def save(self) -> State:
         numbers = {name: getattr(self, name) for name in COUNTERS}
-        return {"body": self.body.save(), "ffp": self.ffp.save(), **self.holdings.save(), "loop": numbers}
+        return {"body": self.body.save(), "ffp": self.ffp.save(), **self.supports.save(), "loop": numbers}
 
     def load(self, state: State) -> None:
         self.body.load(state["body"])
         self.ffp.load(state["ffp"])
-        self.holdings.load(state)
+        self.supports.load(state)
         for name, value in state["loop"].items():
             setattr(self, name, value)
 

@@ -1,16 +1,16 @@
 """What a loop holds at each instant, and how many derivations support it.
 
-A row that the body puts out is one derivation of its payload for a while. A payload is held while it has support, and,
+A row that the body emits is one derivation of its payload for a while. A payload is held while it has support, and,
 with a selection, while it is the best of its group. A retraction is where care is needed: rows that derive each other
 keep each other alive when what they came from is gone. So first everything that lost *a* derivation is withdrawn, and
 what follows from it, and so on (`withdraw`); only when no more falls, what still has support is held again (`renew`).
-What was never touched has only derivations that stand, so it rests on firm ground, and so does what follows from it.
+What was never touched has only valid derivations, and so does what follows from it.
 This is delete and rederive, for all instants at once, each by itself.
 
     counts    derivations, as entries of `cedr.kernels.supports`
     held      what is held now
     fed       what the body has seen of it; the rest circulates
-    told      what the output has seen of it
+    emitted   what the output has seen of it
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,15 +51,15 @@ class SupportTable:
         self.selection = selection
         self.groups = RowIndex({name: schema[name] for name in selection.by}) if selection else None
         self.group_of = np.empty(0, dtype=np.int64)
-        self.counts, self.held, self.fed, self.told = (RaggedPairs() for _ in NAMES)
+        self.counts, self.held, self.fed, self.emitted = (RaggedPairs() for _ in NAMES)
         self.lost: list[Intervals] = []
         self.since = MIN
         """Before this nothing changes any more."""
         self.differs: Changes | None = None
-        """What circulates, as long as that is known."""
+        """What circulates; None if it has to be computed."""
         self._grow()
 
-    # --- what the body says --------------------------------------------------------------------------------------
+    # --- derivations of the body ---------------------------------------------------------------------------------
 
     def absorb(self, chunk: Chunk, *, firm: bool) -> None:
         """Count the derivations that came and went.
@@ -97,7 +97,7 @@ class SupportTable:
         return True
 
     def renew(self) -> None:
-        """Hold what has support, in the groups about which something was said since the last time."""
+        """Hold what has support, in the groups that changed since the last call."""
         if not self.dirty.any():
             return
         touched = np.flatnonzero(self.dirty if self.selection is None else self.dirty[self.group_of])
@@ -127,7 +127,7 @@ class SupportTable:
     def _hold(self, touched: Times, intervals: Intervals) -> None:
         self.held.put(touched, *intervals)
         self.unfed[touched] = True
-        self.untold[touched] = True
+        self.unemitted[touched] = True
         self.differs = None
 
     # --- what goes round, and what goes out ----------------------------------------------------------------------
@@ -145,10 +145,10 @@ class SupportTable:
         self.differs = None
         return chunk
 
-    def tell(self, cti: int) -> Chunk:
+    def emit(self, cti: int) -> Chunk:
         """What changed since the last time, for the output."""
-        changes = self._unseen(self.told, self.untold)
-        self._seen(self.told, self.untold)
+        changes = self._unseen(self.emitted, self.unemitted)
+        self._seen(self.emitted, self.unemitted)
         return self._chunk(changes, cti)
 
     def _unseen(self, seen: RaggedPairs, marks: Mask) -> Changes:
@@ -172,14 +172,14 @@ class SupportTable:
     # --- forgetting ----------------------------------------------------------------------------------------------
 
     def forget(self, before: int) -> None:
-        """Nothing before this time changes any more: let go of what only matters there. Call it when all is told."""
+        """Nothing before this time changes any more: drop what only matters there. Call it when all is emitted."""
         self.since = before
         counts = su.nothing() if before == INF else su.fold(*self.counts.all(), before)
-        all_kept = [counts, *(kept(shelves.all(), before) for shelves in (self.held, self.fed, self.told))]
+        all_kept = [counts, *(kept(shelves.all(), before) for shelves in (self.held, self.fed, self.emitted))]
         numbers = self.payloads.compact(np.concatenate([p for p, _, _ in all_kept]))
         if numbers is not None:
             all_kept = [(numbers[p], one, two) for p, one, two in all_kept]
-            self._number_anew(unfed=self.unfed[numbers >= 0])
+            self._renumber(unfed=self.unfed[numbers >= 0])
         self._fill(all_kept)
 
     def _fill(self, contents: Sequence[Intervals]) -> None:
@@ -187,7 +187,7 @@ class SupportTable:
             getattr(self, name).fill(len(self.payloads), *intervals)
         self.differs = None
 
-    def _number_anew(self, unfed: Mask | None = None) -> None:
+    def _renumber(self, unfed: Mask | None = None) -> None:
         """Groups and marks for payloads that have got new numbers; without marks all is looked at again."""
         if self.selection:
             self.groups = RowIndex({name: self.payloads.schema[name] for name in self.selection.by})
@@ -195,21 +195,21 @@ class SupportTable:
         self._grow()
         size = len(self.payloads)
         self.unfed = np.ones(size, dtype=np.bool_) if unfed is None else unfed
-        self.untold = np.ones(size, dtype=np.bool_) if unfed is None else np.zeros(size, dtype=np.bool_)
+        self.unemitted = np.ones(size, dtype=np.bool_) if unfed is None else np.zeros(size, dtype=np.bool_)
 
     # --- numbers -------------------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
         """Groups and marks for new payloads."""
-        known, size = len(self.group_of), len(self.payloads)
-        if known == 0:
-            self.dirty, self.unfed, self.untold = (np.zeros(0, dtype=np.bool_) for _ in range(3))
-        if known == size:
+        assigned, size = len(self.group_of), len(self.payloads)
+        if assigned == 0:
+            self.dirty, self.unfed, self.unemitted = (np.zeros(0, dtype=np.bool_) for _ in range(3))
+        if assigned == size:
             return
-        new = np.arange(known, size)
+        new = np.arange(assigned, size)
         groups = new if self.groups is None else self.groups.ids(self.payloads.take(new))
         self.group_of = np.concatenate((self.group_of, groups))
-        self.unfed, self.untold = extended(self.unfed, size), extended(self.untold, size)
+        self.unfed, self.unemitted = extended(self.unfed, size), extended(self.unemitted, size)
         self.dirty = extended(self.dirty, size if self.groups is None else len(self.groups))
         for name in NAMES:
             getattr(self, name).grow(size)
@@ -224,11 +224,11 @@ class SupportTable:
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
         self.since = state["since"]
-        self._number_anew()
+        self._renumber()
         self._fill([state[name] for name in NAMES])
 
 
-NAMES = ("counts", "held", "fed", "told")
+NAMES = ("counts", "held", "fed", "emitted")
 
 
 def distinct(payloads: Times) -> Times:

@@ -1,1 +1,1 @@
-"""Logical merge, one algorithm per file; `base` says what they share and promise, `algorithms` names them."""
+"""Logical merge, one algorithm per file; `base` defines what they share and promise, `algorithms` names them."""

@@ -1,8 +1,8 @@
-"""Logical merge (LMerge): several streams that tell one history, as one stream that tells it.
+"""Logical merge (LMerge): several streams with one history, as one stream with that history.
 
 Any input may be late, disordered, revised, fail and come back; the output follows whichever is ahead. What is promised
 at every moment is *compatibility* (`cedr.reference.merge`): however the inputs go on, the output can follow. The
-algorithms differ in what they ask of the inputs:
+algorithms differ in what they require of the inputs:
 
     R0   no adjusts, starts strictly increase
     R1   no adjusts, starts never fall, and equal starts come in the same order everywhere
@@ -13,11 +13,11 @@ algorithms differ in what they ask of the inputs:
 What breaks these is raised as a `StreamError` that names the input, the element and the rule. Nothing of the chunk is
 worked in then but into what is known of that input alone: `detach` it, and the merge goes on as if it had failed.
 
-An input that is attached later, or again, says from when on it is complete: it has every event that ends at its *join
-time* or later. Until the merge has come that far by other inputs, its CTIs do not count.
+An input that is attached later, or again, declares from when on it is complete: it has every event that ends at its
+*join time* or later. Until other inputs have brought the merge that far, its CTIs do not count.
 
-`feedback()` is the time t for which rows with both ends before t are of no more use; operators that feed the merge may
-leave them out (`Operator.skip_before`).
+`feedback()` is the time t for which rows with both ends before t are no longer needed; operators that feed the merge
+may leave them out (`Operator.skip_before`).
 """
 
 from abc import abstractmethod
@@ -43,7 +43,7 @@ class LMerge(Operator):
     """What all algorithms share: inputs that come and go, and whose progress counts.
 
     Subclasses work rows in (`take`), make the output fit an input before a CTI leaves (`freeze`) and drop what is known
-    of an input (`forget`). What they tell they `tell`.
+    of an input (`forget`). They `emit` their output.
     """
 
     algorithm = ""
@@ -66,7 +66,7 @@ class LMerge(Operator):
         """What messages call inputs that have a name."""
         self.leader = -1
         """The input whose CTI last counted."""
-        self._told: list[Chunk] = []
+        self._pending: list[Chunk] = []
 
     # --- inputs come and go --------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class LMerge(Operator):
         self.failed.pop(port, None)
 
     def detach(self, port: int, why: str = "detached") -> None:
-        """Input `port` is gone or no longer trusted: what it told and no other confirms will be taken back."""
+        """Input `port` is gone or no longer trusted: what it sent and no other confirms will be retracted."""
         self._check_port(port)
         if not self.attached[port]:
             raise QueryError(f"merge: {self.called(port)} is not attached ({self.failed[port]})")
@@ -110,11 +110,11 @@ class LMerge(Operator):
             raise QueryError(f"merge: there is no input {port}; inputs are 0 to {self.ports - 1}")
 
     def feedback(self) -> int:
-        """Rows whose ends, old and new, both lie before this time are of no more use."""
+        """Rows whose ends, old and new, both lie before this time are no longer needed."""
         return self.reached()
 
     def reached(self) -> int:
-        """The time up to which the output holds all that the inputs say."""
+        """The time up to which the output is complete."""
         return self.stable
 
     # --- the steps -----------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class LMerge(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if self.stable == INF:
-            return empty(self.schema, INF)  # all is said
+            return empty(self.schema, INF)  # everything is emitted
         if len(chunk):
             self.take(port, chunk)
         while (source := self._source()) >= 0:
@@ -138,8 +138,8 @@ class LMerge(Operator):
             self.freeze(source, t)
             self.stable, self.leader = t, source
         self.arrived[port] += len(chunk)
-        told, self._told = self._told, []
-        out = concat(told) if told else empty(self.schema)
+        emitted, self._pending = self._pending, []
+        out = concat(emitted) if emitted else empty(self.schema)
         return Chunk(out.rows, self.stable)
 
     @property
@@ -151,7 +151,7 @@ class LMerge(Operator):
         return self.policy.behind(max(known) if self.policy.progress == "fastest" else min(known))
 
     def _source(self) -> int:
-        """The input that the output has to fit before its next CTI; -1 when there is no new one."""
+        """The input that the output has to fit before its next CTI; -1 if there is none."""
         if self.cti <= self.stable:
             return -1
         joined = [port for port in range(self.ports) if self.joined(port)]
@@ -170,10 +170,10 @@ class LMerge(Operator):
     def forget(self, port: int) -> None:
         """Drop what is known of this input alone."""
 
-    def tell(self, chunk: Chunk) -> None:
+    def emit(self, chunk: Chunk) -> None:
         """The rows leave with the next output. If an error comes first, with the one after it."""
         if len(chunk):
-            self._told.append(chunk)
+            self._pending.append(chunk)
 
     def broken(self, port: int, chunk: Chunk, row: int, rule: str) -> StreamError:
         """The error for a row that breaks a rule."""
@@ -189,20 +189,20 @@ class LMerge(Operator):
             "algorithm": self.algorithm,
             "stable": self.stable,
             "inputs": (list(self.attached), list(self.joins), dict(self.failed), list(self.arrived), self.leader),
-            "told": [c.rows for c in self._told],
+            "pending": [c.rows for c in self._pending],
         }
 
     def load(self, state: State) -> None:
         if state["algorithm"] != self.algorithm:
             raise QueryError(
-                f"merge: the state is that of {state['algorithm']}, and here {self.algorithm} was chosen, as what is "
-                "known of the inputs differs, for example at another level of consistency; to change it while a query "
-                "runs, ask for an algorithm that serves both, such as merge(..., algorithm='R4')"
+                f"merge: the state is that of {state['algorithm']}, and here {self.algorithm} was chosen, because "
+                "the inputs have other properties, for example at another level of consistency; to change it while a "
+                "query runs, choose an algorithm that serves both, such as merge(..., algorithm='R4')"
             )
         self.stable = state["stable"]
         attached, joins, failed, arrived, self.leader = state["inputs"]
         self.attached, self.joins, self.failed, self.arrived = list(attached), list(joins), dict(failed), list(arrived)
-        self._told = [Chunk(rows) for rows in state["told"]]
+        self._pending = [Chunk(rows) for rows in state["pending"]]
 
 
 class InOrder(LMerge):
@@ -219,11 +219,11 @@ class InOrder(LMerge):
         super().__init__(schema, ports, policy)
         if self.policy.tells != "first":
             raise QueryError(
-                f"merge: {self.algorithm} tells an event as soon as one input has it, and the policy asks for "
+                f"merge: {self.algorithm} emits an event as soon as one input has it, but the policy requires "
                 f"{self.policy.tells!r}; use algorithm R3 or R4"
             )
         self.highest = MIN
-        """The highest start told (MaxVs)."""
+        """The highest start emitted (MaxVs)."""
         self.last = [MIN] * self.ports
         """The last start of each input."""
 
@@ -268,7 +268,7 @@ class InOrder(LMerge):
         return f"{self.algorithm} needs {rule}, and {show(before)} came before; {others}"
 
     def freeze(self, port: int, t: int) -> None:
-        """All that starts before t has been told: nothing to put right."""
+        """All that starts before t has been emitted: nothing to repair."""
 
     def forget(self, port: int) -> None:
         self.last[port] = MIN

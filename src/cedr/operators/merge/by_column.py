@@ -1,4 +1,4 @@
-"""Copies of one history that come as one stream, told apart by a column; they come and go while it runs.
+"""Copies of one history that arrive as one stream, identified by a column; they come and go while it runs.
 
 Each value of the column is an input of the merge inside (R3 or R4). Its progress is what is promised about that value,
 or a CTI of the whole. A second column may hold the time from which on a copy is complete (its *join time*), the same in
@@ -7,11 +7,11 @@ all its rows and promises:
     copy  join
     a     null     copy a has the whole history
     b     40       copy b has every event that ends at 40 or later
-    b     70       b was started again, and is complete from 70 on: what it said before no longer counts
+    b     70       b was started again, and is complete from 70 on: its earlier rows no longer count
     b     INF      b is over, and will not come back as b
 
-So whatever order things arrive in, of one name the copy with the latest join time counts. Rows of earlier ones are of
-no more use; they are counted in `ignored`.
+So whatever order things arrive in, of one name the copy with the latest join time counts. Rows of earlier ones are
+useless; they are counted in `ignored`.
 
 A copy that contradicts the others, or breaks what the algorithm needs, is an error that names it, or with
 `wrong="detach"` is left alone from then on: the row that gave it away is in the late stream, the rest is `ignored`.
@@ -77,14 +77,14 @@ class MergeBy(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         rows = self._by_copy(chunk)
         for copy in [*rows, *self._promised(chunk)]:
-            self._hear_of(copy)
+            self._register(copy)
         if not self.latest:
-            return empty(self.schema, chunk.cti)  # of no copy anything was said
+            return empty(self.schema, chunk.cti)  # nothing about any copy yet
         out = [self._take(copy, rows.pop(copy, None), front) for copy, front in self._fronts()]
         for (name, _), part in rows.items():
             self.ignored[name] += part.height
-        told = [c for c in out if len(c)]
-        return Chunk((concat(told) if told else empty(self.schema)).rows, self.merge.stable)
+        changed = [c for c in out if len(c)]
+        return Chunk((concat(changed) if changed else empty(self.schema)).rows, self.merge.stable)
 
     def _by_copy(self, chunk: Chunk) -> dict[Copy, pl.DataFrame]:
         if not len(chunk):
@@ -102,14 +102,14 @@ class MergeBy(Operator):
         return rows[self.join].cast(pl.Int64).fill_null(MIN).alias(JOIN)
 
     def _promised(self, chunk: Chunk) -> list[Copy]:
-        """The copies that promises speak about."""
+        """The copies that promises are about."""
         found: list[Copy] = []
         for names, table in chunk.promises.points.items():
             if self.column in names and {*names} <= {self.column, self.join}:
                 found += zip(table[self.column], self._join_times(table), strict=True)
         return found
 
-    def _hear_of(self, copy: Copy) -> None:
+    def _register(self, copy: Copy) -> None:
         """Let it take the place of an earlier copy of its name."""
         name, join = copy
         before = self.latest.get(name)
@@ -167,20 +167,20 @@ class MergeBy(Operator):
         return self.merge.state_size()
 
     def save(self) -> State:
-        known = (dict(self.copies), dict(self.latest), dict(self.put_aside), dict(self.ignored))
-        return {"merge": self.merge.snapshot(), "ports": self.merge.ports, "known": known, "late": self._late.save()}
+        copies = (dict(self.copies), dict(self.latest), dict(self.put_aside), dict(self.ignored))
+        return {"merge": self.merge.snapshot(), "ports": self.merge.ports, "copies": copies, "late": self._late.save()}
 
     def load(self, state: State) -> None:
         while self.merge.ports < state["ports"]:
             self.merge.add_port()
         self.merge.restore(state["merge"])
-        copies, latest, put_aside, ignored = state["known"]
+        copies, latest, put_aside, ignored = state["copies"]
         self.copies, self.latest, self.put_aside = dict(copies), dict(latest), dict(put_aside)
         self.ignored = Counter(ignored)
         self.merge.names = {port: f"copy {name!r}" for (name, _), port in self.copies.items()}
         self._late.load(state["late"])
 
-    def standing(self) -> pl.DataFrame:
+    def progress(self) -> pl.DataFrame:
         """How far each copy has come, and whether its progress counts."""
         rows = [
             (name, None if join == MIN else join, self.merge.ctis[port], self.merge.joined(port))

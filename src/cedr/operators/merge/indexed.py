@@ -49,7 +49,7 @@ class Indexed(LMerge):
             used = Chunk(rows)
             nodes = self._nodes(used)
             self.work_in(port, chunk, of_use, used, nodes)
-            self._speak(port, used, nodes)
+            self._emit_at_once(port, used, nodes)
 
     def _nodes(self, chunk: Chunk) -> Ids:
         """The node of each row; -1 when it starts before the CTI and is not known, or no more."""
@@ -107,11 +107,11 @@ class Indexed(LMerge):
 
     @abstractmethod
     def work_in(self, port: int, given: Chunk, rows: Ids | None, used: Chunk, nodes: Ids) -> None:
-        """Note what the rows that are of use say; `rows` tells where they stood in the chunk that came."""
+        """Apply the useful rows; `rows` are their positions in the given chunk."""
 
     @abstractmethod
     def new(self, nodes: Ids, port: int, needed: int) -> Changes:
-        """Of these nodes, the events that are not told, and that this input and as many as needed have."""
+        """Of these nodes, the events that are not emitted, and that this input and as many as needed have."""
 
     @abstractmethod
     def differences(self, nodes: Ids, port: int) -> Changes:
@@ -121,48 +121,48 @@ class Indexed(LMerge):
     def settle(self, port: int, t: int) -> Changes:
         """What makes nodes fit this input where CTI t would make a difference final, by node number."""
 
-    # --- telling -------------------------------------------------------------------------------------------------
+    # --- output --------------------------------------------------------------------------------------------------
 
-    def _speak(self, port: int, used: Chunk, nodes: Ids) -> None:
-        """Tell what the policy wants told at once."""
+    def _emit_at_once(self, port: int, used: Chunk, nodes: Ids) -> None:
+        """Emit what the policy emits at once."""
         match self.policy.tells:
             case "half-frozen":
                 return
             case "leader":
                 self._follow()
-                told = self.differences(nodes, port if port == self.following else -1)
+                changes = self.differences(nodes, port if port == self.following else -1)
             case "reflect":
-                told = self.differences(nodes, port)
+                changes = self.differences(nodes, port)
             case _:
-                told = self.new(nodes, port, self.policy.needed(sum(self.attached)))
-        self._tell_rows(used, *told)
+                changes = self.new(nodes, port, self.policy.needed(sum(self.attached)))
+        self._emit_rows(used, *changes)
 
-    def _tell_rows(self, used: Chunk, rows: Ids, old: Times, new: Times) -> None:
+    def _emit_rows(self, used: Chunk, rows: Ids, old: Times, new: Times) -> None:
         if not len(rows):
             return
-        told = used.rows if same_rows(rows, len(used)) else used.rows[rows]
-        self.tell(Chunk(told.with_columns(pl.Series(OLD, old), pl.Series(NEW, new))))
+        changes = used.rows if same_rows(rows, len(used)) else used.rows[rows]
+        self.emit(Chunk(changes.with_columns(pl.Series(OLD, old), pl.Series(NEW, new))))
 
     def _follow(self) -> None:
-        """The input with the highest CTI leads; when another takes over, the output becomes what it says."""
+        """The input with the highest CTI leads; when another takes over, the output becomes what it has."""
         joined = [port for port in range(self.ports) if self.joined(port)]
         leads = max(joined, key=lambda port: (self.ctis[port], port == self.following), default=-1)
         if leads != self.following:
             self.following = leads
             nodes = np.flatnonzero(self.alive[: self.size])
             places, old, new = self.differences(nodes, leads)
-            self.tell_nodes(nodes[places], old, new)
+            self.emit_nodes(nodes[places], old, new)
 
     def freeze(self, port: int, t: int) -> None:
         if self.policy.tells == "leader":
             self._follow()
-        self.tell_nodes(*self.settle(port, t))
+        self.emit_nodes(*self.settle(port, t))
         self._drop_dead()
 
-    def tell_nodes(self, nodes: Ids, old: Times, new: Times) -> None:
+    def emit_nodes(self, nodes: Ids, old: Times, new: Times) -> None:
         if len(nodes):
             payload = self.index.take(nodes).select(list(self.schema))
-            self.tell(assemble(self.start[nodes], old, new, payload))
+            self.emit(assemble(self.start[nodes], old, new, payload))
 
     def forget(self, port: int) -> None:
         if port == self.following:

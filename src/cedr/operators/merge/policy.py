@@ -1,17 +1,17 @@
-"""When a merge speaks (LMerge, III-D and V-A): how early about events, how early about progress.
+"""When a merge emits (LMerge, III-D and V-A): how early events, how early progress.
 
-    tells           an event is told
-    first           as soon as one input has it; its end is put right only when a CTI makes that necessary
-    reflect         so, too, and every change of any input is passed on
+    tells           an event is emitted
+    first           as soon as one input has it; its end is repaired only when a CTI makes that necessary
+    reflect         likewise, and every change of any input is passed on
     leader          as the leading input has it, the one whose CTI is the highest, all of its changes included
     fraction        as soon as that share of the inputs has it
-    half-frozen     when a CTI has made sure that it exists; nothing told is ever removed
+    half-frozen     when a CTI has made sure that it exists; nothing emitted is ever removed
 
     progress        the CTI of the output
     fastest         the highest of all inputs, less `lag`: the least memory
     slowest         the lowest of all inputs, less `lag`: the fewest changes
 
-Every choice keeps the output compatible. The earlier it speaks, the more it takes back.
+Every choice keeps the output compatible. The earlier it emits, the more it retracts.
 """
 
 import math
@@ -27,7 +27,7 @@ Progress = Literal["fastest", "slowest"]
 
 @dataclass(frozen=True)
 class Policy:
-    """When a merge tells an event, and by which of its inputs it goes; see docs/merge.md."""
+    """When a merge emits an event, and which inputs determine its progress; see docs/merge.md."""
 
     tells: Tells = "first"
     fraction: float = 1.0
@@ -35,16 +35,16 @@ class Policy:
     lag: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, known in (("tells", self.tells, Tells), ("progress", self.progress, Progress)):
-            if value not in get_args(known):
-                raise QueryError(f"policy: {name} is {value!r}; it is one of {', '.join(map(repr, get_args(known)))}")
+        for name, value, allowed in (("tells", self.tells, Tells), ("progress", self.progress, Progress)):
+            if value not in get_args(allowed):
+                raise QueryError(f"policy: {name} is {value!r}; it is one of {', '.join(map(repr, get_args(allowed)))}")
         if not 0 < self.fraction <= 1:
             raise QueryError(f"policy: fraction is {self.fraction}; it is a share of the inputs, above 0 and up to 1")
         if not 0 <= as_time(self.lag, "lag of the policy") < INF:
             raise QueryError(f"policy: lag is {self.lag}; it is a length of time, 0 or more, but not INF")
 
     def needed(self, inputs: int) -> int:
-        """How many inputs must have an event before it is told."""
+        """The number of inputs that must have an event before it is emitted."""
         return max(1, math.ceil(self.fraction * inputs)) if self.tells == "fraction" else 1
 
     def behind(self, t: int) -> int:
@@ -57,5 +57,5 @@ class Policy:
 
 
 def as_policy(given: "Policy | str") -> Policy:
-    """A policy, or the name of when events are told."""
+    """A policy, or the name of one."""
     return given if isinstance(given, Policy) else Policy(given)  # type: ignore[arg-type]  # checked there

@@ -12,4 +12,4 @@ class R0(InOrder):
         new = 1 if vs[0] == self.highest else 0
         if new < len(vs):
             self.highest = int(vs[-1])
-            self.tell(Chunk(chunk.rows[new:]) if new else chunk)
+            self.emit(Chunk(chunk.rows[new:]) if new else chunk)

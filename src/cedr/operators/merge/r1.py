@@ -1,7 +1,7 @@
 """R1: no adjusts, starts never fall, and events with equal starts come in the same order from every input.
 
-Of the events at the highest start each input is known to have told so many; whoever has told more than all others so
-far tells something new. A hash of each of these events shows whether the order really is the same.
+The number of events at the highest start is counted for each input; an input that has sent more than all others so far
+sends something new. A hash of each of these events shows whether the order really is the same.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class R1(InOrder):
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
         self.counts = [0] * ports
-        """How many events at the highest start each input has told (SameVsCount)."""
+        """The number of events at the highest start that each input has sent (SameVsCount)."""
         self.hashes: Hashes = np.empty(0, dtype=np.uint64)
-        """Of the events told at the highest start, in order."""
+        """Of the events emitted at the highest start, in order."""
 
     def take_in_order(self, port: int, chunk: Chunk, vs: Times) -> None:
         ties = int(np.searchsorted(vs, self.highest, side="right")) if vs[0] == self.highest else 0
@@ -43,18 +43,18 @@ class R1(InOrder):
             self.counts = [0] * self.ports
             self.counts[port] = len(vs) - first
             self.hashes = self._hashes(chunk.rows[first:])
-        self.tell(Chunk(chunk.rows[new:]) if new else chunk)
+        self.emit(Chunk(chunk.rows[new:]) if new else chunk)
 
     def _same_order(self, port: int, chunk: Chunk, here: Hashes) -> int:
-        """How many of these events at the highest start were told before; they must be the same ones."""
-        known = self.hashes[self.counts[port] : self.counts[port] + len(here)]
-        differs = known != here[: len(known)]
+        """How many of these events at the highest start were emitted before; they must be the same ones."""
+        before = self.hashes[self.counts[port] : self.counts[port] + len(here)]
+        differs = before != here[: len(before)]
         if differs.any():
             row = int(np.argmax(differs))
             rule = f"R1 needs the same order of equal starts in all inputs, and at {show(self.highest)} number "
             rule += f"{self.counts[port] + row + 1} was another event; R2 takes any order of equal starts"
             raise self.broken(port, chunk, row, rule)
-        return len(known)
+        return len(before)
 
     def _hashes(self, rows: pl.DataFrame) -> Hashes:
         return rows.select(NEW, *self.schema).hash_rows().to_numpy()

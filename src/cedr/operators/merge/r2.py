@@ -1,7 +1,7 @@
 """R2: no adjusts, starts never fall; events with equal starts may come in any order, and more than once.
 
-The events told at the highest start are kept with how often each input has told them. An input that has told one more
-often than the output has tells something new. The paper's R2 asks for payloads that differ; counting is its relaxation.
+The events emitted at the highest start are kept with how often each input has sent them. An input that has sent one
+more often than the output has sends something new. The paper's R2 requires payloads that differ; counting relaxes it.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class R2(InOrder):
         self.events = RowIndex({NEW: pl.Int64(), **self.schema})
         """The different events at the highest start."""
         self.counts = np.zeros((0, self.ports + 1), dtype=np.int64)
-        """How often each input has told them, and in the last column the output."""
+        """How often each input has sent them, and in the last column the output."""
 
     def take_in_order(self, port: int, chunk: Chunk, vs: Times) -> None:
         ties = int(np.searchsorted(vs, self.highest, side="right")) if vs[0] == self.highest else 0
@@ -37,18 +37,18 @@ class R2(InOrder):
             if not new.all():
                 keep = np.ones(len(vs), dtype=np.bool_)
                 keep[:ties] = new
-                self.tell(Chunk(chunk.rows.filter(pl.Series(keep))))
+                self.emit(Chunk(chunk.rows.filter(pl.Series(keep))))
             else:
-                self.tell(chunk)
+                self.emit(chunk)
         else:
-            self.tell(chunk)
+            self.emit(chunk)
         if ties < len(vs):
             self.highest = int(vs[-1])
             self._clear()
             self._new(port, chunk.rows[int(np.searchsorted(vs, self.highest, side="left")) :])
 
     def _new(self, port: int, rows: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of these rows, all at the highest start, the input has told more often than the output has."""
+        """Which of these rows, all at the highest start, the input has sent more often than the output."""
         numbers = self.events.ids(rows)
         grown = np.zeros((len(self.events) - len(self.counts), self.ports + 1), dtype=np.int64)
         self.counts = np.concatenate((self.counts, grown))

@@ -1,7 +1,7 @@
 """R3: any order, any adjusts; start and payload are a key in every input at any moment.
 
-The two-tier index: a node for each start and payload, with one end per input and the end that was told. An input costs
-eight bytes a node, whatever the payloads.
+The two-tier index: a node for each start and payload, with one end per input and the end that was emitted. An input
+costs eight bytes a node, whatever the payloads.
 """
 
 from collections.abc import Mapping
@@ -61,8 +61,8 @@ class R3(Indexed):
         return nodes, old, out[nodes]
 
     def _denied(self, end: int, start: int) -> str:
-        says = "has no such event" if end == start else f"says that it ended at {show(end)}"
-        return f"another input has settled that this event goes on until {show(self.stable)}, this one {says}"
+        claims = "has no such event" if end == start else f"has it end at {show(end)}"
+        return f"another input has settled that this event goes on until {show(self.stable)}, this one {claims}"
 
     def ends_of(self, port: int) -> Times:
         """The end of each node in one input."""
@@ -103,9 +103,9 @@ class R3(Indexed):
 
 
 def in_any_order(nodes: Ids, vs: Times, old: Times, new: Times) -> tuple[Ids, Times]:
-    """The rows that are left when adjusts are worked into the rows they follow, adjusts first; and their ends.
+    """The rows that are left when adjusts are merged into the rows they follow, adjusts first; and their ends.
 
-    Operators may tell an event anew before they take back the old one; only what a chunk comes to must have a key.
+    Operators may emit an event again before they retract the old one; only the net effect of a chunk must have a key.
     """
     last, kept = merge(*ends_of_chains(vs, nodes, old, new))
     left = np.flatnonzero(kept)
@@ -118,4 +118,4 @@ def key_rule(why: int, known: int) -> str:
         return (
             f"R3 needs a key of start and payload, and this input has one that ends at {show(known)}; R4 takes copies"
         )
-    return f"there is no such event to adjust; with this start and payload there is one that ends at {show(known)}"
+    return f"there is no such event to adjust; the one with this start and payload ends at {show(known)}"

@@ -39,7 +39,7 @@ class R4(Indexed):
         return int(self.free[1])
 
     def _room(self, cells: int) -> None:
-        """Make sure of so many unused cells."""
+        """Reserve this number of unused cells."""
         first = len(self.end)
         if self.cells + cells > first:
             room = max(2 * first, self.cells + cells, 1024)
@@ -67,8 +67,8 @@ class R4(Indexed):
         wrong = int(three_tier.contradiction(start, alive, self.head, self.count, self.link, port, self.stable))
         if wrong >= 0:
             _, end, count, link, _ = self.pool
-            out, told = (int(three_tier.total(count, link, self.head[wrong, m])) for m in (self.ports, port))
-            rule = f"another input has settled that {out} of these go on until {show(self.stable)}, this one has {told}"
+            out, own = (int(three_tier.total(count, link, self.head[wrong, m])) for m in (self.ports, port))
+            rule = f"another input has settled that {out} of these go on until {show(self.stable)}, this one has {own}"
             raise self.contradicts(port, wrong, int(end[max(self.head[wrong, self.ports], 0)]), rule)
         return tuple(three_tier.freeze(start, alive, *self.pool, port, t))
 

@@ -1,1 +1,1 @@
-"""The pattern operators of the CEDR language: `tree` is what can be asked, `matcher` the operator that answers."""
+"""The pattern operators of the CEDR language: `tree` has the patterns, `matcher` the operator that finds them."""

@@ -2,7 +2,7 @@
 
 The stream's axis is occurrence time; `id, vs, ve`, the header on the valid axis, travel in the payload. Between two
 neighbouring occurrence end points of a key's events nothing changes, so each such interval is a group of its own in one
-evaluation. Results that go on in the next interval are one event again. All that is known is evaluated anew with every
+evaluation. Results that go on in the next interval are one event again. All that is known is evaluated again with every
 chunk; of what occurred before the last promise only the starts of results that may go on are remembered.
 """
 
@@ -136,7 +136,7 @@ class BitemporalMatcher(Operator):
     def _known(self) -> Versions:
         """All versions under all keys; each without a key is a group of its own."""
         entry = self.prepared.entry
-        entry.keys.index.restore(entry.keys.index.rows.clear())  # keys are numbered anew, so none is left over
+        entry.keys.index.restore(entry.keys.index.rows.clear())  # keys are renumbered, so none is left over
         parts: list[tuple[Times, ...]] = []
         for variant, port in enumerate(entry.ports):
             rows = self.payloads[port].rows
@@ -200,7 +200,7 @@ class BitemporalMatcher(Operator):
 
 
 def version_ids(ids: pl.Series) -> Times:
-    """Whole numbers as they are, others as a hash."""
+    """Whole numbers unchanged, others as a hash."""
     if ids.dtype.is_integer() and not ids.null_count():
         return ids.cast(pl.Int64).to_numpy()
     hashes = np.full(len(ids), SEED, dtype=np.uint64)

@@ -1,9 +1,9 @@
-"""When a match may be told.
+"""When a match may be emitted.
 
 A match at v is sure once no event before `v + settled` can come: the watermark, which is the latest start seen or the
 CTI, has reached that. `eager` does not wait. The end of what ATMOST finds moves until time has passed it, so its
 results wait for their ends, too, and in the order of their starts: as long as one that began earlier is still open,
-later ones wait. What starts before a promised CTI was told and stays told, even if its end moves.
+later ones wait. What starts before a promised CTI was emitted and stays so, even if its end moves.
 
 A key may be further than the rest, see `cedr.operators.front`: its matches are sure by its own front as well. Times by
 key are arrays by its number, of length 1 as long as all keys are equally far. Events without a key have none of these.
@@ -28,7 +28,7 @@ NO_TIME = np.array([MIN])
 
 
 class Limits(NamedTuple):
-    """How far time has come, and how far the starts of what was told may reach; for all, and by key once `keyed`."""
+    """Progress, and the limit for the starts of emitted matches; for all, and by key once `keyed`."""
 
     watermark: int = MIN
     released: int = MIN
@@ -68,7 +68,7 @@ class Limits(NamedTuple):
 
 
 class MatchEmission:
-    """`shows_end`: the payload tells the end, so that a result whose end moves is another result."""
+    """`shows_end`: the payload contains the end, so a result whose end moves is another result."""
 
     def __init__(self, root: Part, latency: Latency, shows_end: bool) -> None:
         self.eager = latency == "eager"
@@ -76,7 +76,7 @@ class MatchEmission:
         counting = counting_at_top(root)
         self.moving_ends = counting is not None
         self.end_settled = max((p.settled for p in counting.counted), default=0) if counting else 0
-        """An end stays as it is when the instance that starts there does."""
+        """An end is final when the instance that starts there is."""
         pattern = counting.pattern if counting else None
         self.behind = max(self.settled - 1, 0)
         """How far behind the input's promise the output's is."""
@@ -105,14 +105,14 @@ class MatchEmission:
         own = np.maximum(own, limits.of(limits.own_released, np.arange(len(own))))
         self.limits = limits._replace(released=max(limits.released, reached), own_released=own)
 
-    def told(self, g: Times, vs: Times, ve: Times, limits: Limits) -> Mask:
+    def emitted(self, g: Times, vs: Times, ve: Times, limits: Limits) -> Mask:
         sure = self.sure(g, vs, ve, limits)
         if self.moving_ends and not self.eager:
             sure &= vs <= np.maximum(limits.of(limits.own_released, g), limits.released)
         return sure | (vs < np.maximum(limits.of(limits.settled, g), limits.promised))
 
     def possible(self, front: Times) -> Times:
-        """What the output can promise when its inputs have come so far, but for results still to be told."""
+        """What the output can promise at these fronts of its inputs, apart from results still to be emitted."""
         return np.where(front == INF, INF, earlier(front, self.behind))
 
 

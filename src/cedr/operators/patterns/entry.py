@@ -1,7 +1,7 @@
 """How events enter: which event types accept them, and under which key they are listed.
 
 Only inserts and full removals matter. An event that no event type accepts is not kept. Conditions about one event alone
-are asked here, so that what they reject costs nothing later.
+are evaluated here, so that what they reject costs nothing later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +35,10 @@ class Entry:
         """The port of each variant: events of a port with one key."""
         self.keys = Keys([schemas[port] for port, _ in variants], [attributes for _, attributes in variants])
         fixed = [c for c in where if isinstance(c, AttributeEqual)]
-        self.asked = [leaf for leaf in range(len(leaves)) if leaves[leaf].bit == leaf]
+        self.evaluated = [leaf for leaf in range(len(leaves)) if leaves[leaf].bit == leaf]
         """The event types that accept other events than those before them."""
-        self.accepts = {leaf: acceptance(leaves[leaf], fixed) for leaf in self.asked}
-        self.aliases = {leaf: aliases(leaves[leaf], start) for leaf in self.asked}
+        self.accepts = {leaf: acceptance(leaves[leaf], fixed) for leaf in self.evaluated}
+        self.aliases = {leaf: aliases(leaves[leaf], start) for leaf in self.evaluated}
 
     def key_names(self, ports: int) -> list[dict[str, str]]:
         """Of each port the columns behind the key, by their names in the index; none if its event types differ."""
@@ -89,7 +89,7 @@ class Entry:
 
     def bits(self, rows: pl.DataFrame, variants: Times) -> list[Times]:
         """For each variant, which event types accept each row, one bit for each that differs from the others."""
-        leaves = [leaf for leaf in self.asked if self.variant_of[leaf] in variants]
+        leaves = [leaf for leaf in self.evaluated if self.variant_of[leaf] in variants]
         read = [alias for leaf in leaves for alias in self.aliases[leaf]]
         frame = rows.with_columns(read) if read else rows
         answers = frame.select(self.accepts[leaf].alias(str(leaf)) for leaf in leaves)
@@ -108,12 +108,12 @@ def port_of(part: Part) -> int:
 def acceptance(part: Part, fixed: Sequence[AttributeEqual]) -> pl.Expr:
     """Whether an event type accepts a row."""
     assert isinstance(part.pattern, EventType)
-    asked = [] if part.pattern.where is None else [part.pattern.where]
-    asked += [p.expression for p in part.at_entry]
-    asked += [pl.col(c.attribute) == pl.lit(c.value) for c in fixed]
-    if not asked:
+    conditions = [] if part.pattern.where is None else [part.pattern.where]
+    conditions += [p.expression for p in part.at_entry]
+    conditions += [pl.col(c.attribute) == pl.lit(c.value) for c in fixed]
+    if not conditions:
         return pl.repeat(True, pl.len(), dtype=pl.Boolean)
-    return pl.all_horizontal(*asked).fill_null(False) if len(asked) > 1 else asked[0].fill_null(False)
+    return pl.all_horizontal(*conditions).fill_null(False) if len(conditions) > 1 else conditions[0].fill_null(False)
 
 
 def aliases(part: Part, start: str) -> list[pl.Expr]:

@@ -1,7 +1,7 @@
 """The instances of a pattern over a set of events: a pure function, one step per operator, all instances at once.
 
 SEQUENCE, ATLEAST   a chain of range joins, from the last contributor back to the first, so that matches come out in
-                    the order of their starts; predicates are asked as soon as their variables are bound
+                    the order of their starts; predicates are evaluated as soon as their variables are bound
 negation            is there a threat strictly between two times? Where WHERE ties threats to the instance they would
                     forbid, the events around each instance are looked at on their own, as a group. A sequence in which
                     nothing may lie between looks no further back than the last threat before its end
@@ -28,7 +28,7 @@ from cedr.temporal.time import MIN
 
 
 class Evaluation:
-    """`slots` says under which number each event is stored: what it is called from one evaluation to the next."""
+    """`slots` are the numbers under which events are stored, which identify them from one evaluation to the next."""
 
     def __init__(self, headers: Headers, questions: Questions, selection: Selection, slots: Times) -> None:
         self.headers, self.questions, self.selection, self.slots = headers, questions, selection, slots
@@ -40,7 +40,7 @@ class Evaluation:
             return self._again(part, part.same_as, scope)
         found = self._computed(part, scope)
         if part.repeated:
-            scope.known[part.number] = found
+            scope.found[part.number] = found
         return found
 
     def _again(self, part: Part, first: Part, scope: Scope) -> Instances:
@@ -49,7 +49,7 @@ class Evaluation:
         for p, like in zip(part.walk(), first.walk(), strict=True):
             if like.number in self.members and not scope.context:
                 self.members[p.number] = self.members[like.number].renamed(names)
-        return scope.known[first.number].renamed(names)
+        return scope.found[first.number].renamed(names)
 
     def _computed(self, part: Part, scope: Scope) -> Instances:
         match part.pattern:
@@ -66,7 +66,7 @@ class Evaluation:
     def _events(self, part: Part, scope: Scope) -> Instances:
         g, vs, place = scope.of_type(part.bit)
         found = self.questions.unlike_context(Instances(g, vs, {part.leaf: place}), scope)
-        return self.questions.ask(part.asked, found, scope)
+        return self.questions.ask(part.predicates, found, scope)
 
     # --- SEQUENCE and ATLEAST ------------------------------------------------------------------------------------
 
@@ -89,13 +89,13 @@ class Evaluation:
         return self.selection.select(part, matches)
 
     def _due(self, part: Part, step: int) -> list[Predicate]:
-        """What can be asked once the parameters from `step` on are bound, and could not before."""
+        """The predicates that can be evaluated once the parameters from `step` on are bound, and not before."""
         own = part.pattern.variables
         before, after = (
             own if s == 0 else frozenset[str]().union(*(p.pattern.variables for p in part.positive[s:]))
             for s in (step + 1, step)
         )
-        return [p for p in part.asked if (names := own & set(p.variables)) <= after and not names <= before]
+        return [p for p in part.predicates if (names := own & set(p.variables)) <= after and not names <= before]
 
     def _at_least(self, part: Part, scope: Scope) -> Instances:
         found = [self.instances(p, scope) for p in part.positive]
@@ -115,10 +115,12 @@ class Evaluation:
                 for c, a in matches.columns.items()
             }
             matches, earliest = Instances(matches.g[which], matches.vs[which], columns), everything.vs[other]
-            holds = self.questions.holds([p for p in part.asked if part.pattern.var not in p.variables], matches, scope)
+            holds = self.questions.holds(
+                [p for p in part.predicates if part.pattern.var not in p.variables], matches, scope
+            )
             holds &= self.questions.all_unlike(matches)
             matches, earliest, used = matches.where(holds), earliest[holds], used[holds]
-        matches = self.questions.ask([p for p in part.asked if part.pattern.var in p.variables], matches, scope)
+        matches = self.questions.ask([p for p in part.predicates if part.pattern.var in p.variables], matches, scope)
         return self.selection.select(part, matches)
 
     # --- ATMOST --------------------------------------------------------------------------------------------------
@@ -149,10 +151,10 @@ class Evaluation:
         if not scope.context:
             self.members[part.number] = everything
         columns: dict[Column, Times] = {(part.number, name): values for name, values in header.items()}
-        return self.questions.ask(part.asked, Instances(g, vs, columns), scope)
+        return self.questions.ask(part.predicates, Instances(g, vs, columns), scope)
 
     def _counted(self, part: Part, everything: Instances, role: Times) -> tuple[Times, Times, Words]:
-        """Of each counted instance its id, its root time, and a word that tells it from others.
+        """Of each counted instance its id, its root time, and a word that identifies it.
 
         The words of a snapshot's instances are added up; two different snapshots of a group that start together have
         different sums, but for one case in 2^64.
@@ -173,7 +175,7 @@ class Evaluation:
 
     def _negation(self, part: Part, scope: Scope) -> Instances:
         if forbids_inside(part):
-            return self.questions.ask(part.asked, self._sequence(part.kept, scope, part.forbidden), scope)
+            return self.questions.ask(part.predicates, self._sequence(part.kept, scope, part.forbidden), scope)
         kept = self.instances(part.kept, scope)
         after, before = self._forbidden_times(part, kept)
         if part.bound:
@@ -188,7 +190,7 @@ class Evaluation:
         if isinstance(part.pattern, Unless) and part.pattern.n is not None:
             kept = Instances(kept.g, self.headers.start(part, kept.columns), kept.columns)
             kept = kept.take(argsort_by_group_and_time(kept.g, kept.vs))
-        return self.questions.ask(part.asked, kept, scope)
+        return self.questions.ask(part.predicates, kept, scope)
 
     def _forbidden_times(self, part: Part, kept: Instances) -> tuple[Times, Times]:
         """The open interval in which no forbidden event may start."""
@@ -212,8 +214,8 @@ class Evaluation:
 
 
 def forbids_inside(part: Part) -> bool:
-    """Whether a negation forbids what lies between the first and the last contributor of a sequence, and all who use
-    the sequence want it without what is forbidden."""
+    """Whether a negation forbids what lies between the first and the last contributor of a sequence, and all users of
+    the sequence need it without what is forbidden."""
     kept = part.kept
     if part.bound or not isinstance(kept.pattern, Sequence) or kept.selects or kept.consumes:
         return False
@@ -226,7 +228,7 @@ def forbids_inside(part: Part) -> bool:
 def preceding(
     matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope, threats: Instances | None = None
 ) -> tuple[Times, Times]:
-    """Pairs of a match begun from its end and an instance that may stand before it, with no threat between the two.
+    """Pairs of a match begun from its end and an instance that may precede it, with no threat between the two.
 
     An event without a key is not of the same key as itself, even where UNLESS lets an instance of it start later.
     """
@@ -255,8 +257,8 @@ def span(part: Part) -> int:
 
 
 def identity(part: Part, columns: dict[Column, Times], slots: Times) -> list[Times]:
-    """Columns by which an instance is known again in another evaluation."""
-    known = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
+    """Columns that identify an instance in another evaluation."""
+    identifying = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
     for p in part.counting():
-        known += [columns[p.number, "vs"], columns[p.number, "key"]]
-    return known
+        identifying += [columns[p.number, "vs"], columns[p.number, "key"]]
+    return identifying

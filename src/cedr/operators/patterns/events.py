@@ -25,7 +25,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Events(NamedTuple):
-    """Columns of events, sorted by group and start, and equal ones by age. A column that nobody asks for is empty."""
+    """Columns of events, sorted by group and start, and equal ones by age. A column that is not needed is empty."""
 
     g: Times
     vs: Times
@@ -42,7 +42,7 @@ class Events(NamedTuple):
         return Events(*(a[places] if len(a) else a for a in self))
 
     def part(self, places: Times) -> "Events":
-        """The events at places that rise, or all of them as they are."""
+        """The events at increasing places, or all of them unchanged."""
         return self if len(places) == len(self.g) else self.take(places)
 
     def merged(self, new: "Events") -> "Events":
@@ -106,12 +106,12 @@ def content_of(vs: Times, rows: pl.DataFrame) -> Times:
     hashes = np.full(len(vs), SEED, dtype=np.uint64)
     absorb_words(hashes, vs.view(np.uint64), np.empty(0, dtype=np.bool_))
     for name in rows.columns:
-        for column in told_apart(rows[name]):
+        for column in distinguishing(rows[name]):
             absorb(hashes, column)
     return hashes.view(np.int64)
 
 
-def told_apart(column: pl.Series) -> list[pl.Series]:
+def distinguishing(column: pl.Series) -> list[pl.Series]:
     """Columns whose hashes differ where the values do. The hash of shards is about microseconds and 64 bits."""
     kind = column.dtype
     if isinstance(kind, pl.Datetime | pl.Duration) and kind.time_unit == "ns":
@@ -122,7 +122,7 @@ def told_apart(column: pl.Series) -> list[pl.Series]:
 
 
 class EventList:
-    """All events kept, with their payloads. `identified`: ids are asked for, so equal events are numbered."""
+    """All events kept, with their payloads. `identified`: ids are needed, so equal events are numbered."""
 
     def __init__(self, schemas: Sequence[Mapping[str, pl.DataType]], identified: bool) -> None:
         self.payloads = [Payloads(schema) for schema in schemas]
@@ -156,7 +156,7 @@ class EventList:
         taken = last_of_each(numbers, size, len(near))
         if (taken < 0).any():
             at = int(np.argmax(taken < 0))
-            raise StreamError(f"removal of an event at {gone.vs[at]}", at, "there is no such event to be removed")
+            raise StreamError(f"removal of an event at {gone.vs[at]}", at, "there is no such event to remove")
         return near[taken]
 
     def remove(self, places: Times) -> None:
@@ -165,7 +165,7 @@ class EventList:
         self.events = self.events.take(keep)
 
     def keep(self, keep: Mask, ports: Times) -> None:
-        """Drop all other events; `ports` says to which port each variant belongs."""
+        """Drop all other events; `ports` is the port of each variant."""
         if not keep.all():
             self.events = self.events.take(keep)
         for port, payloads in enumerate(self.payloads):

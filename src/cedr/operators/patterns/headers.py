@@ -18,7 +18,7 @@ from cedr.temporal.time import INF, MIN
 class Headers:
     """Headers of instances over a list of events, of which these are starts and ids.
 
-    Where events are versions, which have a header of their own, `ends` are given, and ids are as they are.
+    Where events are versions, which have a header of their own, `ends` are given, and ids are used unchanged.
     """
 
     def __init__(self, vs: Times, ids: Times, ends: Times | None = None) -> None:

@@ -2,7 +2,7 @@
 
 Each instance has a group, a start, and one column per event type with the place of its event, or -1 where the
 parameter takes no part. An ATMOST has no single events; its columns are its own header. All else is derived from these
-when it is asked for. Instances are sorted by group and start.
+when it is needed. Instances are sorted by group and start.
 """
 
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Instances:
 class Scope:
     """What a pattern can see: events by group, and around each group the instance it might forbid.
 
-    `place` is where each event stands in the evaluation's list of events; an event may be in several groups.
+    `place` is the position of each event in the evaluation's list of events; an event may be in several groups.
     """
 
     g: Times
@@ -55,7 +55,7 @@ class Scope:
     """By group, whether it is a single event without a key."""
     context: Columns
     """By group, the columns of the instances around."""
-    known: dict[int, "Instances"] = field(default_factory=dict)
+    found: dict[int, "Instances"] = field(default_factory=dict)
     """By the number of a part that is repeated, what it finds here."""
 
     @property

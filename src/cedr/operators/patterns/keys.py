@@ -1,9 +1,9 @@
 """By which attributes the events of a match are sure to agree, so that they can be kept and spread by these.
 
-`CorrelationKey(a, EQUAL)` says so of all event types. Predicates `x.a = y.b` do when they tie together all events that
-are ever looked at together: the event types of a match, and what is forbidden with what is kept. Where parameters may
-take no part, every two must be compared directly. Such predicates need not be asked any more. An event whose key is
-missing agrees with none, so it can only match alone.
+`CorrelationKey(a, EQUAL)` requires it of all event types. Predicates `x.a = y.b` do when they tie together all events
+that are ever looked at together: the event types of a match, and what is forbidden with what is kept. Where parameters
+may take no part, every two must be compared directly. Such predicates need not be evaluated any more. An event whose
+key is missing agrees with none, so it can only match alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def key_of(pattern: Pattern, where: Sequence[Condition], schemas: Sequence[Schem
 
 
 def equated(predicate: Predicate, leaves: Sequence[EventType], schemas: Sequence[Schema]) -> tuple[End, End] | None:
-    """The two ends of `x.a = y.b`, if the predicate says just that about two event types."""
+    """The two ends of `x.a = y.b`, if the predicate is just that for two event types."""
     try:
         operands = predicate.expression.meta.pop()
         if len(operands) != 2 or not all(o.meta.is_column() for o in operands):
@@ -92,7 +92,7 @@ def inside(pattern: Pattern, outer: frozenset[str]) -> Iterator[frozenset[str]]:
         yield from inside(p, outer)
     if isinstance(pattern, Negation):
         yield from together(pattern.forbidden, outer | positive(pattern.kept))
-    for p in pattern.counted:  # if nothing outside tells what to count, counts must not be split
+    for p in pattern.counted:  # if nothing outside defines what to count, counts must not be split
         yield from together(p, outer or frozenset(["", "untied"]))
 
 

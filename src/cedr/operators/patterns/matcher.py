@@ -1,9 +1,9 @@
-"""The pattern operator: what a pattern finds in its inputs, taken back and repaired when events come late or go.
+"""The pattern operator: the matches of a pattern, repaired when events arrive late or are removed.
 
 Matches depend on the starts and payloads of events, never on their ends. A change at time c can touch only matches of
 its key near c, so for each key that changed, matches of that stretch are computed from the events before and after the
-chunk, and the difference is told. Nothing that was told is kept: it is what the events before give, as far as the
-operator's latency let it be told. Only of what is still to be told the starts and ends are noted.
+chunk, and the difference is emitted. Nothing that was emitted is kept: it is what the events before give, as far as the
+operator's latency allowed. Only the starts and ends of what is still to be emitted are stored.
 
 Each key has its own front: by it matches become sure, events are forgotten, and promises about the key pass where the
 output shows it.
@@ -39,7 +39,7 @@ from cedr.temporal.time import INF, MIN
 
 
 class Region(NamedTuple):
-    """For some groups, in order, the stretch of starts in which matches are looked at anew."""
+    """For some groups, in order, the stretch of starts in which matches are evaluated again."""
 
     g: Times
     low: Times
@@ -66,8 +66,8 @@ class Matches:
         return rendering.payload(self.evaluation, self.found.take(places), self.ve[places])
 
 
-class Waiting(NamedTuple):
-    """Matches that are not told yet."""
+class WaitingMatches(NamedTuple):
+    """Matches that are not emitted yet."""
 
     g: Times
     vs: Times
@@ -85,14 +85,14 @@ class Matcher(Operator):
         latency: Latency = "perfect",
         shown: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`shown`: the output columns that are a column of the key, `key0` and so on, as it is."""
+        """`shown`: the output columns that are an unchanged column of the key, `key0` and so on."""
         self.ports = len(schemas)
         super().__init__()
         self.schema = dict(schema)
         self.prepared = Prepared(schemas, pattern, where, outputs)
         self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
         self.shows_end = "Ve" in self.rendering.reads
-        self.telling = MatchEmission(self.root, latency, self.shows_end)
+        self.emission = MatchEmission(self.root, latency, self.shows_end)
         index = self.entry.keys.index
         out = {name: tuple((shown or {}).get(name, ())) for name in index.schema}
         self.front = Front(self, index, self.entry.key_names(self.ports), out)
@@ -100,7 +100,7 @@ class Matcher(Operator):
         self.consumed: dict[int, Consumed] = {}
         self.consumers = [p for p in self.prepared.parts if p.consumes]
         nothing = np.empty(0, dtype=np.int64)
-        self.waiting = Waiting(nothing, nothing, nothing)
+        self.waiting = WaitingMatches(nothing, nothing, nothing)
         self.order = Order()
 
     # --- one chunk -----------------------------------------------------------------------------------------------
@@ -109,29 +109,29 @@ class Matcher(Operator):
         self.order.watch(chunk, self.promised[port])
         before = self.events.events
         changed = self.entry.take(port, chunk, self.events)
-        limits = self.telling.limits._replace(promised=self.cti_out, settled=self.front.promised())
+        limits = self.emission.limits._replace(promised=self.cti_out, settled=self.front.promised())
         self.front.advance(port, chunk)
         front = self.front.all()
-        self.telling.limits = limits.by_key(self.front.keyed, front, self.front.promised())
-        self.telling.see(self, port, chunk)
+        self.emission.limits = limits.by_key(self.front.keyed, front, self.front.promised())
+        self.emission.see(self, port, chunk)
         region = self._region(*changed)
         old = self._matches(before, region)
         new = self._matches(self.events.events, region) if len(changed[0]) else old
         for part in self.consumers:
             self.consumed[part.number] = new.evaluation.selection.consumed(part)
         self._wait(new, region)
-        told_before = self.telling.told(old.g, old.found.vs, old.ve, limits)
-        told_now = self.telling.told(new.g, new.found.vs, new.ve, self.telling.limits)
-        self._note(new, ~told_now)
-        cti, promises = self._promise(front, len(chunk), new.g[told_now])
-        out = replace(self._difference(old, new, told_before, told_now, cti), promises=promises)
+        emitted_before = self.emission.emitted(old.g, old.found.vs, old.ve, limits)
+        emitted_now = self.emission.emitted(new.g, new.found.vs, new.ve, self.emission.limits)
+        self._note(new, ~emitted_now)
+        cti, promises = self._promise(front, len(chunk), new.g[emitted_now])
+        out = replace(self._difference(old, new, emitted_before, emitted_now, cti), promises=promises)
         self._forget(front)
         return out
 
     def _region(self, g: Times, vs: Times) -> Region:
         """Where matches may change or become sure: `g, vs` are the events that came or went."""
         waiting = self.waiting
-        due = self.telling.sure(*waiting, self.telling.limits)
+        due = self.emission.sure(*waiting, self.emission.limits)
         groups = np.concatenate((g, waiting.g[due]))
         low = np.concatenate((earlier(vs, self.root.ahead), waiting.vs[due]))
         high = np.concatenate((later(vs, self.root.back), waiting.vs[due]))
@@ -163,32 +163,32 @@ class Matcher(Operator):
     def _attribute(self, port: int, name: str) -> pl.Series:
         return self.events.payloads[port].column(name)
 
-    # --- what is told --------------------------------------------------------------------------------------------
+    # --- output --------------------------------------------------------------------------------------------------
 
     def _wait(self, new: Matches, region: Region) -> None:
         """Release what is sure, now that the matches of a region are these."""
         elsewhere = ~region.holds(self.waiting.g, self.waiting.vs)
-        self.waiting = Waiting(*(a[elsewhere] for a in self.waiting))
+        self.waiting = WaitingMatches(*(a[elsewhere] for a in self.waiting))
         here = (new.g, new.found.vs, new.ve)
         g, vs, ve = (np.concatenate(both) for both in zip(here, self.waiting, strict=True))
-        still_open = ~self.telling.sure(g, vs, ve, self.telling.limits)
-        self.telling.release(g[still_open], vs[still_open], self.front.ahead(self.telling.limits.front))
+        still_open = ~self.emission.sure(g, vs, ve, self.emission.limits)
+        self.emission.release(g[still_open], vs[still_open], self.front.ahead(self.emission.limits.front))
 
-    def _note(self, new: Matches, untold: Mask) -> None:
-        more = (new.g[untold], new.found.vs[untold], new.ve[untold])
-        self.waiting = Waiting(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
+    def _note(self, new: Matches, waiting: Mask) -> None:
+        more = (new.g[waiting], new.found.vs[waiting], new.ve[waiting])
+        self.waiting = WaitingMatches(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
 
-    def _promise(self, front: Times, work: int, told: Times) -> tuple[int, Promises]:
-        """The output's CTI and what it promises of keys: up to what is still to be told."""
-        cti = int(self.telling.possible(np.array([self.cti]))[0])
+    def _promise(self, front: Times, work: int, emitted: Times) -> tuple[int, Promises]:
+        """The output's CTI and what it promises of keys: up to what is still to be emitted."""
+        cti = int(self.emission.possible(np.array([self.cti]))[0])
         if self.cti != INF:
             cti = min(cti, int(self.waiting.vs.min(initial=INF)))
-        held = self.telling.limits.first(self.waiting.g, self.waiting.vs)
-        self.front.settle(np.where(front == INF, INF, held), self.telling.possible(front))
-        return cti, self.front.passed(cti, work, told[told != NO_KEY])
+        held = self.emission.limits.first(self.waiting.g, self.waiting.vs)
+        self.front.settle(np.where(front == INF, INF, held), self.emission.possible(front))
+        return cti, self.front.passed(cti, work, emitted[emitted != NO_KEY])
 
-    def _difference(self, old: Matches, new: Matches, told_before: Mask, told_now: Mask, cti: int) -> Chunk:
-        was, now = np.flatnonzero(told_before), np.flatnonzero(told_now)
+    def _difference(self, old: Matches, new: Matches, emitted_before: Mask, emitted_now: Mask, cti: int) -> Chunk:
+        was, now = np.flatnonzero(emitted_before), np.flatnonzero(emitted_now)
         same = partners(self._words(old, was), self._words(new, now))
         stays = same >= 0
         old_ve, new_ve = old.ve[was[stays]], new.ve[now[same[stays]]]
@@ -208,14 +208,14 @@ class Matcher(Operator):
         return self.order.chunk(vs, before, after, payload, cti)
 
     def _words(self, matches: Matches, places: Times) -> Times:
-        """By what matches are known again."""
+        """The words that identify matches."""
         found = matches.found.take(places)
         return np.stack(identity(self.root, found.columns, matches.evaluation.slots), axis=1)
 
     # --- state ---------------------------------------------------------------------------------------------------
 
     def _forget(self, front: Times) -> None:
-        """Drop what no match that can change, or is still to be told, may need."""
+        """Drop what no match that can change, or is still to be emitted, may need."""
         if front.max(initial=MIN) == MIN:
             return
         alone = self.waiting.g == NO_KEY
@@ -239,11 +239,11 @@ class Matcher(Operator):
             self.events.events = self.events.events._replace(g=renumbered(self.events.events.g, numbers))
             self.waiting = self.waiting._replace(g=renumbered(self.waiting.g, numbers))
             self.consumed = {part: c._replace(g=renumbered(c.g, numbers)) for part, c in self.consumed.items()}
-            self.telling.limits = self.telling.limits.renumbered(numbers)
+            self.emission.limits = self.emission.limits.renumbered(numbers)
             self.front.renumber(numbers)
 
     def _first_needed(self, front: Times, g: Times, vs: Times) -> Times:
-        """From where on events are needed by matches that can change from a front on, or wait to be told."""
+        """From where on events are needed by matches that can change from a front on, or wait to be emitted."""
         changing = earlier(front, self.root.ahead)
         waiting = first_of_each(g, vs, front)
         first = earlier(np.minimum(changing, waiting), self.root.back)
@@ -257,7 +257,7 @@ class Matcher(Operator):
             "keys": self.entry.keys.index.snapshot(),
             "consumed": {part: tuple(c) for part, c in self.consumed.items()},
             "waiting": tuple(self.waiting),
-            "limits": tuple(self.telling.limits),
+            "limits": tuple(self.emission.limits),
             "order": (self.order.kept, self.order.highest),
             **self.events.save(),
             **self.front.save(),
@@ -266,9 +266,9 @@ class Matcher(Operator):
     def load(self, state: State) -> None:
         self.entry.keys.index.restore(state["keys"])
         self.consumed = {part: Consumed(*c) for part, c in state["consumed"].items()}
-        self.waiting = Waiting(*state["waiting"])
-        self.telling.limits = Limits(*state["limits"])
-        self.telling.clock.watermark = self.telling.limits.watermark
+        self.waiting = WaitingMatches(*state["waiting"])
+        self.emission.limits = Limits(*state["limits"])
+        self.emission.clock.watermark = self.emission.limits.watermark
         self.order.kept, self.order.highest = state["order"]
         self.events.load(state)
         self.front.load(state)

@@ -1,8 +1,8 @@
 """A pattern made ready to run: each of its patterns as a `Part`, with what can be known before any event comes.
 
 A match of a part that starts at v depends on events from `v - back` to `v + ahead` only. So a changed event at c can
-change matches from `c - ahead` to `c + back` only, and what lies before can be forgotten. `settled` says how long to
-wait: once no event before `v + settled` can come any more, the matches at v are what they are. Lengths of time too
+change matches from `c - ahead` to `c + back` only, and what lies before can be forgotten. `settled` is how long to
+wait: once no event before `v + settled` can come any more, the matches at v are final. Lengths of time too
 large to be added are FAR.
 """
 
@@ -41,10 +41,10 @@ class Part:
     positive: tuple["Part", ...]
     counted: tuple["Part", ...]
     negated: tuple["Part", ...]
-    asked: list[Predicate] = field(default_factory=list)
-    """The predicates that are asked here: all their variables have a value here for the first time."""
+    predicates: list[Predicate] = field(default_factory=list)
+    """The predicates that are evaluated here: all their variables have a value here for the first time."""
     at_entry: list[Predicate] = field(default_factory=list)
-    """Event types: the predicates about one event alone, asked when it comes."""
+    """Event types: the predicates about one event alone, evaluated when it arrives."""
     bound: bool = False
     """Negations: which events forbid depends on the instance they would forbid."""
     scope: int = 0
@@ -122,7 +122,7 @@ class Part:
 
 
 def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool = False) -> Part:
-    """The whole pattern as parts, with each predicate where it is asked.
+    """The whole pattern as parts, with each predicate where it is evaluated.
 
     `unique`: some attribute must differ between all contributors, so every negation looks at what it would forbid.
     """
@@ -244,16 +244,16 @@ def ask(part: Part, predicates: tuple[Predicate, ...], outer: frozenset[str]) ->
     """Put predicates where their variables have a value for the first time, going down as far as possible."""
     own = part.pattern.variables
     here = [p for p in predicates if own & set(p.variables) and set(p.variables) <= own | outer]
-    part.asked = [p for p in here if not any(askable(p, child, outer) for child in part.positive)]
+    part.predicates = [p for p in here if not any(can_evaluate(p, child, outer) for child in part.positive)]
     if part.leaf >= 0:
-        part.at_entry = [p for p in part.asked if len(set(p.variables)) == 1 and not reads_id(p)]
-        part.asked = [p for p in part.asked if all(p is not q for q in part.at_entry)]
+        part.at_entry = [p for p in part.predicates if len(set(p.variables)) == 1 and not reads_id(p)]
+        part.predicates = [p for p in part.predicates if all(p is not q for q in part.at_entry)]
     for child in (*part.positive, *part.counted):
         ask(child, predicates, outer)
     for child in part.negated:
         ask(child, predicates, outer | part.kept.pattern.variables)
         kept = part.kept.pattern.variables
-        part.bound = any(kept & set(p.variables) for inner in child.walk() for p in inner.asked)
+        part.bound = any(kept & set(p.variables) for inner in child.walk() for p in inner.predicates)
 
 
 def reads_id(predicate: Predicate) -> bool:
@@ -261,6 +261,6 @@ def reads_id(predicate: Predicate) -> bool:
     return any(name.endswith(".Id") for name in predicate.expression.meta.root_names())
 
 
-def askable(predicate: Predicate, part: Part, outer: frozenset[str]) -> bool:
+def can_evaluate(predicate: Predicate, part: Part, outer: frozenset[str]) -> bool:
     own, names = part.pattern.variables, set(predicate.variables)
     return bool(own & names) and names <= own | outer

@@ -42,9 +42,9 @@ class Prepared:
 
     @property
     def needs_ids(self) -> bool:
-        """Whether anybody asks for ids, or for the order of instances that start together."""
-        asked = [name for p in self.parts for q in p.asked for name in names_in(q.expression)]
-        named = any(name in ("Id", "cbt") or name.endswith(".Id") for name in (*self.rendering.reads, *asked))
+        """Whether ids are needed, or the order of instances that start together."""
+        names = [name for p in self.parts for q in p.predicates for name in names_in(q.expression)]
+        named = any(name in ("Id", "cbt") or name.endswith(".Id") for name in (*self.rendering.reads, *names))
         return named or any(p.selects or p.consumes for p in self.parts)
 
     def evaluation(
@@ -71,9 +71,9 @@ class Prepared:
 
 
 def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> Part:
-    """The parts of a pattern over events kept by a key, which stands for some of the conditions."""
-    asked = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
-    root = parts_of(pattern, asked, bool(unique(where)))
+    """The parts of a pattern over events kept by a key, which replaces some of the conditions."""
+    predicates = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
+    root = parts_of(pattern, predicates, bool(unique(where)))
     share(root, key.attributes)
     return root
 

@@ -1,4 +1,4 @@
-"""Conditions asked of instances: the columns they read are gathered, for the instances that have them, and no more."""
+"""Conditions evaluated for instances: the columns they read are gathered only for the instances that have them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -31,13 +31,13 @@ class Questions:
         for predicate in predicates:
             parts = [self.variables[v] for v in dict.fromkeys(predicate.variables)]
             columns = with_context(found, scope, [c for p in parts for c in p.columns()])
-            asked = np.all([self.headers.present(p, columns) for p in parts], axis=0) & result
-            if not asked.any():
+            present = np.all([self.headers.present(p, columns) for p in parts], axis=0) & result
+            if not present.any():
                 continue
-            columns = columns if asked.all() else {c: a[asked] for c, a in columns.items()}
+            columns = columns if present.all() else {c: a[present] for c, a in columns.items()}
             frame = pl.DataFrame([self.column(name, columns) for name in names_in(predicate.expression)])
             answer = frame.select(predicate.expression.fill_null(False).alias("holds"))["holds"]
-            result[asked] = answer.to_numpy()
+            result[present] = answer.to_numpy()
         return result
 
     def column(self, name: str, columns: Columns) -> pl.Series:
@@ -93,6 +93,6 @@ def names_in(expression: pl.Expr) -> list[str]:
     return list(dict.fromkeys(expression.meta.root_names()))
 
 
-def with_context(found: Instances, scope: Scope, wanted: Iterable[Column]) -> Columns:
+def with_context(found: Instances, scope: Scope, needed: Iterable[Column]) -> Columns:
     """Columns of instances and of what is around them."""
-    return {c: found.columns[c] if c in found.columns else scope.context[c][found.g] for c in wanted}
+    return {c: found.columns[c] if c in found.columns else scope.context[c][found.g] for c in needed}

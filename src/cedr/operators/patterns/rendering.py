@@ -1,4 +1,4 @@
-"""From matches to payloads: the columns that OUTPUT reads, gathered for the matches that are told or taken back.
+"""From matches to payloads: the columns that OUTPUT reads, gathered for the matches that are emitted or retracted.
 
 `cbt` is the lineage: the events a match is made of, in the order of time, as a list of type, id and start.
 """

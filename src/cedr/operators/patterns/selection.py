@@ -1,7 +1,7 @@
 """Selection and consumption, on all matches of an evaluation at once; see `cedr.reference.patterns.selection`.
 
 Completing instances are taken in the order of start and id. What was consumed by matches before the part of history
-that is evaluated anew is remembered from one evaluation to the next.
+that is evaluated again is remembered from one evaluation to the next.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ def chained(parts: list[Consumed]) -> Consumed:
 
 
 class Selection:
-    """`groups` are the groups evaluated, by their lasting numbers; their matches are wanted from `since` on."""
+    """`groups` are the groups evaluated, by their lasting numbers; their matches are needed from `since` on."""
 
     def __init__(self, headers: Headers, consumed: Mapping[int, Consumed], groups: Times, since: Times) -> None:
         self.headers, self.groups, self.since = headers, groups, since
@@ -69,7 +69,7 @@ class Selection:
         return (found, role) if order is None else (found.take(order), role[order])
 
     def select(self, part: Part, matches: Instances) -> Instances:
-        """The matches that are wanted; they come in the order of group, start and completing instance."""
+        """The selected matches, in the order of group, start and completing instance."""
         if not (part.selects or part.consumes):
             return matches
         if part.consumes:
@@ -90,7 +90,7 @@ class Selection:
         of_roles = np.where(present, numbers[len(gone.id) :].reshape(ids.shape), -1)
         rows = np.arange(len(matches))
         completing = of_roles[rows, last_role(part, starts, present)]
-        wanted, row, role = select_and_consume(
+        selected, row, role = select_and_consume(
             matches.g, matches.vs, completing, starts, ids, of_roles, modes, consumes, known, size
         )
         if part.consumes:
@@ -99,7 +99,7 @@ class Selection:
             self.after[part.number] = Consumed(
                 self.groups[matches.g[row]], ids[row, role], starts[row, role], matches.vs[row]
             )
-        return matches.where(wanted)
+        return matches.where(selected)
 
     def _since(self, part: Part) -> Times:
         """By group, the first start from which on the instances of a part are needed."""
@@ -111,7 +111,7 @@ class Selection:
         return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))
 
     def evaluated(self, part: Part, consumed: Consumed) -> Mask:
-        """Whether what consumed it is evaluated anew."""
+        """Whether what consumed it is evaluated again."""
         order = np.argsort(self.groups, kind="stable")
         groups, since = self.groups[order], self._since(part)[order]
         if not len(groups):
@@ -126,7 +126,7 @@ class Selection:
 
 
 def last_role(part: Part, starts: Times, present: Mask) -> Times:
-    """At which parameter each match's last contributor stands."""
+    """The parameter of each match's last contributor."""
     if isinstance(part.pattern, AtLeast):
         return np.argmax(np.where(present, starts, MIN), axis=1)
     return np.full(len(starts), starts.shape[1] - 1)

@@ -3,7 +3,7 @@
 The same are parts with the same operators, scopes, event types, selections and conditions, where a variable counts as
 its place in the part; a variable from outside counts as itself. They must look at the same events, too: where WHERE
 ties what is forbidden to what is kept, each instance has events around it of its own. A part that consumes is like no
-other: what it uses up is its own affair, and is remembered from a time on that depends on where it stands.
+other: what it uses up is its own affair, and is remembered from a time on that depends on its position.
 """
 
 import json
@@ -19,7 +19,7 @@ from cedr.operators.patterns.tree import Sequence as SequenceOf
 
 
 def share(root: Part, keys: Sequence[tuple[str, ...]]) -> None:
-    """Tell parts which part is computed in their place; `keys` are the attributes of each event type's key."""
+    """Set for each part which part is computed in its place; `keys` are the attributes of each event type's key."""
     bits: dict[Hashable, int] = {}
     for leaf in root.leaves():
         leaf.bit = bits.setdefault(acceptance(leaf, keys[leaf.leaf]), leaf.leaf)
@@ -47,14 +47,14 @@ def with_events(part: Part, events: int) -> Iterator[tuple[Part, int]]:
 def acceptance(leaf: Part, key: tuple[str, ...]) -> Hashable:
     """What decides which events an event type takes, and where they are listed."""
     assert isinstance(leaf.pattern, EventType)
-    where = () if leaf.pattern.where is None else told(leaf.pattern.where, {})
-    return leaf.pattern.port, key, where, asked(leaf.at_entry, places(leaf))
+    where = () if leaf.pattern.where is None else same_expression(leaf.pattern.where, {})
+    return leaf.pattern.port, key, where, same_predicates(leaf.at_entry, places(leaf))
 
 
 def shape(part: Part) -> Hashable:
     """All that decides what a part finds in a set of events."""
     own = places(part)
-    return tuple((kind(p), modes(p), asked(p.asked, own)) for p in part.walk())
+    return tuple((kind(p), modes(p), same_predicates(p.predicates, own)) for p in part.walk())
 
 
 def places(part: Part) -> dict[str, int]:
@@ -80,18 +80,18 @@ def modes(part: Part) -> Hashable:
     return tuple(p.pattern.selection for p in part.positive)
 
 
-def asked(predicates: Iterable[Predicate], own: Mapping[str, int]) -> Hashable:
+def same_predicates(predicates: Iterable[Predicate], own: Mapping[str, int]) -> Hashable:
     """Predicates in any order, but for the names of variables."""
-    return tuple(sorted((concerns(p, own), told(p.expression, own)) for p in predicates))
+    return tuple(sorted((concerns(p, own), same_expression(p.expression, own)) for p in predicates))
 
 
 def concerns(predicate: Predicate, own: Mapping[str, int]) -> str:
-    """The variables that must have a value for a predicate to be asked."""
+    """The variables that must have a value for a predicate to be evaluated."""
     return json.dumps(sorted((own.get(v, -1), "" if v in own else v) for v in set(predicate.variables)))
 
 
-def told(expression: pl.Expr, own: Mapping[str, int]) -> str:
-    """An expression in words that are the same for the same expression, but for the names of variables."""
+def same_expression(expression: pl.Expr, own: Mapping[str, int]) -> str:
+    """An expression as text that is the same for the same expression, but for the names of variables."""
     try:
         written = json.loads(expression.meta.serialize(format="json"))
         return json.dumps(placed(written, own), sort_keys=True)
@@ -107,7 +107,7 @@ def placed(tree: Any, own: Mapping[str, int]) -> Any:
     match tree:
         case {"Datetime": [*words, None]}:  # without a time zone
             return {"Datetime": words}
-        case None:  # often an infinity or NaN, and JSON does not say which
+        case None:  # often an infinity or NaN, which JSON does not distinguish
             raise NotDescribableError
         case {"Column": str(name), **rest} if not rest:
             variable, _, attribute = name.partition(".")

@@ -34,11 +34,11 @@ class Single(Operator):
         event = chain[-1].pattern
         assert isinstance(event, EventType)
         self.port = event.port
-        asked = [p.expression for part in chain for p in part.asked]
+        conditions = [p.expression for part in chain for p in part.predicates]
         fixed = [c for c in where if isinstance(c, AttributeEqual)]
-        self.accepts = pl.all_horizontal(acceptance(chain[-1], fixed), *(e.fill_null(False) for e in asked))
+        self.accepts = pl.all_horizontal(acceptance(chain[-1], fixed), *(e.fill_null(False) for e in conditions))
         self.outputs = [e.alias(name) for name, e in outputs]
-        read = [*asked, *(p.expression for p in chain[-1].at_entry), *(e for _, e in outputs)]
+        read = [*conditions, *(p.expression for p in chain[-1].at_entry), *(e for _, e in outputs)]
         self.shown = shown(outputs)
         self.aliases = [column(name) for name in dict.fromkeys(name for e in read for name in names_in(e))]
 
@@ -52,7 +52,7 @@ class Single(Operator):
 
 
 def shown(outputs: Outputs) -> dict[str, list[str]]:
-    """The attributes of the event that the output shows as they are, with the names they have there."""
+    """The attributes of the event that the output shows unchanged, with their names there."""
     found: dict[str, list[str]] = {}
     for name, expression in outputs:
         plain = expression.meta.undo_aliases()
