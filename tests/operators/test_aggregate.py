@@ -1,4 +1,4 @@
-"""Aggregates against the oracle: every latency, any telling, any slicing, restored in the middle."""
+"""Aggregates against the oracle: every latency, any equivalent stream, any slicing, restored in the middle."""
 
 import math
 from collections import Counter

@@ -90,7 +90,7 @@ def test_each_kind(kind, by, latency, run):
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("kind", KINDS)
 @given(run=punctuated_runs(payloads, VALUES, closed=False), data=st.data())
-def test_groups_that_are_over_are_told_promised_and_gone(kind, by, latency, run, data):
+def test_groups_that_are_over_are_emitted_promised_and_gone(kind, by, latency, run, data):
     make, oracle = KINDS[kind]
     keys = rows_of({name: VALUES[name] for name in by})
     over = data.draw(st.lists(st.sampled_from(keys), min_size=1, unique=True))
@@ -114,7 +114,7 @@ def step(operator, *elements):
     return data(out), out
 
 
-def test_a_group_is_told_by_its_own_front():
+def test_a_group_is_emitted_by_its_own_front():
     # a  [0────10)   [5───────────20)   no more a before 12        cti unknown
     # b  [0────10)
     operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
@@ -129,7 +129,7 @@ def test_a_group_is_told_by_its_own_front():
     assert promised(out, Row(k="b")) == MIN
 
 
-def test_a_covered_row_says_nothing_about_other_groups():
+def test_a_covered_row_shows_no_progress_of_other_groups():
     # a  no more a, then its last row at 100; b [0, 10) may still change, as time has reached 0 only
     operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
     a, b = Row(k="a", m=1, v=0), Row(k="b", m=1, v=0)

@@ -1,4 +1,4 @@
-"""Align: the same history, told later and with less to take back."""
+"""Align: the same history, emitted later and with fewer retractions."""
 
 from itertools import pairwise
 
@@ -38,24 +38,24 @@ def told(align, *slices):
 
 
 @given(tellings)
-def test_ordered_flavour_tells_the_same_in_order(run):
+def test_ordered_flavour_emits_the_same_in_order(run):
     out = check_against_oracle(lambda: Align(SCHEMA), identity, run[0], [SCHEMA], run[1])
     assert ordered(out)
 
 
 @given(tellings)
-def test_perfect_flavour_tells_the_same_perfectly(run):
+def test_perfect_flavour_emits_the_same_perfectly(run):
     out = check_against_oracle(lambda: Align(SCHEMA, flavour="perfect"), identity, run[0], [SCHEMA], run[1])
     assert perfect(out)
 
 
 @given(runs(payloads), st.integers(0, 25), st.sampled_from(["ordered", "perfect"]))
-def test_any_block_tells_the_same(run, block, flavour):
+def test_any_block_emits_the_same(run, block, flavour):
     check_against_oracle(lambda: Align(SCHEMA, block, flavour), identity, run[0], [SCHEMA], run[1])
 
 
 @given(runs(payloads, max_size=4), st.integers(0, 6), st.sampled_from(["ordered", "perfect"]))
-def test_any_block_by_the_clock_tells_the_same(run, block, flavour):
+def test_any_block_by_the_clock_emits_the_same(run, block, flavour):
     now = iter(range(1000))
     check_against_oracle(
         lambda: Align(SCHEMA, block, flavour, clock=lambda: next(now)), identity, run[0], [SCHEMA], run[1]
@@ -92,7 +92,7 @@ def test_no_insert_of_ordered_output_is_removed_later(run):
 
 
 @given(runs(payloads), st.integers(0, 25))
-def test_longer_blocking_never_tells_more(run, block):
+def test_longer_blocking_never_emits_more(run, block):
     def size(b):
         align = Align(SCHEMA, b)
         return sum(len(align.process(0, chunk_of(elements, SCHEMA))) for _, elements in run[0])
@@ -114,7 +114,7 @@ def test_nothing_is_held_longer_than_block(run, block):
 
 def test_adjusts_are_worked_into_what_is_held():
     #          0  1  2  3  4  5  6  7
-    # told     P ∞, then 6, then 3; Q and its removal
+    # output   P ∞, then 6, then 3; Q and its removal
     # leaves      P ######
     assert told(
         Align(SCHEMA),

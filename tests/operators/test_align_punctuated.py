@@ -28,7 +28,7 @@ def identity(history):
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @given(run=runs, by=st.sets(st.sampled_from(SCHEMES)), block=st.one_of(st.just(INF), st.integers(0, 25)))
-def test_it_tells_the_same(flavour, run, by, block):
+def test_it_emits_the_same(flavour, run, by, block):
     check_against_oracle(lambda: Align(SCHEMA, block, flavour, by=by), identity, run[0], [SCHEMA], run[1])
     check_restored_goes_on_the_same(lambda: Align(SCHEMA, block, flavour, by=by), run[0], [SCHEMA], run[1])
 
@@ -72,8 +72,8 @@ A, B = Row(k="a", m=1), Row(k="b", m=1)
 def test_a_promise_releases_the_rows_it_settles():
     # b [7,8)   a [5,9)  a [3,4)    no more a before 5     no more a before 6
     align = Align(SCHEMA, by=[("k",)])
-    told, out = step(align, Insert(7, 8, B), Insert(5, 9, A), Insert(3, 4, A), punctuation(5, k="a"))
-    assert told == [Insert(3, 4, A)]
+    emitted, out = step(align, Insert(7, 8, B), Insert(5, 9, A), Insert(3, 4, A), punctuation(5, k="a"))
+    assert emitted == [Insert(3, 4, A)]
     assert promised(out, A) == 5
     assert step(align, punctuation(6, k="a"))[0] == [Insert(5, 9, A)]
     assert step(align, Cti(8))[0] == [Insert(7, 8, B)]
@@ -88,12 +88,12 @@ def test_rows_that_come_after_their_promise_leave_when_it_covers_them():
 
 def test_other_promises_release_nothing_and_wait_for_what_is_held():
     align = Align(SCHEMA, by=[("k",)])
-    told, out = step(align, Insert(5, 9, A), punctuation(8, m=1), punctuation(m=2))
-    assert told == []
+    emitted, out = step(align, Insert(5, 9, A), punctuation(8, m=1), punctuation(m=2))
+    assert emitted == []
     assert promised(out, A) == 5
     assert promised(out, Row(k="a", m=2)) == INF
-    told, out = step(align, punctuation(6, k="a"))
-    assert told == [Insert(5, 9, A)]
+    emitted, out = step(align, punctuation(6, k="a"))
+    assert emitted == [Insert(5, 9, A)]
     assert promised(out, B) == 8
 
 
@@ -101,8 +101,8 @@ def test_perfect_rows_wait_for_those_they_agree_with():
     # a [0────────20)   a [3,4)     no more a before 10: [0,20) may still change, and [3,4) comes after it
     # b     [3,4)                   no more b before 10
     align = Align(SCHEMA, flavour="perfect", by=[("k",)])
-    told, out = step(align, Insert(0, 20, A), Insert(3, 4, A), Insert(3, 4, B), punctuation(10, k=["a", "b"]))
-    assert told == [Insert(3, 4, B)]
+    emitted, out = step(align, Insert(0, 20, A), Insert(3, 4, A), Insert(3, 4, B), punctuation(10, k=["a", "b"]))
+    assert emitted == [Insert(3, 4, B)]
     assert (promised(out, A), promised(out, B)) == (0, 10)
     assert step(align, punctuation(21, k="a"))[0] == [Insert(0, 20, A), Insert(3, 4, A)]
 

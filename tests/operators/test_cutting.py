@@ -98,7 +98,7 @@ def test_top_k_and_sort_have_one_order(descending, run):
 
 
 def test_top_k_needs_memory_for_rows_and_results_only():
-    """Many rows, few alive, a k that is larger than both; and many alive of which few are wanted."""
+    """Many rows, few alive, a k that is larger than both; and many alive of which few are selected."""
     few = [Insert(t, t + 10, Row(k=0, v=t % 7)) for t in range(2000)]
     (out,) = run(lambda: TopK(SCHEMA, 10**15, ["v"], [True]), [(0, [*few, END])], [SCHEMA])
     assert len(out) - 1 == 10 * 2000 + 10 - 10

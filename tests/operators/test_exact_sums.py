@@ -91,14 +91,14 @@ def test_sums_in_parts_are_rounded_once(run, parts):
     partial = {name: agg.Partial(fast.column, fast) for name, (fast, _) in SUMS.items()}
     shards = [Aggregate(TYPES, [], partial, "eager") for _ in range(parts)]
     total = Aggregate(shards[0].schema, [], whole, "eager")
-    told, out = [], []
+    sent, out = [], []
     for _, elements in run[0]:
-        told += elements
+        sent += elements
         for i, shard in enumerate(shards):
             mine = [e for e in elements if not hasattr(e, "payload") or hash(repr(e.payload)) % parts == i]
             data = [e for e in shard.process(0, chunk_of(mine, TYPES)).elements() if hasattr(e, "payload")]
             out += total.process(0, chunk_of(data, shard.schema)).elements()
-    compare(canonical(out), ref.aggregate(canonical(told), [], **{name: slow for name, (_, slow) in SUMS.items()}))
+    compare(canonical(out), ref.aggregate(canonical(sent), [], **{name: slow for name, (_, slow) in SUMS.items()}))
 
 
 def values_of(query, elements, **how):

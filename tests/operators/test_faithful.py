@@ -1,9 +1,10 @@
 """Faithful and proper: the paper's laws for queries of the engine.
 
-Rows last for ever and punctuations reach to infinity, so a stream is a table that is told piece by piece, and each
-operator has the table operator as its meaning. At strong consistency, after each slice, what is told must hold whatever
-follows (safe), what holds whatever follows must be told (complete), and nothing may come that a punctuation excluded
-(proper). Here more may follow than in the paper: a row may also be taken back, unless a punctuation is about it.
+Rows last for ever and punctuations reach to infinity, so a stream is a table that arrives piece by piece, and each
+operator has the table operator as its meaning. At strong consistency, after each slice, what is emitted must hold
+whatever follows (safe), what holds whatever follows must be emitted (complete), and nothing may come that a punctuation
+excluded (proper). Here more may follow than in the paper: a row may also be retracted, unless a punctuation is about
+it.
 """
 
 from collections import Counter
@@ -33,9 +34,9 @@ MOST_ROWS = 4
 
 @dataclass(frozen=True)
 class Query:
-    """A query over tables, what it means, and the columns that punctuations speak about if it is to be complete.
+    """A query over tables, what it means, and the columns that punctuations must be about for it to be complete.
 
-    in_order: rows of several inputs become one stream, which strong consistency tells in order; so a row waits until
+    in_order: rows of several inputs become one stream, which strong consistency emits in order; so a row waits until
     all inputs have excluded it, though it will not go away.
     """
 
@@ -59,7 +60,7 @@ class Query:
 
 
 def subsets(names: list[str]) -> list[list[str]]:
-    """A pattern may be about any value, so a punctuation may speak of fewer columns."""
+    """A pattern may be about any value, so a punctuation may be about fewer columns."""
     return [list(chosen) for size in range(1, len(names) + 1) for chosen in combinations(names, size)]
 
 
@@ -139,7 +140,7 @@ def element(x):
 
 
 def what_follows(seen, names) -> list[list[Row]]:
-    """The table as it may be: as it is, with copies of a row, with one less, without all that may go, with all rows."""
+    """The possible tables: unchanged, with copies of a row, with one less, without all that may go, with all rows."""
     rows, said = tups(seen), puncts(seen)
     allowed = set_nomatch_ts(sl.rows(names, (*sl.NAMED, sl.FRESH)), said)
     may_go = set_nomatch_ts(rows, said)
@@ -166,7 +167,7 @@ def check(query: Query, about, arrivals, complete: bool) -> None:
         assert all((e.vs, e.ve) == (0, INF) for e in result.history())
         possible = answers(query, seen)
         for answer in possible:
-            assert told <= answer, f"{told - answer} was told after {seen} and may turn out wrong"
+            assert told <= answer, f"{told - answer} was emitted after {seen} and may turn out wrong"
         if complete:
             certain = reduce(Counter.__and__, possible)
             if query.in_order:
@@ -194,7 +195,7 @@ def test_a_query_is_faithful_and_proper(name, drawn):
 
 
 @given(sl.sliced(("n", "tag"), about=["n"]))
-def test_sort_tells_what_the_iterator_of_the_paper_tells(slices):
+def test_sort_emits_what_the_iterator_of_the_paper_emits(slices):
     query = cedr.source("s0", {"n": int, "tag": int}, promises="n").sort("n").with_consistency("strong")
     slices = [xs for xs in slices if xs]
     results = told_by(query, [(0, xs) for xs in slices])

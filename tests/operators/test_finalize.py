@@ -23,7 +23,7 @@ payloads = rows(m=st.integers(0, 1), v=st.one_of(st.none(), st.integers(0, 1)))
 P, Q = Row(m=0, v=1), Row(m=1, v=None)
 
 
-def told(finalize, *slices):
+def emitted(finalize, *slices):
     """The data elements that leave after each slice, as text, and the CTI after it."""
     found = []
     for elements in slices:
@@ -93,7 +93,7 @@ def wandering(draw):
 
 @st.composite
 def broken(draw):
-    """A history, and a stream that tells it in any order at all, its progress promised by CTIs or by counts."""
+    """A history, and a stream of it in any order at all, its progress promised by CTIs or by counts."""
     if draw(st.booleans()):
         history, elements = draw(wandering())
     else:
@@ -117,9 +117,9 @@ def counted(draw, elements):
 
 
 @given(broken(), st.data())
-def test_any_order_of_chains_ends_in_the_right_tuples(told, data):
-    # The output is valid, says at each of its CTIs what holds in the end, and nothing is late.
-    history, stream = told
+def test_any_order_of_chains_ends_in_the_right_tuples(drawn, data):
+    # The output is valid, has at each of its CTIs what holds in the end, and nothing is late.
+    history, stream = drawn
     arrivals = data.draw(arrivals_of([stream]))
     restore_at = data.draw(st.sets(st.integers(0, len(arrivals) - 1), max_size=2))
     finalizes = []
@@ -140,9 +140,9 @@ def test_any_order_of_chains_ends_in_the_right_tuples(told, data):
 
 
 @given(broken())
-def test_the_late_stream_stays_empty_when_chains_are_only_out_of_order(told):
+def test_the_late_stream_stays_empty_when_chains_are_only_out_of_order(drawn):
     finalize = Finalize(SCHEMA, late="raise", origin=0)
-    for e in told[1]:
+    for e in drawn[1]:
         finalize.process(0, chunk_of([e], SCHEMA))
     assert finalize.take_late().is_empty()
 
@@ -150,7 +150,7 @@ def test_the_late_stream_stays_empty_when_chains_are_only_out_of_order(told):
 @pytest.mark.parametrize(("end", "count"), [(8, 4), (9, 5)])
 @pytest.mark.parametrize("slices", ["one each", "one"])
 def test_table_5_of_the_report(end, count, slices):
-    # The report says [0, 8) and 5 for its ExternalCTI; of the five elements one has sync time 8 (docs/papers.md).
+    # The report has [0, 8) and 5 for its ExternalCTI; of the five elements one has sync time 8 (docs/papers.md).
     #              0  1  2  3  4  5  6  7  8  9
     # insert P     ##############################    leaves as [0, 4)
     # insert Q        ############
@@ -162,7 +162,7 @@ def test_table_5_of_the_report(end, count, slices):
         ExternalCti(0, end, count),
         Insert(1, 5, Q),
     ]
-    out = told(Finalize(SCHEMA), *([stream] if slices == "one" else [[e] for e in stream]))
+    out = emitted(Finalize(SCHEMA), *([stream] if slices == "one" else [[e] for e in stream]))
     assert [element for elements, _ in out for element in elements] == [
         "insert m=0, v=1 [0, 4)",
         "insert m=1, v=None [1, 5)",
@@ -172,7 +172,7 @@ def test_table_5_of_the_report(end, count, slices):
 
 
 def test_an_adjust_that_fills_a_gap_leaves_with_what_waited_for_it():
-    assert told(
+    assert emitted(
         Finalize(SCHEMA), [Insert(0, 10, P)], [Adjust(0, 8, 12, P)], [Adjust(0, 12, 7, P)], [Adjust(0, 10, 8, P)]
     ) == [
         (["insert m=0, v=1 [0, 10)"], MIN),
@@ -184,7 +184,7 @@ def test_an_adjust_that_fills_a_gap_leaves_with_what_waited_for_it():
 
 def test_a_removal_that_comes_first_removes():
     finalize = Finalize(SCHEMA)
-    assert told(finalize, [Adjust(1, 5, 1, P)], [Insert(1, 5, P)], [Insert(1, 5, P), Cti(INF)]) == [
+    assert emitted(finalize, [Adjust(1, 5, 1, P)], [Insert(1, 5, P)], [Insert(1, 5, P), Cti(INF)]) == [
         ([], MIN),
         ([], MIN),
         (["insert m=0, v=1 [1, 5)"], INF),
@@ -194,7 +194,7 @@ def test_a_removal_that_comes_first_removes():
 
 def test_a_missing_link_holds_the_cti_back():
     finalize = Finalize(SCHEMA)
-    assert told(
+    assert emitted(
         finalize, [Insert(0, 10, P)], [Adjust(0, 12, 4, P)], [Cti(5)], [Insert(5, 6, Q)], [Adjust(0, 10, 12, P)]
     ) == [
         (["insert m=0, v=1 [0, 10)"], MIN),
@@ -210,7 +210,7 @@ def test_what_hangs_on_a_held_adjust_waits_with_it():
     # 10 -> 12 -> 4 -> 20: nothing that comes after CTI 5 can end at 4, but the held 12 -> 4 does
     finalize = Finalize(SCHEMA)
     elements = [Insert(0, 10, P), Adjust(0, 4, 20, P), Adjust(0, 12, 4, P)]
-    assert told(finalize, elements, [Cti(5)], [Adjust(0, 10, 12, P)])[1:] == [
+    assert emitted(finalize, elements, [Cti(5)], [Adjust(0, 10, 12, P)])[1:] == [
         ([], 4),
         (["adjust m=0, v=1 [0, 10) to 20"], 5),
     ]
@@ -220,7 +220,7 @@ def test_what_hangs_on_a_held_adjust_waits_with_it():
 def test_a_link_that_can_no_longer_come_holds_nothing_back():
     finalize = Finalize(SCHEMA)
     assert [
-        cti for _, cti in told(finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [Cti(5)], [Cti(12)], [Cti(13)])
+        cti for _, cti in emitted(finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [Cti(5)], [Cti(12)], [Cti(13)])
     ] == [
         MIN,
         4,
@@ -232,7 +232,7 @@ def test_a_link_that_can_no_longer_come_holds_nothing_back():
 
 def test_an_adjust_without_any_tuple_holds_nothing_back():
     finalize = Finalize(SCHEMA)
-    assert told(finalize, [Insert(0, INF, Q), Adjust(0, INF, 4, P), Cti(4)], [Cti(5)])[1] == ([], 5)
+    assert emitted(finalize, [Insert(0, INF, Q), Adjust(0, INF, 4, P), Cti(4)], [Cti(5)])[1] == ([], 5)
     assert finalize.take_late()["message"].to_list() == [
         "element 1, adjust m=0, v=1 [0, ∞) to 4: there is no tuple m=0, v=1 [0, ∞) to adjust; "
         "it was never inserted, or was removed"
@@ -242,7 +242,9 @@ def test_an_adjust_without_any_tuple_holds_nothing_back():
 def test_adjusts_in_a_circle_say_nothing():
     # 4 -> 6 -> 4 -> 9, but 4 -> 9 comes first
     finalize = Finalize(SCHEMA)
-    out = told(finalize, [Insert(0, 4, P)], [Adjust(0, 4, 9, P)], [Adjust(0, 4, 6, P)], [Adjust(0, 6, 4, P)], [Cti(5)])
+    out = emitted(
+        finalize, [Insert(0, 4, P)], [Adjust(0, 4, 9, P)], [Adjust(0, 4, 6, P)], [Adjust(0, 6, 4, P)], [Cti(5)]
+    )
     assert out[1:] == [(["adjust m=0, v=1 [0, 4) to 9"], MIN), ([], MIN), ([], MIN), ([], 5)]
     assert (finalize.cancelled, finalize.late_counts) == (2, {})
 
@@ -254,7 +256,7 @@ times = st.one_of(st.integers(0, 9), st.just(INF))
 
 @st.composite
 def garbage(draw):
-    """Chunks that say and promise anything at all."""
+    """Chunks with any rows and promises at all."""
     row = st.tuples(times, times, times, st.integers(0, 1), st.none())
     starts = st.integers(0, 9).flatmap(
         lambda vs: st.tuples(st.just(vs), st.just(vs), times, st.integers(0, 1), st.none())
@@ -349,7 +351,7 @@ def test_restored_it_goes_on_as_if_nothing_had_happened(chunks, settings, at):
 
 def test_below_a_cti():
     finalize = Finalize(SCHEMA)
-    assert told(finalize, [Insert(5, 9, P), Cti(6)], [Insert(5, 7, P), Adjust(5, 9, 6, P), Adjust(5, 6, 5, P)]) == [
+    assert emitted(finalize, [Insert(5, 9, P), Cti(6)], [Insert(5, 7, P), Adjust(5, 9, 6, P), Adjust(5, 6, 5, P)]) == [
         (["insert m=0, v=1 [5, 9)"], 6),
         (["adjust m=0, v=1 [5, 9) to 6"], 6),
     ]
@@ -390,7 +392,7 @@ NO_LIFETIME = "its times make no lifetime: ends lie after starts, and an adjust 
 
 def test_only_inserts_were_expected():
     finalize = Finalize(SCHEMA, insert_only=True)
-    assert told(finalize, [Insert(1, 5, P), Adjust(1, 5, 3, P)]) == [(["insert m=0, v=1 [1, 5)"], MIN)]
+    assert emitted(finalize, [Insert(1, 5, P), Adjust(1, 5, 3, P)]) == [(["insert m=0, v=1 [1, 5)"], MIN)]
     (message,) = finalize.take_late()["message"]
     assert message == (
         "element 1, adjust m=0, v=1 [1, 5) to 3: there is no tuple m=0, v=1 [1, 5) to adjust; "
@@ -401,7 +403,7 @@ def test_only_inserts_were_expected():
 def test_forgotten():
     finalize = Finalize(SCHEMA, remember=3)
     assert [
-        cti for _, cti in told(finalize, [Insert(10, 20, P), Insert(2, 20, P)], [Insert(6, 9, P), Insert(7, 9, Q)])
+        cti for _, cti in emitted(finalize, [Insert(10, 20, P), Insert(2, 20, P)], [Insert(6, 9, P), Insert(7, 9, Q)])
     ] == [7, 7]
     (row,) = finalize.take_late().rows(named=True)
     assert (row["_vs"], row["reason"]) == (6, "forgotten")
@@ -413,7 +415,7 @@ def test_forgotten():
 
 def test_a_held_adjust_is_forgotten_too():
     finalize = Finalize(SCHEMA, remember=3)
-    out = told(finalize, [Insert(0, 10, P), Adjust(0, 12, 4, P), Cti(5)], [Insert(20, 21, Q)])
+    out = emitted(finalize, [Insert(0, 10, P), Adjust(0, 12, 4, P), Cti(5)], [Insert(20, 21, Q)])
     assert [cti for _, cti in out] == [5 - 1, 17]
     assert finalize.take_late()["message"].to_list() == [
         "element 1, adjust m=0, v=1 [0, 12) to 4: its sync time 4 lies before 17, where memory ends"
@@ -423,7 +425,7 @@ def test_a_held_adjust_is_forgotten_too():
 def test_weak_remembers_nothing_but_the_present():
     finalize = Finalize(SCHEMA, remember=0)
     assert [
-        cti for _, cti in told(finalize, [Insert(5, 9, P)], [Insert(4, 9, P)], [Insert(5, 6, P), Insert(6, 7, P)])
+        cti for _, cti in emitted(finalize, [Insert(5, 9, P)], [Insert(4, 9, P)], [Insert(5, 6, P), Insert(6, 7, P)])
     ] == [5, 5, 6]
     assert reasons(finalize) == {"forgotten": 1}
 
@@ -448,16 +450,16 @@ def test_without_payload():
 
 def test_raise_names_the_first_element_and_the_promise():
     finalize = Finalize(SCHEMA, late="raise")
-    told(finalize, [Insert(1, 9, P), Cti(4)])
+    emitted(finalize, [Insert(1, 9, P), Cti(4)])
     with pytest.raises(StreamError) as caught:
-        told(finalize, [Insert(4, 9, P), Insert(2, 9, Q), Insert(3, 9, P)])
+        emitted(finalize, [Insert(4, 9, P), Insert(2, 9, Q), Insert(3, 9, P)])
     assert (caught.value.element, caught.value.position) == (Insert(2, 9, Q), 3)
     assert str(caught.value) == (
         "element 3, insert m=1, v=None [2, 9): its sync time 2 lies before 4, but cti 4 promised that nothing before "
         "it would come"
     )
     assert finalize.late_counts == {}
-    assert told(finalize, [Insert(4, 9, P)]) == [(["insert m=0, v=1 [4, 9)"], 4)]
+    assert emitted(finalize, [Insert(4, 9, P)]) == [(["insert m=0, v=1 [4, 9)"], 4)]
 
 
 # --- progress ------------------------------------------------------------------------------------------------------
@@ -465,7 +467,7 @@ def test_raise_names_the_first_element_and_the_promise():
 
 def test_a_cti_that_goes_back_is_ignored_and_counted():
     finalize = Finalize(SCHEMA)
-    assert [cti for _, cti in told(finalize, [Cti(5)], [Cti(3)], [Cti(5)], [Insert(5, 6, P)])] == [5] * 4
+    assert [cti for _, cti in emitted(finalize, [Cti(5)], [Cti(3)], [Cti(5)], [Insert(5, 6, P)])] == [5] * 4
     assert finalize.ignored == {"backward_cti": 1}
 
 
@@ -475,7 +477,7 @@ def test_external_ctis_out_of_order():
     finalize = Finalize(SCHEMA, origin=0)
     assert [
         cti
-        for _, cti in told(
+        for _, cti in emitted(
             finalize,
             [ExternalCti(5, 10, 0)],
             [ExternalCti(10, 15, 1)],
@@ -487,9 +489,11 @@ def test_external_ctis_out_of_order():
 
 
 def test_without_an_origin_spans_begin_at_the_lowest_time_known():
-    assert told(Finalize(SCHEMA), [ExternalCti(5, 10, 0)])[0][1] == 10
+    assert emitted(Finalize(SCHEMA), [ExternalCti(5, 10, 0)])[0][1] == 10
     finalize = Finalize(SCHEMA)
-    assert [cti for _, cti in told(finalize, [Insert(3, 9, P)], [ExternalCti(5, 10, 0)], [ExternalCti(0, 5, 1)])] == [
+    assert [
+        cti for _, cti in emitted(finalize, [Insert(3, 9, P)], [ExternalCti(5, 10, 0)], [ExternalCti(0, 5, 1)])
+    ] == [
         MIN,
         MIN,
         10,
@@ -498,7 +502,9 @@ def test_without_an_origin_spans_begin_at_the_lowest_time_known():
 
 def test_spans_follow_on_from_the_last_cti():
     finalize = Finalize(SCHEMA)
-    assert [cti for _, cti in told(finalize, [Cti(5)], [ExternalCti(7, 9, 0)], [Cti(6)], [ExternalCti(6, 7, 0)])] == [
+    assert [
+        cti for _, cti in emitted(finalize, [Cti(5)], [ExternalCti(7, 9, 0)], [Cti(6)], [ExternalCti(6, 7, 0)])
+    ] == [
         5,
         5,
         6,
@@ -508,7 +514,9 @@ def test_spans_follow_on_from_the_last_cti():
 
 def test_the_larger_promise_holds():
     finalize = Finalize(SCHEMA)
-    assert [cti for _, cti in told(finalize, [ExternalCti(0, 5, 0)], [Cti(3)], [Cti(8)], [ExternalCti(5, 10, 0)])] == [
+    assert [
+        cti for _, cti in emitted(finalize, [ExternalCti(0, 5, 0)], [Cti(3)], [Cti(8)], [ExternalCti(5, 10, 0)])
+    ] == [
         5,
         5,
         8,
@@ -518,7 +526,7 @@ def test_the_larger_promise_holds():
 
 def test_overlapping_spans():
     finalize = Finalize(SCHEMA)
-    told(finalize, [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
+    emitted(finalize, [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
     (row,) = finalize.take_late().rows(named=True)
     assert (row["_vs"], row["_ve_old"], row["_ve_new"], row["m"], row["reason"]) == (0 + 4, None, 8, None, "overlap")
     assert row["message"] == (
@@ -526,20 +534,20 @@ def test_overlapping_spans():
         "spans of external CTIs must not share an instant"
     )
     with pytest.raises(StreamError, match="overlaps") as caught:
-        told(Finalize(SCHEMA, late="raise"), [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
+        emitted(Finalize(SCHEMA, late="raise"), [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
     assert caught.value.element == ExternalCti(4, 8, 1)
 
 
-def test_a_span_of_the_past_says_nothing():
+def test_a_span_of_the_past_is_ignored():
     finalize = Finalize(SCHEMA)
-    told(finalize, [ExternalCti(0, 5, 0)], [ExternalCti(0, 5, 0)])
+    emitted(finalize, [ExternalCti(0, 5, 0)], [ExternalCti(0, 5, 0)])
     assert finalize.ignored == {"past_external_cti": 1}
     assert finalize.late_counts == {}
 
 
 def test_more_elements_than_promised():
     finalize = Finalize(SCHEMA)
-    out = told(
+    out = emitted(
         finalize,
         [Insert(1, 9, P), Insert(0, 9, P), ExternalCti(0, 3, 1)],
         [ExternalCti(4, 6, 1), ExternalCti(6, 8, 2)],
@@ -561,14 +569,14 @@ def test_more_elements_than_promised():
 def test_a_forgotten_element_still_counts():
     # [0, 10) expects 2; one of them is forgotten, but it came.
     finalize = Finalize(SCHEMA, remember=2)
-    out = told(finalize, [ExternalCti(0, 10, 2)], [Insert(7, 9, P)], [Insert(1, 9, P)])
+    out = emitted(finalize, [ExternalCti(0, 10, 2)], [Insert(7, 9, P)], [Insert(1, 9, P)])
     assert [cti for _, cti in out] == [MIN, 5, 10]
     assert reasons(finalize) == {"forgotten": 1}
 
 
 def test_unexpected_external_ctis_are_ignored():
     finalize = Finalize(SCHEMA, external=False)
-    assert told(finalize, [ExternalCti(0, 5, 0)]) == [([], MIN)]
+    assert emitted(finalize, [ExternalCti(0, 5, 0)]) == [([], MIN)]
     assert finalize.ignored == {"external_cti": 1}
 
 
@@ -624,7 +632,7 @@ def test_settings_are_checked(settings, message):
         Finalize(SCHEMA, **settings)
 
 
-def test_a_late_row_is_told_the_promise_its_source_made():
+def test_the_message_of_a_late_row_names_the_promise_of_its_source():
     """A held adjust keeps CTI 4 from being passed on in full; the message still names 4, which is what was promised."""
     p = Row(m=0, v=1)
     finalize = Finalize({"m": pl.Int64, "v": pl.Int64})

@@ -26,7 +26,7 @@ P, Q = Row(m=0, v="a"), Row(m=1, v=None)
 ALL_PAYLOADS = pl.DataFrame([(m, v) for m in ATTRIBUTES["m"] for v in ATTRIBUTES["v"]], schema=SCHEMA, orient="row")
 
 
-def told(operator, *slices):
+def emitted(operator, *slices):
     """The data elements and the punctuations that leave after each slice, as texts."""
     found = []
     for elements in slices:
@@ -146,7 +146,7 @@ def test_raising_leaves_the_state_as_it_was(stream, data_):
 def test_the_message_names_the_punctuation():
     finalize = Finalize(SCHEMA)
     stream = [[punctuation(5, m=0), punctuation(v="a"), punctuation(9, m=Range(1, 3), v=["a", "b"])]]
-    told(finalize, *stream, [Insert(4, 9, Row(m=0, v="b")), Insert(5, 9, P), Insert(8, 9, Row(m=1, v="b"))])
+    emitted(finalize, *stream, [Insert(4, 9, Row(m=0, v="b")), Insert(5, 9, P), Insert(8, 9, Row(m=1, v="b"))])
     late = finalize.take_late()
     assert late["reason"].to_list() == ["below_punctuation"] * 3
     assert [message.split(": ", 1)[1] for message in late["message"]] == [
@@ -158,17 +158,17 @@ def test_the_message_names_the_punctuation():
 
 def test_the_error_names_the_punctuation():
     for operator in (Finalize(SCHEMA, late="raise"), Guard(SCHEMA, late="raise")):
-        told(operator, [punctuation(5, m=0)])
+        emitted(operator, [punctuation(5, m=0)])
         with pytest.raises(StreamError, match=r"insert m=0, v=a \[4, 9\): it was promised: no more m=0 before 5"):
-            told(operator, [Insert(4, 9, P)])
+            emitted(operator, [Insert(4, 9, P)])
 
 
-def test_rows_are_judged_by_what_was_said_before_their_chunk():
+def test_rows_are_judged_by_what_was_promised_before_their_chunk():
     for operator in (Finalize(SCHEMA), Finalize(SCHEMA, insert_only=True), Guard(SCHEMA)):
-        assert told(operator, [punctuation(5, m=0), Insert(4, 9, P)]) == [
+        assert emitted(operator, [punctuation(5, m=0), Insert(4, 9, P)]) == [
             ["insert m=0, v=a [4, 9)", "no more m=0 before 5"]
         ]
-        assert told(operator, [Insert(4, 9, P), Insert(4, 9, Q), Insert(5, 9, P)]) == [
+        assert emitted(operator, [Insert(4, 9, P), Insert(4, 9, Q), Insert(5, 9, P)]) == [
             ["insert m=1, v=None [4, 9)", "insert m=0, v=a [5, 9)"]
         ]
         assert operator.late_counts == {"below_punctuation": 1}
@@ -176,10 +176,10 @@ def test_rows_are_judged_by_what_was_said_before_their_chunk():
 
 def test_after_an_error_the_promises_of_its_chunk_are_not_known():
     finalize = Finalize(SCHEMA, late="raise")
-    told(finalize, [punctuation(5, m=0)])
+    emitted(finalize, [punctuation(5, m=0)])
     with pytest.raises(StreamError):
-        told(finalize, [Insert(4, 9, P), punctuation(m=1)])
-    assert told(finalize, [Insert(4, 9, Q)]) == [["insert m=1, v=None [4, 9)"]]
+        emitted(finalize, [Insert(4, 9, P), punctuation(m=1)])
+    assert emitted(finalize, [Insert(4, 9, Q)]) == [["insert m=1, v=None [4, 9)"]]
 
 
 # --- broken chains -------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_a_missing_link_holds_back_what_is_promised_about_it():
     # insert   ##############################
     #                    x waits for    ------->        the tuple will end at 4, so `m=0 before 5` has to wait
     finalize = Finalize(SCHEMA)
-    assert told(
+    assert emitted(
         finalize,
         [Insert(0, 10, P), Adjust(0, 12, 4, P)],
         [punctuation(5, m=0), punctuation(7, m=1)],
@@ -205,7 +205,9 @@ def test_a_missing_link_holds_back_what_is_promised_about_it():
 
 def test_a_link_that_can_no_longer_come_holds_nothing_back():
     finalize = Finalize(SCHEMA)
-    assert told(finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [punctuation(5, m=0)], [punctuation(13, m=0)]) == [
+    assert emitted(
+        finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [punctuation(5, m=0)], [punctuation(13, m=0)]
+    ) == [
         ["insert m=0, v=a [0, 20)"],
         ["no more m=0 before 4"],
         ["no more m=0 before 13"],
@@ -245,8 +247,8 @@ def test_tuples_of_what_is_over_are_forgotten():
 
 def test_a_tuple_that_ends_where_the_promise_does_can_still_be_adjusted():
     finalize = Finalize(SCHEMA)
-    told(finalize, [Insert(0, 5, P), Insert(0, 4, P), punctuation(5, m=0)])
+    emitted(finalize, [Insert(0, 5, P), Insert(0, 4, P), punctuation(5, m=0)])
     state, finalize = finalize.snapshot(), Finalize(SCHEMA)
     finalize.restore(state)
     assert finalize.state_size()[0] == 1
-    assert told(finalize, [Adjust(0, 5, 9, P)]) == [["adjust m=0, v=a [0, 5) to 9"]]
+    assert emitted(finalize, [Adjust(0, 5, 9, P)]) == [["adjust m=0, v=a [0, 5) to 9"]]

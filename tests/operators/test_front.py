@@ -101,10 +101,10 @@ def restored(operator):
     return again
 
 
-def own_front(emitted, ctis, key, any_v=True):
+def own_front(sent, ctis, key, any_v=True):
     """min over the inputs of max(CTI, what was promised about all payloads with this key)."""
     fronts = []
-    for port, (elements, cti) in enumerate(zip(emitted, ctis, strict=True)):
+    for port, (elements, cti) in enumerate(zip(sent, ctis, strict=True)):
         about_keys = [p for p in puncts(elements) if "v" not in p.attributes]
         found = frontier(payload(port, key), about_keys)
         fronts.append(max(cti, MIN if found is None else found))
@@ -113,26 +113,26 @@ def own_front(emitted, ctis, key, any_v=True):
 
 @pytest.mark.parametrize("few", [0, 1000])
 @given(script=steps(), data=st.data())
-def test_fronts_are_what_was_promised_and_no_promise_says_more(few, script, data):
+def test_fronts_are_what_was_promised_and_no_promise_covers_more(few, script, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "FEW", few)
-        operator, emitted, settled = Groups(2), [[], []], {}
+        operator, sent, settled = Groups(2), [[], []], {}
         for port, elements in script:
             if data.draw(st.booleans()):
                 operator = restored(operator)
-            emitted[port] += elements
+            sent[port] += elements
             operator.held = {key: data.draw(times) for key in operator.groups() if data.draw(st.booleans())}
             out = operator.process(port, chunk_of(elements, SCHEMAS[port]))
             fronts = operator.front.all()
             for number, key in enumerate(operator.groups()):
-                expected = own_front(emitted, operator.ctis, {"a": key[0], "s": key[1]})
+                expected = own_front(sent, operator.ctis, {"a": key[0], "s": key[1]})
                 assert fronts[number % len(fronts)] == expected
                 settled[key] = max(settled.get(key, MIN), min(expected, operator.held.get(key, INF)))
             for p in puncts(out.elements()):
                 assert set(p.attributes) <= {"k", "s", "s2"}
                 for key in KEYS:
                     if p.about({"k": key["a"], "s": key["s"], "s2": key["s"]}):
-                        assert p.before <= own_front(emitted, operator.ctis, key)
+                        assert p.before <= own_front(sent, operator.ctis, key)
                         assert p.before <= settled.get((key["a"], key["s"]), INF)
             if data.draw(st.booleans()) and len(operator.index):
                 used = data.draw(st.sets(st.sampled_from(range(len(operator.index)))))
@@ -145,14 +145,14 @@ def test_fronts_are_what_was_promised_and_no_promise_says_more(few, script, data
 def test_what_all_inputs_promise_is_passed(few, script):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waiting, "FEW", few)
-        operator, emitted, out = Groups(2), [[], []], []
+        operator, sent, out = Groups(2), [[], []], []
         for port, elements in [*script, *([(0, [])] * 30 if few == 0 else [])]:
-            emitted[port] += elements
+            sent[port] += elements
             out += operator.process(port, chunk_of(elements, SCHEMAS[port])).elements()
         for key in KEYS:
             said = frontier({"k": key["a"], "s": key["s"], "s2": key["s"]}, puncts(out))
             said = max(operator.cti_out, MIN if said is None else said)
-            assert said == own_front(emitted, operator.ctis, key)
+            assert said == own_front(sent, operator.ctis, key)
 
 
 def step(operator, *elements, held=None, port=0):

@@ -1,4 +1,4 @@
-"""Joins, clip and session with promises about their keys: told, forgotten and promised key by key."""
+"""Joins, clip and session with promises about their keys: emitted, forgotten and promised key by key."""
 
 import polars as pl
 import pytest
@@ -131,11 +131,11 @@ def test_a_promise_has_the_name_the_key_has_in_the_output():
 #   anti                                                   1 [0, 2), and so far sure
 
 
-def test_an_anti_join_tells_a_key_by_the_keys_own_front():
+def test_an_anti_join_emits_a_key_by_the_keys_own_front():
     operator = join("anti")()
     feed = lambda port, *elements: operator.process(port, chunk_of(elements, SCHEMA)).elements()  # noqa: E731
     assert feed(0, e(1)) == []
-    assert feed(1, e(1, vs=2), punctuation(k=1)) == []  # it says nothing about how far the left is
+    assert feed(1, e(1, vs=2), punctuation(k=1)) == []  # it does not show how far the left is
     assert feed(0, punctuation(5, k=1)) == [Insert(0, 2, Row(k=1, v="a")), punctuation(5, k=1)]
     assert feed(0, punctuation(k=1)) == [punctuation(k=1)]
     assert operator.metrics.state_rows == 0
@@ -188,7 +188,7 @@ def test_the_inner_join_forgets_each_side_by_the_other():
     assert operator.metrics.state_rows == 0
 
 
-def test_a_session_is_told_and_promised_by_its_groups_front():
+def test_a_session_is_emitted_and_promised_by_its_groups_front():
     operator = Session(SCHEMA, 4, ["k"])
     feed = lambda *elements: operator.process(0, chunk_of(elements, SCHEMA)).elements()  # noqa: E731
     assert len(data(feed(e(1, vs=3), e(1, vs=5), e(2, vs=4)))) == 3

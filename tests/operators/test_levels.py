@@ -51,7 +51,7 @@ def test_ordered_input_gives_ordered_output(size, stream):
     assert ordered(data(out))
 
 
-def test_an_event_that_may_go_on_is_not_told_as_over():
+def test_an_event_that_may_go_on_is_not_emitted_as_over():
     # a [0,1)  cti 1  a [1,∞): one event, as the second starts where the first ends
     a = Row(p="a")
     slices = [(0, [e]) for e in (Insert(0, 1, a), Cti(1), Insert(1, INF, a), END)]

@@ -55,7 +55,7 @@ def test_each_operator(name, latency, data):
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", ORACLES)
 @given(data=st.data())
-def test_payloads_that_are_over_are_told_promised_and_gone(name, latency, data):
+def test_payloads_that_are_over_are_emitted_promised_and_gone(name, latency, data):
     make, ports = getattr(levels, name), ports_of(name)
     arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, ports, closed=False, max_size=5))
     over = data.draw(st.lists(st.sampled_from(KEYS), min_size=1, unique=True))

@@ -1,4 +1,4 @@
-"""Sort: the history stays what it is, rows leave in the order asked for, as early as promises allow and no earlier."""
+"""Sort: the history stays what it is, rows leave in the requested order, as early as promises allow and no earlier."""
 
 from datetime import date
 
@@ -28,7 +28,7 @@ def sort(by, descending):
     return lambda: Sort(SCHEMA, by, [descending] * len(by))
 
 
-def told(elements):
+def emitted(elements):
     return [Event(e.vs, e.ve, e.payload) for e in data(elements)]
 
 
@@ -38,7 +38,7 @@ def test_the_history_stays_and_rows_leave_in_order(name, run):
     by, descending = ORDERS[name]
     out = check_against_oracle(sort(by, descending), lambda h: h, run[0], [SCHEMA], run[1])
     assert all(isinstance(e, Insert) for e in data(out))
-    assert told(out) == ref.sort(canonical(out), by, descending)
+    assert emitted(out) == ref.sort(canonical(out), by, descending)
 
 
 def covered(elements, name, value, descending):
@@ -61,7 +61,7 @@ def test_whole_numbers_leave_as_soon_as_promises_allow(run, descending):
         ready = [
             e for e in canonical(come) if e.payload["k"] is not None and covered(come, "k", e.payload["k"], descending)
         ]
-        assert sorted(told(gone), key=repr) == sorted(ready, key=repr)
+        assert sorted(emitted(gone), key=repr) == sorted(ready, key=repr)
 
 
 def run_sort(arrivals, descending):
@@ -92,7 +92,7 @@ def test_a_value_leaves_when_it_and_all_before_it_are_complete():
         [punctuation(k=3)],
         [punctuation(k=2)],
     )
-    assert [told(o) for o in out] == [
+    assert [emitted(o) for o in out] == [
         [],
         [Event(0, 9, Row(k=1, v="a"))],
         [],
@@ -113,28 +113,28 @@ def test_a_cti_lets_nothing_go_and_promises_up_to_the_first_row_held():
 
 def test_a_promise_for_a_time_lets_nothing_go():
     out = fed(sort(["k"], False)(), [a(1), punctuation(10, k=Range(None, 5))])
-    assert told(out[0]) == []
+    assert emitted(out[0]) == []
 
 
 def test_missing_values_come_last_and_leave_when_they_too_are_complete():
     everything = punctuation(k=Range(None, None))
     out = fed(sort(["k"], False)(), [a(None), a(1)], [everything], [punctuation(k=None)])
-    assert [told(o) for o in out] == [[], [Event(0, 9, Row(k=1, v="a"))], [Event(0, 9, Row(k=None, v="a"))]]
+    assert [emitted(o) for o in out] == [[], [Event(0, 9, Row(k=1, v="a"))], [Event(0, 9, Row(k=None, v="a"))]]
 
 
 def test_from_the_least_number_of_a_small_type_is_from_the_beginning():
     schema = {"k": pl.UInt8, "v": pl.String}
     out = fed(Sort(schema, ["k"], [False]), [a(1), punctuation(k=Range(0, 1))], schema=schema)
-    assert told(out[0]) == [Event(0, 9, Row(k=1, v="a"))]
+    assert emitted(out[0]) == [Event(0, 9, Row(k=1, v="a"))]
     out = fed(Sort(schema, ["k"], [True]), [a(200), punctuation(k=Range(200, 255))], schema=schema)
-    assert told(out[0]) == [Event(0, 9, Row(k=200, v="a"))]
+    assert emitted(out[0]) == [Event(0, 9, Row(k=200, v="a"))]
 
 
 def test_dates():
     schema = {"k": pl.Date, "v": pl.String}
     days = [date(2024, 5, d) for d in (3, 1, 2)]
     out = fed(Sort(schema, ["k"], [False]), [*map(a, days), punctuation(k=Range(None, days[2]))], schema=schema)
-    assert [e.payload["k"] for e in told(out[0])] == [days[1], days[2]]
+    assert [e.payload["k"] for e in emitted(out[0])] == [days[1], days[2]]
 
 
 def test_rows_that_left_are_forgotten():

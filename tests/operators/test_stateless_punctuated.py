@@ -110,10 +110,10 @@ def test_a_select_promises_once_what_it_never_lets_through():
 
 #   left    no m=1 before 8            CTI 3    no m=1 at all
 #   right                no m=1 before 6                        CTI 7
-#   union                m=1: 6                                 m=1: 7, as the right says no more of it
+#   union                m=1: 6                                 m=1: 7, as the right promises no more of it
 
 
-def test_a_union_promises_what_all_inputs_do_and_says_it_once():
+def test_a_union_promises_what_all_inputs_do_and_does_so_once():
     chunks = [
         (0, punctuation(8, m=1)),
         (1, punctuation(6, m=1)),
@@ -127,7 +127,7 @@ def test_a_union_promises_what_all_inputs_do_and_says_it_once():
         assert promised(lambda: Union(SCHEMA), *chunks, restore_at=restore_at) == expected
 
 
-def test_a_union_holds_what_one_says_of_two_columns_against_what_the_other_says_of_one():
+def test_a_union_compares_promises_about_two_columns_with_those_about_one():
     chunks = [(0, punctuation(8, m=1, v=2)), (1, punctuation(m=1))]
     assert promised(lambda: Union(SCHEMA), *chunks) == [set(), {punctuation(8, m=1, v=2)}]
 

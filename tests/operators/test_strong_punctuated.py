@@ -1,4 +1,4 @@
-"""Under strong nothing that was told is changed, whatever promises set free early, unless the input is corrected."""
+"""Under strong nothing that was emitted is changed, whatever promises release early, unless the input is corrected."""
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +36,7 @@ def test_strong_changes_nothing(name, data):
 @share
 @given(data=st.data(), latency=st.sampled_from(["perfect", "ordered"]))
 def test_strong_takes_nothing_back(name, latency, data):
-    """Ends of what is told early may move, and of what is corrected; but nothing vanishes, but corrections do it."""
+    """Ends of what is emitted early may move, and of what is corrected; but only corrections remove anything."""
     query = QUERIES[name]
     stream = query.stream(promises=PROMISES).with_consistency(STRONG).with_latency(latency)
     telling = {"infinite": query.infinite, "adjusts": False}
@@ -58,7 +58,7 @@ def test_an_input_that_is_ahead_is_no_progress():
     assert not [e for e in out if isinstance(e, Adjust)]
 
 
-def test_what_starts_at_a_cti_is_not_told_before_it_is_sure():
+def test_what_starts_at_a_cti_is_not_emitted_before_it_is_sure():
     stream = cedr.source("a", SCHEMA).group_by("m").agg(n=cedr.count()).with_consistency(STRONG).with_latency("ordered")
     row = Row(m=0, v=None)
     arrivals = [(0, [Insert(0, 5, row), Insert(0, 9, row), Cti(5)]), (0, [Insert(5, 6, row), Cti(INF)])]

@@ -1,4 +1,4 @@
-"""The native automaton against its definition: any table, order, window and key, any telling and slicing."""
+"""The native automaton against its definition: any table, order, window and key, any equivalent stream and slicing."""
 
 import numpy as np
 import polars as pl
@@ -76,29 +76,29 @@ def letters(**options):
     return operator_of(automata.automaton(events, AB, start="S", final="F", symbol="k", **options).plan, [])
 
 
-def told(op, *elements):
+def emitted(op, *elements):
     return op.process(0, chunk_of(elements, {"k": pl.String})).elements()
 
 
-def test_a_late_event_takes_a_run_apart_and_its_removal_mends_it():
+def test_a_late_event_takes_a_run_apart_and_its_removal_repairs_it():
     op = letters(window=10)
     run = Row(begin=0, end=2, state="F")
-    assert told(op, Insert(0, 1, Row(k="A")), Insert(2, 3, Row(k="A"))) == [Insert(2, 10, run)]
-    assert told(op, Insert(1, 2, Row(k="x"))) == [Adjust(2, 10, 2, run)]
-    assert told(op, Adjust(1, 2, 1, Row(k="x"))) == [Insert(2, 10, run)]
+    assert emitted(op, Insert(0, 1, Row(k="A")), Insert(2, 3, Row(k="A"))) == [Insert(2, 10, run)]
+    assert emitted(op, Insert(1, 2, Row(k="x"))) == [Adjust(2, 10, 2, run)]
+    assert emitted(op, Adjust(1, 2, 1, Row(k="x"))) == [Insert(2, 10, run)]
 
 
 def test_without_a_window_a_corrected_end_corrects_the_end_of_the_run():
     op = letters()
     run = Row(begin=0, end=2, state="F")
-    assert told(op, Insert(0, 9, Row(k="A")), Insert(2, INF, Row(k="A")), Cti(5)) == [Insert(2, 9, run), Cti(5)]
-    assert told(op, Adjust(0, 9, 12, Row(k="A"))) == [Adjust(2, 9, 12, run)]
+    assert emitted(op, Insert(0, 9, Row(k="A")), Insert(2, INF, Row(k="A")), Cti(5)) == [Insert(2, 9, run), Cti(5)]
+    assert emitted(op, Adjust(0, 9, 12, Row(k="A"))) == [Adjust(2, 9, 12, run)]
 
 
 def test_with_a_window_ends_do_not_matter():
     op = letters(window=10)
-    told(op, Insert(0, 9, Row(k="A")), Insert(2, INF, Row(k="A")), Cti(8))
-    assert told(op, Adjust(0, 9, 12, Row(k="A"))) == []
+    emitted(op, Insert(0, 9, Row(k="A")), Insert(2, INF, Row(k="A")), Cti(8))
+    assert emitted(op, Adjust(0, 9, 12, Row(k="A"))) == []
 
 
 # --- many events -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Where events stand: a late one changes what is told of the next, and of no other."""
+"""Places of events: a late one changes the output for the next one, and for no other."""
 
 import polars as pl
 
@@ -24,11 +24,11 @@ def e(g: str, n: int = 0) -> Row:
 
 # --- by starts -----------------------------------------------------------------------------------------------------
 #
-#   a      1-----4-----9         the late one at 6 stands between 4 and 9, until it is removed
+#   a      1-----4-----9         the late one at 6 goes between 4 and 9, until it is removed
 #   late            6
 
 
-def test_a_late_event_stands_between_two_others():
+def test_a_late_event_goes_between_two_others():
     op = Places(SCHEMA, ("g",), None, linked=True)
     assert told(op, Insert(1, 30, e("a")), Insert(4, 30, e("a")), Insert(9, 30, e("a"))) == [
         Insert(1, 30, at("a", 1, MIN)),
@@ -47,8 +47,8 @@ def test_a_late_event_stands_between_two_others():
     ]
 
 
-def test_what_stood_before_is_not_told_anew_when_it_is_forgotten():
-    """The event at 1 ends at 2 and is forgotten; that at 4 was told to stand behind it, and stays so."""
+def test_a_forgotten_predecessor_changes_nothing():
+    """The event at 1 ends at 2 and is forgotten; the one at 4 was emitted as its successor, and stays so."""
     op = Places(SCHEMA, ("g",), None, linked=True)
     told(op, Insert(1, 2, e("a")), Insert(4, 30, e("a")), Insert(0, 30, e("A")), Cti(5))
     assert op.state_size()[0] == 2
@@ -66,7 +66,7 @@ def test_events_that_are_the_same_have_ranks():
     ]
 
 
-def test_by_number_an_event_stands_behind_the_number_before():
+def test_by_number_an_event_follows_the_number_before():
     op = Places(SCHEMA, ("g",), "n", linked=False)
     assert told(op, Insert(5, 9, e("a", 3)), Insert(2, 9, Row(g="a", n=None)), Cti(5)) == [
         Insert(5, 9, at("a", 3, 2, n=3)),

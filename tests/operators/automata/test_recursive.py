@@ -72,8 +72,8 @@ def test_runs_are_a_bag_in_both_plans(plan):
     events = api.source("a", {"k": str})
     op = AsOperator(automata.automaton(events, WAYS, start="S", final="F", symbol="k", window=9, plan=plan))
     a = Row(k="A")
-    told = op.process(0, chunk_of([Insert(0, 1, a), Insert(0, 1, a), Insert(1, 2, a)], {"k": pl.String})).elements()
-    assert told == [Insert(1, 9, Row(begin=0, end=1, state="F"))] * 4
+    emitted = op.process(0, chunk_of([Insert(0, 1, a), Insert(0, 1, a), Insert(1, 2, a)], {"k": pl.String})).elements()
+    assert emitted == [Insert(1, 9, Row(begin=0, end=1, state="F"))] * 4
     gone = op.process(0, chunk_of([Adjust(0, 1, 0, a)], {"k": pl.String})).elements()
     assert gone == [Adjust(1, 9, 1, Row(begin=0, end=1, state="F"))] * 2
 
@@ -84,8 +84,8 @@ def test_missing_symbols_and_states_that_are_numbers(plan):
     events = api.source("a", {"k": str})
     table = [(0, None, 1), (1, "x", 2)]
     op = AsOperator(automata.automaton(events, table, start=0, final=[2], symbol="k", plan=plan))
-    told = op.process(0, chunk_of([Insert(0, INF, Row(k=None)), Insert(3, 5, Row(k="x"))], {"k": pl.String}))
-    assert told.elements() == [Insert(3, 5, Row(begin=0, end=3, state=2))]
+    emitted = op.process(0, chunk_of([Insert(0, INF, Row(k=None)), Insert(3, 5, Row(k="x"))], {"k": pl.String}))
+    assert emitted.elements() == [Insert(3, 5, Row(begin=0, end=3, state=2))]
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What regular expressions find, against their definition by the tree; and that a stretch is told once."""
+"""What regular expressions find, against their definition by the tree; and that a stretch is emitted once."""
 
 import polars as pl
 from hypothesis import given
@@ -55,7 +55,7 @@ def operator(tree, **options):
 
 
 @given(run=runs(payloads, max_size=6), tree=beginning, shape=shapes)
-def test_a_regular_expression_finds_what_its_tree_says(run, tree, shape):
+def test_a_regular_expression_finds_what_its_tree_defines(run, tree, shape):
     arrivals, restore_at = run
     check_against_oracle(
         lambda: operator(tree, **shape),
@@ -66,7 +66,7 @@ def test_a_regular_expression_finds_what_its_tree_says(run, tree, shape):
     )
 
 
-def test_a_stretch_is_told_once_however_it_is_taken():
+def test_a_stretch_is_emitted_once_however_it_is_taken():
     """40 events that `(A A*)*` takes in 2^39 ways."""
     events = api.source("e", {"k": str}, vs="t")
     found = automata.regex("(A A*)* A", events, A=pl.col("k") == "a", window=100)

@@ -62,7 +62,7 @@ def test_reachability_from_sources(data, how):
 
 @given(random=st.randoms(use_true_random=False), nodes=st.integers(2, 6))
 def test_reachability_by_search_trees(random, nodes):
-    """What is settled is told as the loop tells it."""
+    """What is settled is emitted as the loop emits it."""
     edges = in_slices(random, busy_graph(random, 3 * nodes, nodes))
     sources = [(1, [node_of(e) for e in elements]) for _, elements in in_slices(random, busy_graph(random, 3, nodes))]
     rest = {0: iter(edges), 1: iter(sources)}

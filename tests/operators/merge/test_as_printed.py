@@ -1,4 +1,4 @@
-"""Element by element the operators tell what Algorithms R3 and R4 tell, and no more than Theorem 1 allows."""
+"""Element by element the operators emit what Algorithms R3 and R4 emit, and no more than Theorem 1 allows."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def test_one_element_at_a_time_as_printed(algorithm, data):
 
 
 # Theorem 1 is printed as: no more inserts or adjusts than inserts received. One insert [0, 1) that is adjusted to 3,
-# then, after CTI 2, to 5 refutes it: all of that must be told. What holds is tested here.
+# then, after CTI 2, to 5 refutes it: all of that must be emitted. What holds is tested here.
 
 
 def count(kind, elements):

@@ -48,7 +48,7 @@ def of_copy(elements, name, join=None):
 
 
 def over(name):
-    """The word that a copy is over."""
+    """The promise that a copy is over."""
     return Punctuation({"copy": Constant(name), "join": Constant(INF)}, 0)
 
 
@@ -66,13 +66,13 @@ def test_the_history_is_that_of_the_copies_at_every_step(algorithm, data):
     unique, telling = TELLINGS[algorithm]
     history = data.draw(histories(unique=unique))
     copies = [data.draw(telling(history)) for _ in range(data.draw(st.integers(1, 3)))]
-    merge, out, told = made(algorithm), [], [[] for _ in copies]
+    merge, out, sent = made(algorithm), [], [[] for _ in copies]
     for port, elements in data.draw(arrivals_of(copies)):
         if data.draw(st.integers(0, 9)) == 0:
             merge = restored(lambda: made(algorithm), merge)
         out += feed(merge, *of_copy(elements, "abc"[port]))
-        told[port] += elements
-        assert compatible(told, out, multiset=True) == []
+        sent[port] += elements
+        assert compatible(sent, out, multiset=True) == []
     validate(out)
     testing.assert_same(canonical(out), history)
 
@@ -89,38 +89,38 @@ def test_a_copy_that_starts_again_counts_from_its_join_time(algorithm, data):
     second = second[: data.draw(st.integers(0, len(second) - 1))]
     mine = iter(data.draw(testing.slicings(first)))
     theirs = iter([(part, None) for part in data.draw(testing.slicings(second))])
-    anew = iter([(part, join) for part in data.draw(testing.slicings(again))])
-    merge, out, told = made(algorithm), [], [[], [], [Insert(*e) for e in gap]]
+    again = iter([(part, join) for part in data.draw(testing.slicings(again))])
+    merge, out, sent = made(algorithm), [], [[], [], [Insert(*e) for e in gap]]
     a_is_over = False
     while True:
         if data.draw(st.booleans()) and not a_is_over:
             if (part := next(mine, None)) is not None:
                 out += feed(merge, *of_copy(part, "a"))
-                told[0] += part
-        elif (found := next(theirs, None) or next(anew, None)) is not None:
+                sent[0] += part
+        elif (found := next(theirs, None) or next(again, None)) is not None:
             part, since = found
             out += feed(merge, *of_copy(part, "b", since))
-            told[1 if since is None else 2] += part
+            sent[1 if since is None else 2] += part
         elif a_is_over or (part := next(mine, None)) is None:
             break
         else:
             out += feed(merge, *of_copy(part, "a"))
-            told[0] += part
+            sent[0] += part
         port = merge.copies.get(("b", join))
         if not a_is_over and port is not None and merge.merge.joined(port) and data.draw(st.booleans()):
             a_is_over = True
             out += feed(merge, over("a"))
-        assert compatible(told, out, multiset=True) == []
+        assert compatible(sent, out, multiset=True) == []
     validate(out)
     testing.assert_same(canonical(out), history)
 
 
-def test_the_latest_copy_of_a_name_counts_in_whatever_order_words_come():
+def test_the_latest_copy_of_a_name_counts_in_whatever_order_rows_come():
     merge = made()
     feed(merge, *of_copy([Insert(0, 9, A)], "a", 5))
     assert feed(merge, *of_copy([Insert(0, 4, B), Cti(3)], "a")) == []  # of the one before
     assert merge.ignored == {"a": 1}
-    assert feed(merge, *of_copy([Cti(7)], "a", 5)) == []  # nobody has told what ends before 5
+    assert feed(merge, *of_copy([Cti(7)], "a", 5)) == []  # no copy has sent what ends before 5
     assert feed(merge, *of_copy([Insert(0, 9, A), Cti(6)], "b")) == [Cti(7)]
     assert feed(merge, over("a")) == []
     assert feed(merge, *of_copy([Cti(8)], "a", 5)) == []
@@ -177,11 +177,11 @@ def test_mistakes_are_explained(mistake):
 
 def test_explain_and_findings_know_that_promises_about_copies_are_enough():
     columns = {"p": str, "copy": str, "join": int}
-    told = cedr.source("s", columns, vs="vs", ve="ve", ve_new="new", punctuation="done", promises=["copy"])
-    text = told.merge_by("copy", join="join").explain()
+    source = cedr.source("s", columns, vs="vs", ve="ve", ve_new="new", punctuation="done", promises=["copy"])
+    text = source.merge_by("copy", join="join").explain()
     assert "MergeBy copy, complete from join, first, fastest" in text
     assert "R4, as copies come and go; a payload may be there twice" in text
-    (*_, finding) = told.merge_by("copy", join="join").findings()
+    (*_, finding) = source.merge_by("copy", join="join").findings()
     assert finding.bounded
     silent = cedr.source("s", columns, vs="vs", ve="ve", ve_new="new")
     (*_, finding) = silent.merge_by("copy").findings()

@@ -1,4 +1,4 @@
-"""Inputs come, go, fail, start again with gaps and with what they said before, and join late."""
+"""Inputs come, go, fail, start again with gaps and with what they sent before, and join late."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ def feed_all(merge, port, parts, out):
 
 @st.composite
 def restarts(draw, algorithm):
-    """Input 0 tells a history. Input 1 does, fails, and starts again, complete from a join time on."""
+    """Input 0 sends a history. Input 1 does, fails, and starts again, complete from a join time on."""
     unique, telling = TELLINGS[algorithm]
     history = draw(histories(unique=unique))
     first, second = draw(telling(history)), draw(telling(history))
@@ -48,7 +48,7 @@ def test_an_input_starts_again_and_then_the_other_may_fail(algorithm, data):
     the_other_fails = data.draw(st.booleans())
     make = lambda: ALGORITHMS[algorithm](SCHEMA)  # noqa: E731
     merge = make()
-    told = [[], [], [Insert(*e) for e in gap]]  # what was not told again is true nevertheless
+    sent = [[], [], [Insert(*e) for e in gap]]  # what was not sent again is true nevertheless
     out = []
     for port, action, argument in script:
         if data.draw(st.integers(0, 9)) == 0:
@@ -59,10 +59,10 @@ def test_an_input_starts_again_and_then_the_other_may_fail(algorithm, data):
             merge.attach(1, argument)
         elif merge.attached[port]:
             out += feed(merge, port, *argument)
-            told[2 if action == "rows again" else port] += argument
-        if the_other_fails and merge.attached[0] and told[2][len(gap) :] and merge.joined(1):
+            sent[2 if action == "rows again" else port] += argument
+        if the_other_fails and merge.attached[0] and sent[2][len(gap) :] and merge.joined(1):
             merge.detach(0, "its machine is gone")
-        assert compatible(told, out, multiset=True) == []
+        assert compatible(sent, out, multiset=True) == []
     validate(out)
     testing.assert_same(canonical(out), history)
     assert merge.stable == INF
@@ -98,7 +98,7 @@ def test_in_order_what_was_left_out_of_a_late_input_must_come_from_another(algor
     assert feed(merge, 1, Insert(9, 10, A), Insert(11, 12, B)) == [Insert(11, 12, B)]
 
 
-def test_what_only_a_lost_input_told_is_taken_back():
+def test_what_only_a_lost_input_sent_is_retracted():
     merge = ALGORITHMS["R3"](SCHEMA)
     assert feed(merge, 0, Insert(5, 9, A)) == [Insert(5, 9, A)]
     merge.detach(0)
@@ -106,7 +106,7 @@ def test_what_only_a_lost_input_told_is_taken_back():
 
 
 @pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
-def test_an_element_is_told_if_the_input_that_moves_the_cti_past_it_has_it(algorithm):
+def test_an_element_is_emitted_if_the_input_that_moves_the_cti_past_it_has_it(algorithm):
     # V-C: input 1 lacks A, input 0 lacks B
     merge = ALGORITHMS[algorithm](SCHEMA)
     out = feed(merge, 0, Insert(1, 3, A), Cti(4))
@@ -115,7 +115,7 @@ def test_an_element_is_told_if_the_input_that_moves_the_cti_past_it_has_it(algor
 
 
 @pytest.mark.parametrize("algorithm", ["R0", "R1", "R2"])
-def test_in_order_an_element_is_told_if_it_comes_before_any_later_one(algorithm):
+def test_in_order_an_element_is_emitted_if_it_comes_before_any_later_one(algorithm):
     merge = ALGORITHMS[algorithm](SCHEMA)
     out = feed(merge, 0, Insert(1, 3, A), Insert(4, 6, C))
     out += feed(merge, 1, Insert(2, 4, B), Insert(4, 6, C), Insert(5, 6, A), END)
@@ -171,21 +171,21 @@ def test_what_breaks_the_restriction_is_named_and_the_others_go_on(algorithm, el
         assert canonical(out) == History([(7, 8, A), (9, 12, B)])
 
 
-def test_in_one_chunk_an_event_may_be_told_anew_before_it_is_taken_back():
-    # operators that revise results may do so; only what a chunk comes to must have a key
+def test_in_one_chunk_an_event_may_be_sent_again_before_it_is_retracted():
+    # operators that revise results may do so; only the net effect of a chunk must have a key
     merge = ALGORITHMS["R3"](SCHEMA)
     feed(merge, 0, Insert(1, 9, A))
     assert feed(merge, 0, Insert(1, 5, A), Adjust(1, 9, 1, A), Cti(6)) == [Adjust(1, 9, 5, A), Cti(6)]
 
 
 @pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
-@pytest.mark.parametrize("told", [[], [Insert(1, 3, A)]], ids=["missing", "ended before"])
-def test_inputs_that_contradict_each_other_are_named(algorithm, told):
+@pytest.mark.parametrize("sent", [[], [Insert(1, 3, A)]], ids=["missing", "ended before"])
+def test_inputs_that_contradict_each_other_are_named(algorithm, sent):
     # input 0 has settled that A goes on until 5
     merge = ALGORITHMS[algorithm](SCHEMA)
     out = feed(merge, 0, Insert(1, 9, A), Cti(5))
     with pytest.raises(StreamError, match=r"p=A \[1, 9\): merge, input 1: another input has settled that .* until 5"):
-        feed(merge, 1, *told, Cti(7))
+        feed(merge, 1, *sent, Cti(7))
     merge.detach(1)
     out += feed(merge, 0, Adjust(1, 9, 6, A), END)
     assert canonical(out) == History([(1, 6, A)])

@@ -1,4 +1,4 @@
-"""What each policy says when; that all of them are compatible is in test_laws.py."""
+"""What each policy emits when; that all of them are compatible is in test_laws.py."""
 
 import pytest
 from hypothesis import given
@@ -31,16 +31,16 @@ def test_leader_follows_the_highest_cti_and_changes_over(algorithm):
 
 @pytest.mark.parametrize("algorithm", INDEXED)
 @given(data=st.data())
-def test_leader_the_open_part_is_always_what_the_leader_says(algorithm, data):
+def test_leader_the_open_part_is_always_what_the_leader_has(algorithm, data):
     _, ports, arrivals, restore_at = data.draw(merges(algorithm))
     make = lambda: ALGORITHMS[algorithm](SCHEMA, ports, "leader")  # noqa: E731
-    merge, out, told = make(), [], [[] for _ in range(ports)]
+    merge, out, sent = make(), [], [[] for _ in range(ports)]
     for step, (port, elements) in enumerate(arrivals):
         merge = restored(make, merge) if step in restore_at else merge
         out += feed(merge, port, *elements)
-        told[port] += elements
-        highest = max(map(closed_up_to, told))
-        leaders = [still_open(t, merge.stable) for t in told if closed_up_to(t) == highest]
+        sent[port] += elements
+        highest = max(map(closed_up_to, sent))
+        leaders = [still_open(t, merge.stable) for t in sent if closed_up_to(t) == highest]
         assert still_open(out, merge.stable) in leaders
 
 
@@ -73,7 +73,7 @@ def test_half_frozen_removes_nothing(algorithm, data):
     _, ports, arrivals, restore_at = data.draw(merges(algorithm))
     make = lambda: ALGORITHMS[algorithm](SCHEMA, ports, "half-frozen")  # noqa: E731
     steps, _ = check_merge(make, ports, arrivals, restore_at, multiset=algorithm == "R4")
-    assert not any(isinstance(e, Adjust) and e.removes for told in steps for e in told)
+    assert not any(isinstance(e, Adjust) and e.removes for emitted in steps for e in emitted)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -88,8 +88,8 @@ def test_lag_and_slowest_hold_the_cti_back(algorithm):
 
 
 def test_lag_puts_changes_off():
-    # input 1 has settled that A ends at 7, input 0 may still say so in time
-    for lag, told in ((0, [Adjust(2, 9, 7, A), Cti(8)]), (5, [Cti(3)])):
+    # input 1 has settled that A ends at 7, input 0 may still agree in time
+    for lag, emitted in ((0, [Adjust(2, 9, 7, A), Cti(8)]), (5, [Cti(3)])):
         merge = ALGORITHMS["R3"](SCHEMA, 2, Policy(lag=lag))
         feed(merge, 0, Insert(2, 9, A))
-        assert feed(merge, 1, Insert(2, 7, A), Cti(8)) == told
+        assert feed(merge, 1, Insert(2, 7, A), Cti(8)) == emitted

@@ -7,16 +7,16 @@ import cedr
 from cedr.temporal import Insert, Row
 
 
-def found(pattern: str, told: str) -> list[tuple[int, ...]]:
-    """The starts of `a` and of the match; `told` has an event type for each time from 0 on, or a dot."""
+def found(pattern: str, timeline: str) -> list[tuple[int, ...]]:
+    """The starts of `a` and of the match; `timeline` has an event type for each time from 0 on, or a dot."""
     source = cedr.source("events", {"kind": str, "at": int})
     types = {kind: source.where(pl.col("kind") == kind) for kind in "ABCZ"}
-    events = [Insert(t, t + 1, Row(kind=kind, at=t)) for t, kind in enumerate(told) if kind != "."]
+    events = [Insert(t, t + 1, Row(kind=kind, at=t)) for t, kind in enumerate(timeline) if kind != "."]
     return cedr.query(f"EVENT E WHEN {pattern} OUTPUT a.at AS a", **types).run(events).table().select("a", "vs").rows()
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told", "expected"),
+    ("pattern", "timeline", "expected"),
     [
         ("NOT(Z, SEQUENCE(A a, B, 10))", "AZAB", [(2, 3)]),
         ("NOT(Z, SEQUENCE(A a, B, C, 10))", "A.ABZC", []),
@@ -30,5 +30,5 @@ def found(pattern: str, told: str) -> list[tuple[int, ...]]:
         ("NOT(Z, SEQUENCE(SEQUENCE(A a, B, 10), C, 10))", "AZB.C", [(0, 4)]),
     ],
 )
-def test_what_lies_between(pattern, told, expected):
-    assert found(pattern, told) == expected
+def test_what_lies_between(pattern, timeline, expected):
+    assert found(pattern, timeline) == expected

@@ -1,4 +1,4 @@
-"""What the pattern operator promises beside the right answer: order, early speech, and a bounded memory."""
+"""What the pattern operator promises in addition to the right answer: order, early output, and bounded memory."""
 
 from collections import Counter
 
@@ -47,7 +47,7 @@ def test_ordered_input_gives_ordered_output(latency, data, depth, modes):
 
 
 @given(data=st.data())
-def test_a_lower_latency_never_says_less(data):
+def test_a_lower_latency_never_emits_less(data):
     query = data.draw(asked(depth=2))
     arrivals, _ = data.draw(tellings(query, adjusts=False, ctis=False))
     perfect, ordered, eager = (
@@ -127,7 +127,7 @@ def test_what_is_settled_is_forgotten(name, latency):
 #   B          5
 
 
-def test_nothing_is_told_while_it_may_still_be_forbidden():
+def test_nothing_is_emitted_while_it_may_still_be_forbidden():
     unless = Pair(ref.UNLESS(A.oracle, B.oracle, w=5), plan.Unless(A.plan, B.plan, 5))
     arrivals = [(0, [Insert(t, t + 1, Row(kind=k, m=0, n=0))]) for k, t in (("A", 1), ("C", 5), ("B", 5), ("C", 9))]
     assert run(made(ask(unless), "perfect"), arrivals, [SCHEMA]) == [[], [], [], []]
@@ -137,10 +137,10 @@ def test_nothing_is_told_while_it_may_still_be_forbidden():
 
 
 #   A  0        ATMOST(1, A, 10) is [0, 4) as long as there is an A at 4, and [0, 10) without it. What starts before
-#   A      4    the CTI of 4 stays told when the A at 4 goes: its end moves, past what `perfect` would wait for
+#   A      4    the CTI of 4 stays when the A at 4 goes: its end moves, past what `perfect` would wait for
 
 
-def test_what_starts_before_a_promise_stays_told():
+def test_what_starts_before_a_promise_stays_emitted():
     atmost = Pair(ref.ATMOST(1, A.oracle, w=10), plan.AtMost(1, (A.plan,), 10))
     row = Row(kind="A", m=0, n=0)
     arrivals = [(0, [Insert(0, 1, row), Insert(4, 5, row), Cti(4)]), (0, [Adjust(4, 5, 4, row)])]
@@ -154,7 +154,7 @@ def test_what_starts_before_a_promise_stays_told():
 #   C                20
 
 
-def test_results_are_told_in_the_order_of_their_starts():
+def test_results_are_emitted_in_the_order_of_their_starts():
     atmost = Pair(ref.ATMOST(1, A.oracle, w=10), plan.AtMost(1, (A.plan,), 10))
     where = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
     said = [("A", 0, 0), ("A", 1, 1), ("A", 1, 3), ("C", 0, 20)]
@@ -167,7 +167,7 @@ def test_results_are_told_in_the_order_of_their_starts():
 def test_the_end_of_a_count_waits_for_the_instance_that_makes_it():
     """ATMOST(1, B, UNLESS(A, B, 3), 8): the A at 4 would end the count of the B at 1, but for the B at 6.
 
-    B  |1....6          told as [1, 6), never as [1, 4)
+    B  |1....6          emitted as [1, 6), never as [1, 4)
     A      4x
     """
     text = """

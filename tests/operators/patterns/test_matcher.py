@@ -100,7 +100,7 @@ def test_a_single_event(data, latency):
 #   C(m=1)    3              another machine: nothing happens
 
 
-def test_a_late_event_takes_back_a_match_that_was_told():
+def test_a_late_event_retracts_an_emitted_match():
     a, b, c = event("A", "a"), event("B", "b"), event("C", "c")
     pattern = Pair(
         ref.NOT(c.oracle, ref.SEQUENCE(a.oracle, b.oracle, w=5)),

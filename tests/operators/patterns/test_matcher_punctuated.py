@@ -73,7 +73,7 @@ def fed(query, *chunks, restore_at=(), latency="perfect"):
 
 #   key 0    A at 2                                 no more of 0 before 7
 #   key 1                A at 3
-#   told                                            the match of key 0 at 2: no B before 7 can come
+#   emitted                                         the match of key 0 at 2: no B before 7 can come
 
 
 def test_a_match_is_sure_by_the_front_of_its_key():
@@ -85,7 +85,7 @@ def test_a_match_is_sure_by_the_front_of_its_key():
         assert [puncts(o) for o in out] == [[], [punctuation(3, a_m=0)], [punctuation(a_m=0)]]
 
 
-def test_a_row_that_is_covered_says_nothing_about_other_keys():
+def test_a_covered_row_shows_no_progress_of_other_keys():
     out = fed(UNLESS, [e("A", 1, 3)], [e("A", 0, 30), punctuation(m=0)], [e("A", 1, 20)])
     assert [[x.vs for x in data(o)] for o in out] == [[], [30], [3]]
 
@@ -116,7 +116,7 @@ def test_without_promises_about_keys_nothing_changes():
     assert not operator.front.keyed
 
 
-def test_a_cti_does_not_tell_what_has_no_key():
+def test_a_cti_does_not_emit_what_has_no_key():
     atmost = ask(Pair(ref.ATMOST(1, A.oracle, w=8), plan.AtMost(1, (A.plan,), 8)), KEY, ("Rt",))
     for latency in LATENCIES:
         out = fed(atmost, [e("A", None, 0)], [Cti(1)], [Cti(INF)], latency=latency)

@@ -126,7 +126,7 @@ def hidden(x):
         (both(AB, UV), [more("a", "b"), more("u", "v")]),
         (both(AB, UV), [more("a", "b"), p(pl.col("v.Vs") > 3, "v"), p(pl.col("b.Vs") > 3, "b"), more("u", "v")]),
         (both(AB, UV), [p(pl.col(f"{x}.Vs").cast(pl.Datetime("us")) > DAY, x) for x in "au"]),
-        (both(AB, UV), [more("a", "v")]),  # asked of both together, later
+        (both(AB, UV), [more("a", "v")]),  # evaluated for both together, later
         (both(AB, UV), [same("a", "b"), same("b", "u"), same("u", "v")]),
         (both(replace(AB, var="s"), replace(UV, var="t")), [p(pl.col(f"{x}.Id") > 0, x) for x in "st"]),
         (Unless(C, both(AB, UV), 5), [more("a", "c"), more("u", "c")]),  # both around the same C
@@ -174,7 +174,7 @@ def test_not_the_same(pattern, where):
 
 
 def test_parts_of_a_part_that_is_the_same():
-    """Of NOT(C, SEQUENCE(A, B)) that stands twice, the sequence inside and the whole are each named once."""
+    """Of NOT(C, SEQUENCE(A, B)) that occurs twice, the sequence inside and the whole are each named once."""
     twice = both(Not(AB, C), Not(UV, W))
     assert repeated(twice) == {"uvw": "abc", "uv": "ab"}
     assert repeated(both(Unless(both(AB, UV), C, 5), W)) == {"uv": "ab"}
@@ -213,7 +213,7 @@ def test_a_repeated_sequence_is_joined_once(w, joins, monkeypatch):
     assert len(calls) == 2 * joins  # over the events before the chunk, and over those after
 
 
-def test_equal_event_types_are_asked_once():
+def test_equal_event_types_are_evaluated_once():
     operator = made(sequences(5), "eager")()
     assert len(operator.entry.accepts) == 3
     run(lambda: operator, [(0, [Insert(0, 1, Row(kind="A", m=0, n=0))])], [SCHEMA])
@@ -222,7 +222,7 @@ def test_equal_event_types_are_asked_once():
 
 # --- by hand -------------------------------------------------------------------------------------------------------
 #
-#   A  1                ATMOST(1, A, 3) is [1, 3) and [4, 6), and again [12, 15); each stands for both parameters
+#   A  1                ATMOST(1, A, 3) is [1, 3) and [4, 6), and again [12, 15); each is used for both parameters
 #   A      3
 #   A            12
 
