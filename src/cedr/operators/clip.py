@@ -12,14 +12,14 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
-from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest
 from cedr.kernels.pieces import next_starts, stored
 from cedr.operators.base import Operator, State
 from cedr.operators.front import still_matters
 from cedr.operators.join import NOTHING_HELD, Keys
-from cedr.operators.keyed import by_payload, done, kept
+from cedr.operators.keyed import by_payload, done
 from cedr.operators.synopsis import Synopsis
+from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -34,8 +34,8 @@ class Clip(Operator):
         self.keys = Keys((schema, other_schema), (left_on, right_on))
         self.front = self.keys.front(self, needed=(0,))
         self.payloads = RowIndex(self.schema)
-        self.tuples = tu.empty_tuples()
-        self.starts = tu.empty_tuples()
+        self.tuples = TupleStore.empty()
+        self.starts = TupleStore.empty()
         self.emitted = Synopsis(0)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -44,8 +44,8 @@ class Clip(Operator):
             take(chunk, self.keys.numbers(port, chunk.rows, missing=port == 0))
         self.front.advance(port, chunk)
         g, vs, ve, number, copies = self.tuples
-        first, _ = longest(self.starts[0], self.starts[1], self.starts[2], len(self.keys.index))
-        end = np.minimum(ve, next_starts(g, vs, first, self.starts[1]))
+        first, _ = longest(self.starts.key, self.starts.vs, self.starts.ve, len(self.keys.index))
+        end = np.minimum(ve, next_starts(g, vs, first, self.starts.vs))
         order = np.lexsort((end, vs, number))
         order = np.repeat(order, copies[order])
         no_words = np.empty((len(order), 0), dtype=np.int64)
@@ -59,14 +59,14 @@ class Clip(Operator):
 
     def _take_tuples(self, chunk: Chunk, g: Times) -> None:
         vs, number = chunk.vs, self.payloads.ids(chunk.rows)
-        inserts = tu.tuple_changes(*(a[chunk.is_insert] for a in (g, vs, chunk.old, chunk.new, number)))
+        inserts = TupleStore.changes(*(a[chunk.is_insert] for a in (g, vs, chunk.old, chunk.new, number)))
         # An adjust whose tuple is neither here nor came with this chunk refers to one whose clipped end is final.
         use = chunk.is_insert.copy()
         for tg, tvs, tve, tnumber, _ in (self.tuples, inserts):
             first, _ = longest(tg, tvs, tve, len(self.keys.index))
             use |= stored(g, vs, number, first, tvs, tnumber)
-        changes = tu.tuple_changes(g[use], vs[use], chunk.old[use], chunk.new[use], number[use])
-        self.tuples = tu.merge_tuples(*self.tuples, *changes)
+        changes = TupleStore.changes(g[use], vs[use], chunk.old[use], chunk.new[use], number[use])
+        self.tuples = self.tuples.merge(changes)
 
     def _take_starts(self, chunk: Chunk, g: Times) -> None:
         come, gone = chunk.old == chunk.vs, chunk.new == chunk.vs
@@ -74,30 +74,30 @@ class Clip(Operator):
         zeros = np.zeros(int(use.sum()), dtype=np.int64)
         vs, group, copies = chunk.vs[use], g[use], np.where(come[use], 1, -1)
         order = np.lexsort((vs, group))
-        changes = (group[order], vs[order], vs[order] + 1, zeros, copies[order])
-        self.starts = tu.merge_tuples(*self.starts, *changes)
+        changes = TupleStore(group[order], vs[order], vs[order] + 1, zeros, copies[order])
+        self.starts = self.starts.merge(changes)
 
     def _forget(self, end: Times, settled: Times) -> None:
         self.emitted.forget(by_payload(settled, self.tuples, len(self.payloads)))
-        self.tuples = kept(self.tuples, still_matters(self.tuples[0], end, settled))
-        self.starts = kept(self.starts, still_matters(self.starts[0], self.starts[1], settled))
-        self.starts = kept(self.starts, ~done(self.front, 0, self.tuples)[self.starts[0]])
+        self.tuples = self.tuples.where(still_matters(self.tuples.key, end, settled))
+        self.starts = self.starts.where(still_matters(self.starts.key, self.starts.vs, settled))
+        self.starts = self.starts.where(~done(self.front, 0, self.tuples)[self.starts.key])
         self.tuples, self.starts = self.keys.compact([self.tuples, self.starts], self.front)
-        numbers = self.payloads.compact(np.concatenate((self.tuples[3], self.emitted.g)))
+        numbers = self.payloads.compact(np.concatenate((self.tuples.value, self.emitted.g)))
         if numbers is not None:
-            self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+            self.tuples = self.tuples.renumber_values(numbers)
             self.emitted.g = numbers[self.emitted.g]
 
     def state_size(self) -> tuple[int, int]:
         arrays = (*self.tuples, *self.starts, self.emitted.g, self.emitted.start, self.emitted.end)
-        return len(self.tuples[0]) + len(self.starts[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
+        return self.tuples.rows + self.starts.rows, sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         indexes = (self.keys.index.snapshot(), self.payloads.snapshot())
         return {
             "indexes": indexes,
-            "tuples": self.tuples,
-            "starts": self.starts,
+            "tuples": self.tuples.save(),
+            "starts": self.starts.save(),
             **self.emitted.save(),
             **self.front.save(),
         }
@@ -105,6 +105,6 @@ class Clip(Operator):
     def load(self, state: State) -> None:
         self.keys.index.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
-        self.tuples, self.starts = state["tuples"], state["starts"]
+        self.tuples, self.starts = (TupleStore.load(state[name]) for name in ("tuples", "starts"))
         self.emitted.load(state)
         self.front.load(state)

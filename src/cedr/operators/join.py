@@ -19,11 +19,10 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.columnar.picked import picked
-from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group
-from cedr.operators.keyed import Tuples
+from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -36,7 +35,7 @@ class Side:
 
     def __init__(self, schema: Schema) -> None:
         self.payloads = RowIndex(dict(schema))
-        self.tuples = tu.empty_tuples()
+        self.tuples = TupleStore.empty()
         self._starts: tuple[Times, Times] | None = None
         self._bound = MIN
         """What was forgotten last, when it was one time for all keys."""
@@ -44,10 +43,10 @@ class Side:
     def starts(self, keys: int) -> tuple[Times, Times]:
         """Where the tuples of each key begin, and the longest lifetime of each; of keys that have any."""
         if self._starts is None:
-            self._starts = longest(self.tuples[0], self.tuples[1], self.tuples[2], keys)
+            self._starts = longest(self.tuples.key, self.tuples.vs, self.tuples.ve, keys)
         return self._starts
 
-    def hold(self, tuples: Tuples) -> None:
+    def hold(self, tuples: TupleStore) -> None:
         if tuples is not self.tuples:
             self.tuples, self._starts = tuples, None
 
@@ -63,25 +62,25 @@ class Side:
         # What ends by the bound is not stored, so it is neither taken away nor brought.
         old, new = np.where(old > bound, old, vs), np.where(new > bound, new, vs)
         if len(g):
-            self.hold(tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers)))
+            self.hold(self.tuples.merge(TupleStore.changes(g, vs, old, new, numbers)))
 
     def forget(self, bounds: Times) -> None:
         if len(bounds) == 1 and bounds[0] == self._bound:
             return  # what ends by it is not stored any more
         self._bound = int(bounds[0]) if len(bounds) == 1 else MIN
-        keep = self.tuples[2] > by_group(bounds, self.tuples[0])
+        keep = self.tuples.ve > by_group(bounds, self.tuples.key)
         if not keep.all():
-            self.hold(tuple(a[keep] for a in self.tuples))
-            numbers = self.payloads.compact(self.tuples[3])
+            self.hold(self.tuples.take(keep))
+            numbers = self.payloads.compact(self.tuples.value)
             if numbers is not None:
-                self.hold((*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4]))
+                self.hold(self.tuples.renumber_values(numbers))
 
     def save(self) -> State:
-        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples}
+        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples.save()}
 
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
-        self.hold(state["tuples"])
+        self.hold(TupleStore.load(state["tuples"]))
 
 
 class Keys:
@@ -116,17 +115,17 @@ class Keys:
         out = {key: (name,) for key, name in names[0].items()}
         return Front(operator, self.index, [each_once(n) for n in names], out, needed)
 
-    def compact(self, stored: list[Tuples], front: Front) -> list[Tuples]:
+    def compact(self, stored: list[TupleStore], front: Front) -> list[TupleStore]:
         """Forget keys that no stored tuple has; returns the tuples with the new key numbers. Looks when there are twice
         as many keys as after the last look."""
         if not self.index.may_compact() or len(self.index) < 2 * self.seen:
             return stored
-        numbers = self.index.compact(np.concatenate([t[0] for t in stored]))
+        numbers = self.index.compact(np.concatenate([tuples.key for tuples in stored]))
         self.seen = len(self.index)
         if numbers is None:
             return stored
         front.renumber(numbers)
-        return [(numbers[t[0]], *t[1:]) for t in stored]
+        return [tuples.renumber_keys(numbers) for tuples in stored]
 
 
 def each_once(names: Mapping[str, str]) -> dict[str, str]:
@@ -179,8 +178,8 @@ class Join(Operator):
         return left.hstack(picked(right, self.renamed, self.renamed.values())) if self.renamed else left
 
     def state_size(self) -> tuple[int, int]:
-        rows = sum(len(side.tuples[0]) for side in self.sides)
-        arrays = sum(a.nbytes for side in self.sides for a in side.tuples)
+        rows = sum(side.tuples.rows for side in self.sides)
+        arrays = sum(side.tuples.nbytes for side in self.sides)
         payloads = int(sum(side.payloads.rows.estimated_size() for side in self.sides))
         return rows, arrays + payloads + self.front.nbytes
 

@@ -1,29 +1,19 @@
 """Stored tuples that belong to a key and have a payload, each by its number: what fronts of keys mean for them."""
 
-from typing import Any
-
 import numpy as np
 
 from cedr.columnar.chunk import Times
 from cedr.operators.front import Front
+from cedr.operators.tuple_store import Mask, TupleStore
 from cedr.temporal.time import INF, MIN
 
-Tuples = tuple[Times, ...]
-"""Key number, start, end, payload number and copies, sorted."""
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-def kept(tuples: Tuples, mask: Mask) -> Tuples:
-    return tuples if mask.all() else tuple(a[mask] for a in tuples)
-
-
-def by_payload(times: Times, tuples: Tuples, payloads: int) -> Times:
+def by_payload(times: Times, tuples: TupleStore, payloads: int) -> Times:
     """Times of keys as times of the payloads stored with them; one for all stays one."""
     if len(times) <= 1:
         return times
     found = np.full(payloads, MIN, dtype=np.int64)
-    found[tuples[3]] = times[tuples[0]]
+    found[tuples.value] = times[tuples.key]
     return found
 
 
@@ -36,8 +26,8 @@ def first_of_each(g: Times, starts: Times, like: Times) -> Times:
     return found
 
 
-def done(front: Front, port: int, tuples: Tuples) -> Mask:
+def done(front: Front, port: int, tuples: TupleStore) -> Mask:
     """The keys of which an input has no tuple stored and brings none any more. That never changes again."""
     found = np.broadcast_to(front.of(port) == INF, len(front.index)).copy()
-    found[tuples[0]] = False
+    found[tuples.key] = False
     return found

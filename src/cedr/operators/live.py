@@ -14,6 +14,7 @@ from cedr.kernels import tuples as tu
 from cedr.operators import aggregates as agg
 from cedr.operators.base import State
 from cedr.operators.front import still_matters
+from cedr.operators.tuple_store import TupleStore
 from cedr.operators.values import fits_one_word, from_sortable, sortable
 from cedr.temporal.errors import QueryError
 
@@ -23,33 +24,31 @@ class LiveTuples:
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self.index = RowIndex(dict(schema))
-        self.tuples = tu.empty_tuples()
+        self.tuples = TupleStore.empty()
 
     def take(self, rows: pl.DataFrame, g: Times, vs: Times, old: Times, new: Times) -> None:
         numbers = self.index.ids(rows.select(list(self.index.schema)))
-        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, numbers))
+        self.tuples = self.tuples.merge(TupleStore.changes(g, vs, old, new, numbers))
 
     def forget(self, before: Times) -> None:
         """Drop tuples that ended before a settled time, by group or for all."""
         self._drop(before)
-        numbers = self.index.compact(self.tuples[3])
+        numbers = self.index.compact(self.tuples.value)
         if numbers is not None:
-            self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+            self.tuples = self.tuples.renumber_values(numbers)
 
     def _drop(self, before: Times) -> None:
-        keep = still_matters(self.tuples[0], self.tuples[2], before)
-        if not keep.all():
-            self.tuples = tuple(a[keep] for a in self.tuples)
+        self.tuples = self.tuples.where(still_matters(self.tuples.key, self.tuples.ve, before))
 
     def renumber(self, numbers: Times) -> None:
-        self.tuples = (numbers[self.tuples[0]], *self.tuples[1:])
+        self.tuples = self.tuples.renumber_keys(numbers)
 
     def save(self) -> State:
-        return {"rows": self.index.snapshot(), "tuples": self.tuples}
+        return {"rows": self.index.snapshot(), "tuples": self.tuples.save()}
 
     def load(self, state: State) -> None:
         self.index.restore(state["rows"])
-        self.tuples = state["tuples"]
+        self.tuples = TupleStore.load(state["tuples"])
 
 
 class LiveColumn(LiveTuples):
@@ -66,7 +65,7 @@ class LiveColumn(LiveTuples):
             known = values.is_not_null().to_numpy()
             values, g, vs, old, new = values.filter(pl.Series(known)), g[known], vs[known], old[known], new[known]
         words = sortable(values) if self.one_word else self.index.ids(values.to_frame())
-        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, old, new, words))
+        self.tuples = self.tuples.merge(TupleStore.changes(g, vs, old, new, words))
 
     def evaluate(self, aggregate: agg.Aggregate, g: Times, t: Times, entries: Times) -> pl.Series:
         """The aggregate of the values live at each of these end points."""
@@ -99,7 +98,7 @@ class LiveColumn(LiveTuples):
             case agg.Min():
                 return ~rank
         place = np.empty(len(rank), dtype=np.int64)
-        place[np.lexsort((rank, self.tuples[1]))] = np.arange(len(rank))
+        place[np.lexsort((rank, self.tuples.vs))] = np.arange(len(rank))
         return place if isinstance(aggregate, agg.Last) else -place
 
     def forget(self, before: Times) -> None:
@@ -110,19 +109,19 @@ class LiveColumn(LiveTuples):
 
 
 class LiveExtreme(LiveColumn):
-    """Where nothing is taken back, only the best value of each lifetime can ever matter."""
+    """Where nothing is retracted, only the best value of each lifetime can ever matter."""
 
     def __init__(self, aggregate: agg.Min | agg.Max, dtype: pl.DataType) -> None:
         super().__init__(aggregate.column, dtype)
         self.largest = isinstance(aggregate, agg.Max)
 
     def take_words(self, g: Times, vs: Times, new: Times, words: Times) -> None:
-        self.tuples = tu.merge_tuples(*self.tuples, *tu.tuple_changes(g, vs, vs, new, words))
+        self.tuples = self.tuples.merge(TupleStore.changes(g, vs, vs, new, words))
         tg, tvs, tve, *_ = self.tuples
         if len(tg) > 1:
             same = (tg[1:] == tg[:-1]) & (tvs[1:] == tvs[:-1]) & (tve[1:] == tve[:-1])
             best = np.append(~same, True) if self.largest else np.append(True, ~same)
-            self.tuples = tuple(a[best] for a in self.tuples)
+            self.tuples = self.tuples.where(best)
 
 
 class LiveRows(LiveTuples):

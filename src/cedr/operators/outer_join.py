@@ -24,16 +24,16 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
-from cedr.kernels import tuples as tu
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import Join, Keys, right_names
-from cedr.operators.keyed import by_payload, done, kept
+from cedr.operators.keyed import by_payload, done
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -70,7 +70,7 @@ class SemiAntiJoin(Operator):
         self.keys = Keys((left_schema, right_schema), (left_on, right_on))
         self.front = self.keys.front(self, needed=(0, 1) if partnered else (0,))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
-        self.tuples = [tu.empty_tuples(), tu.empty_tuples()]
+        self.tuples = [TupleStore.empty(), TupleStore.empty()]
         self.emitted = Synopsis(0)
         self.order = Order()
 
@@ -82,7 +82,8 @@ class SemiAntiJoin(Operator):
         self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
         owner, start, end = self._pieces()
-        g, number, copies = (self.tuples[0][i][owner] for i in (0, 3, 4))
+        left = self.tuples[0]
+        g, number, copies = left.key[owner], left.value[owner], left.copies[owner]
         emits, held = self.emission.select(g, start, end, front, promised, self.front.ahead(front))
         emits &= end >= by_group(promised, g)  # earlier pieces are final
         order = np.lexsort((end, start, number))
@@ -105,7 +106,7 @@ class SemiAntiJoin(Operator):
         if port == 1:  # a right tuple without key has no partners
             use = (g >= 0) & ~done(self.front, 0, self.tuples[0])[g]
             g, vs, old, new, number = g[use], vs[use], old[use], new[use], number[use]
-        self.tuples[port] = tu.merge_tuples(*self.tuples[port], *tu.tuple_changes(g, vs, old, new, number))
+        self.tuples[port] = self.tuples[port].merge(TupleStore.changes(g, vs, old, new, number))
 
     def _by_payload(self, times: Times) -> Times:
         return by_payload(times, self.tuples[0], len(self.payloads[0]))
@@ -129,42 +130,43 @@ class SemiAntiJoin(Operator):
 
     def _forget(self, settled: Times) -> None:
         self.emitted.forget(self._by_payload(settled))
-        self.tuples[0] = kept(self.tuples[0], still_matters(self.tuples[0][0], self.tuples[0][2], settled))
+        left = self.tuples[0]
+        self.tuples[0] = left.where(still_matters(left.key, left.ve, settled))
         self._forget_partners(settled)
         self.tuples = self.keys.compact(self.tuples, self.front)
         for port, extra in ((0, self.emitted.g), (1, np.empty(0, dtype=np.int64))):
-            stored = self.tuples[port][3]
+            stored = self.tuples[port].value
             numbers = self.payloads[port].compact(np.concatenate((stored[stored != PAST], extra)))
             if numbers is not None:
-                t = self.tuples[port]
-                self.tuples[port] = (*t[:3], np.where(t[3] == PAST, PAST, numbers[t[3]]), t[4])
+                self.tuples[port] = self.tuples[port].renumber_values(numbers)
                 if port == 0:
                     self.emitted.g = numbers[self.emitted.g]
 
     def _forget_partners(self, settled: Times) -> None:
-        self.tuples[1] = kept(self.tuples[1], ~done(self.front, 0, self.tuples[0])[self.tuples[1][0]])
-        g, vs, ve, *_ = self.tuples[1]
+        left, right = self.tuples
+        right = right.where(~done(self.front, 0, left)[right.key])
+        g, vs, ve, *_ = right
         earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
-        np.minimum.at(earliest, self.tuples[0][0], self.tuples[0][1])
+        np.minimum.at(earliest, left.key, left.vs)
         alive = still_matters(g, ve, settled)
         if self.residual is not None:
-            self.tuples[1] = kept(self.tuples[1], alive | (earliest[g] < ve))
+            self.tuples[1] = right.where(alive | (earliest[g] < ve))
             return
         covered_g, start, end = last_covered(g, vs, ve, settled)
         needed = earliest[covered_g] < end
         covered_g, start, end = covered_g[needed], start[needed], end[needed]
         past, once = np.full(len(start), PAST), np.ones(len(start), dtype=np.int64)
-        self.tuples[1] = tu.merge_tuples(*kept(self.tuples[1], alive), covered_g, start, end, past, once)
+        self.tuples[1] = right.where(alive).merge(TupleStore(covered_g, start, end, past, once))
 
     def state_size(self) -> tuple[int, int]:
         arrays = [*self.tuples[0], *self.tuples[1], self.emitted.g, self.emitted.start, self.emitted.end]
-        return len(self.tuples[0][0]) + len(self.tuples[1][0]), sum(a.nbytes for a in arrays) + self.front.nbytes
+        return sum(t.rows for t in self.tuples), sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         return {
             "keys": self.keys.index.snapshot(),
             "payloads": [p.snapshot() for p in self.payloads],
-            "tuples": list(self.tuples),
+            "tuples": [tuples.save() for tuples in self.tuples],
             "order": (self.order.kept, self.order.highest),
             **self.emission.save(),
             **self.emitted.save(),
@@ -175,7 +177,7 @@ class SemiAntiJoin(Operator):
         self.keys.index.restore(state["keys"])
         for index, rows in zip(self.payloads, state["payloads"], strict=True):
             index.restore(rows)
-        self.tuples = list(state["tuples"])
+        self.tuples = [TupleStore.load(saved) for saved in state["tuples"]]
         self.emission.load(state)
         self.order.kept, self.order.highest = state["order"]
         self.emitted.load(state)

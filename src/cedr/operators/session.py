@@ -13,12 +13,12 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.columnar.times import later
-from cedr.kernels import tuples as tu
 from cedr.kernels.sessions import sessions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group, earliest
-from cedr.operators.keyed import Mask, by_payload, first_of_each, kept
+from cedr.operators.keyed import by_payload, first_of_each
 from cedr.operators.synopsis import Synopsis
+from cedr.operators.tuple_store import Mask, TupleStore
 from cedr.temporal.time import INF, as_duration
 
 
@@ -29,7 +29,7 @@ class Session(Operator):
         self.groups = RowIndex({name: schema[name] for name in by})
         self.front = Front(self, self.groups)
         self.payloads = RowIndex(self.schema)
-        self.members = tu.empty_tuples()
+        self.members = TupleStore.empty()
         self.emitted = Synopsis(0)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -59,33 +59,34 @@ class Session(Operator):
         g, number = self.groups.ids(rows), self.payloads.ids(rows)
         vs, copies = chunk.vs[starts], np.where(come[starts], 1, -1)
         order = np.lexsort((number, vs, g))
-        changes = (g[order], vs[order], np.zeros(len(order), dtype=np.int64), number[order], copies[order])
-        self.members = tu.merge_tuples(*self.members, *changes)
+        ends = np.zeros(len(order), dtype=np.int64)
+        changes = TupleStore(g[order], vs[order], ends, number[order], copies[order])
+        self.members = self.members.merge(changes)
 
     def _forget(self, can_change: Mask, front: Times) -> None:
         after = np.where(front < INF, np.minimum(front, INF - 1) + 1, INF)
         self.emitted.forget(by_payload(after, self.members, len(self.payloads)))
-        self.members = kept(self.members, can_change)
-        numbers = self.payloads.compact(np.concatenate((self.members[3], self.emitted.g)))
+        self.members = self.members.where(can_change)
+        numbers = self.payloads.compact(np.concatenate((self.members.value, self.emitted.g)))
         if numbers is not None:
-            self.members = (*self.members[:3], numbers[self.members[3]], self.members[4])
+            self.members = self.members.renumber_values(numbers)
             self.emitted.g = numbers[self.emitted.g]
-        numbers = self.groups.compact(self.members[0])
+        numbers = self.groups.compact(self.members.key)
         if numbers is not None:
-            self.members = (numbers[self.members[0]], *self.members[1:])
+            self.members = self.members.renumber_keys(numbers)
             self.front.renumber(numbers)
 
     def state_size(self) -> tuple[int, int]:
         arrays = (*self.members, self.emitted.g, self.emitted.start, self.emitted.end)
-        return len(self.members[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
+        return self.members.rows, sum(a.nbytes for a in arrays) + self.front.nbytes
 
     def save(self) -> State:
         indexes = (self.groups.snapshot(), self.payloads.snapshot())
-        return {"indexes": indexes, "members": self.members, **self.emitted.save(), **self.front.save()}
+        return {"indexes": indexes, "members": self.members.save(), **self.emitted.save(), **self.front.save()}
 
     def load(self, state: State) -> None:
         self.groups.restore(state["indexes"][0])
         self.payloads.restore(state["indexes"][1])
-        self.members = state["members"]
+        self.members = TupleStore.load(state["members"])
         self.emitted.load(state)
         self.front.load(state)

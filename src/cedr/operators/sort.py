@@ -18,8 +18,8 @@ from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import BEFORE, NO_STEPS, Promises
 from cedr.columnar.promises.values import is_whole, whole
-from cedr.kernels import tuples as tu
 from cedr.operators.base import Operator, State
+from cedr.operators.tuple_store import TupleStore
 from cedr.operators.waiting import Waiting
 from cedr.temporal.punctuation import Range
 from cedr.temporal.time import INF, MIN
@@ -37,60 +37,57 @@ class Sort(Operator):
         self.directions = [*descending, *(False for _ in ties)]
         self.nulls_last = [*(True for _ in by), *(False for _ in ties)]
         self.payloads = RowIndex(self.schema)
-        self.tuples = tu.empty_tuples()
+        self.tuples = TupleStore.empty()
         """Held rows: start, end and payload number, with copies."""
         self.waiting = Waiting()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
             same = np.zeros(len(chunk), dtype=np.int64)
-            changes = tu.tuple_changes(same, chunk.vs, chunk.old, chunk.new, self.payloads.ids(chunk.rows))
-            self.tuples = tu.merge_tuples(*self.tuples, *changes)
-        rows = self._release() if len(chunk.promises) or self.cti == INF else self._rows(self._nothing())
-        settled = min(self.cti, int(self.tuples[1].min(initial=INF)))
+            changes = TupleStore.changes(same, chunk.vs, chunk.old, chunk.new, self.payloads.ids(chunk.rows))
+            self.tuples = self.tuples.merge(changes)
+        rows = self._release() if len(chunk.promises) or self.cti == INF else self._rows(TupleStore.empty())
+        settled = min(self.cti, int(self.tuples.vs.min(initial=INF)))
         return Chunk(rows, settled, promises=self.waiting.passed(chunk.promises, self._sure, settled, len(chunk)))
-
-    def _nothing(self) -> Mask:
-        return np.zeros(len(self.tuples[0]), dtype=np.bool_)
 
     # --- leaving ---------------------------------------------------------------------------------------------------
 
     def _release(self) -> pl.DataFrame:
-        leaves = ~self._nothing()
+        leaves = np.ones(self.tuples.rows, dtype=np.bool_)
         if self.cti != INF:
-            held = self.payloads.take(self.tuples[3])[self.first]
+            held = self.payloads.take(self.tuples.value)[self.first]
             leaves = complete(held, self.promised[0].all(), self.descending)
-        rows = self._rows(leaves)
+        leaving, staying = self.tuples.split(leaves)
+        rows = self._rows(leaving)
         if rows.height:
-            self.tuples = tuple(a[~leaves] for a in self.tuples)
+            self.tuples = staying
             self._compact()
         return rows.sort(self.order, descending=self.directions, nulls_last=self.nulls_last)
 
-    def _rows(self, leaves: Mask) -> pl.DataFrame:
-        vs, ve, number = (np.repeat(a[leaves], self.tuples[4][leaves]) for a in self.tuples[1:4])
+    def _rows(self, tuples: TupleStore) -> pl.DataFrame:
+        vs, ve, number = (np.repeat(column, tuples.copies) for column in (tuples.vs, tuples.ve, tuples.value))
         times = pl.DataFrame({VS: vs, OLD: vs, NEW: ve}, schema=dict.fromkeys(TIMES, pl.Int64))
         return times.hstack(self.payloads.take(number))
 
     def _compact(self) -> None:
-        numbers = self.payloads.compact(self.tuples[3])
+        numbers = self.payloads.compact(self.tuples.value)
         if numbers is not None:
-            self.tuples = (*self.tuples[:3], numbers[self.tuples[3]], self.tuples[4])
+            self.tuples = self.tuples.renumber_values(numbers)
 
     def _sure(self, promises: Promises) -> Promises:
-        return promises.held_back(self.payloads.take(self.tuples[3]), self.tuples[1])
+        return promises.held_back(self.payloads.take(self.tuples.value), self.tuples.vs)
 
     # --- state -----------------------------------------------------------------------------------------------------
 
     def state_size(self) -> tuple[int, int]:
-        arrays = sum(a.nbytes for a in self.tuples)
-        return int(self.tuples[4].sum()), arrays + int(self.payloads.rows.estimated_size())
+        return int(self.tuples.copies.sum()), self.tuples.nbytes + int(self.payloads.rows.estimated_size())
 
     def save(self) -> State:
-        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples, "waiting": self.waiting.save()}
+        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples.save(), "waiting": self.waiting.save()}
 
     def load(self, state: State) -> None:
         self.payloads.restore(state["payloads"])
-        self.tuples = state["tuples"]
+        self.tuples = TupleStore.load(state["tuples"])
         self.waiting.load(state["waiting"])
 
 

@@ -66,11 +66,11 @@ class TopK(SnapshotOperator):
 
     def forget(self, before: Times) -> None:
         used = self.emitted.words[:, 0]
-        keep = still_matters(self.live.tuples[0], self.live.tuples[2], before)
-        self.live.tuples = tuple(a[keep] for a in self.live.tuples)
-        numbers = self.live.index.compact(np.concatenate((self.live.tuples[3], used)))
+        live = self.live
+        live.tuples = live.tuples.where(still_matters(live.tuples.key, live.tuples.ve, before))
+        numbers = live.index.compact(np.concatenate((live.tuples.value, used)))
         if numbers is not None:
-            self.live.tuples = (*self.live.tuples[:3], numbers[self.live.tuples[3]], self.live.tuples[4])
+            live.tuples = live.tuples.renumber_values(numbers)
             self.emitted.words[:, 0] = numbers[used]
 
     def renumber(self, numbers: Times) -> None:

@@ -7,10 +7,10 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.kernels import tuples as tu
 from cedr.kernels.automata.runs import Table
 from cedr.operators.automata.compiled import CompiledSteps, Shape
 from cedr.operators.base import State
+from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import INF, MIN
 
 SOURCE, SYMBOL, TARGET = COLUMNS = ("source", "symbol", "target")
@@ -27,11 +27,11 @@ class Transitions:
         self.by_symbol, self.steps = shape.symbol is not None, steps
         self.start = int(self._states([shape.start])[0])
         self.final = None if shape.final is None else self._states(shape.final)
-        self.tuples = tu.empty_tuples()
+        self.tuples = TupleStore.empty()
         if rows is not None:
             number = self.rows.ids(rows)
             always = np.full(len(number), MIN), np.full(len(number), INF)
-            self.tuples = tu.tuple_changes(np.zeros_like(number), always[0], always[0], always[1], number)
+            self.tuples = TupleStore.changes(np.zeros_like(number), always[0], always[0], always[1], number)
         self.table = self._table()
 
     def _states(self, labels: Iterable[object]) -> Times:
@@ -41,15 +41,15 @@ class Transitions:
     def take(self, chunk: Chunk) -> None:
         """Work in changes of the table."""
         number = self.rows.ids(chunk.rows)
-        changes = tu.tuple_changes(np.zeros_like(number), chunk.vs, chunk.old, chunk.new, number)
-        self.tuples = tu.merge_tuples(*self.tuples, *changes)
+        changes = TupleStore.changes(np.zeros_like(number), chunk.vs, chunk.old, chunk.new, number)
+        self.tuples = self.tuples.merge(changes)
         self.renew()
 
     def forget(self, before: int) -> None:
         """Drop rows that ended before a settled time."""
-        keep = self.tuples[2] >= before
+        keep = self.tuples.ve >= before
         if not keep.all() and before != INF:
-            self.tuples = tuple(a[keep] for a in self.tuples)
+            self.tuples = self.tuples.take(keep)
             self.renew()
 
     def renew(self) -> None:
@@ -84,14 +84,15 @@ class Transitions:
 
     @property
     def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.tuples)
+        return self.tuples.nbytes
 
     def save(self) -> State:
         indexes = tuple(index.snapshot() for index in (self.states, self.symbols, self.rows))
-        return {"table": (indexes, self.tuples)}
+        return {"table": (indexes, self.tuples.save())}
 
     def load(self, state: State) -> None:
-        indexes, self.tuples = state["table"]
+        indexes, tuples = state["table"]
+        self.tuples = TupleStore.load(tuples)
         for index, saved in zip((self.states, self.symbols, self.rows), indexes, strict=True):
             index.restore(saved)
         self.table = self._table()

@@ -28,7 +28,7 @@ from cedr.columnar.chunk import Times, assemble
 from cedr.columnar.index import Ids, RowIndex
 from cedr.columnar.promises import PromiseIndex
 from cedr.kernels.chains import merge, nodes, on_cycles, reachable
-from cedr.kernels.tuple_store import TupleStore
+from cedr.kernels.tuple_counts import TupleCounts
 from cedr.operators.base import State
 from cedr.operators.finalize.rows import Mask, ValidatedRows
 from cedr.operators.late import Late, Reason
@@ -105,7 +105,7 @@ class Chains:
         self.schema = dict(schema)
         self.held = Edges.none()
         self._index = RowIndex(self.schema)
-        self._store = TupleStore()
+        self._store = TupleCounts()
 
     def __len__(self) -> int:
         return len(self._store) + len(self.held)
@@ -155,7 +155,7 @@ class Chains:
 
     def clear(self) -> None:
         """Forget all tuples: none can be adjusted any more."""
-        self._store, self._index = TupleStore(), RowIndex(self.schema)
+        self._store, self._index = TupleCounts(), RowIndex(self.schema)
 
     # --- settling held adjusts ---------------------------------------------------------------------------------------
 

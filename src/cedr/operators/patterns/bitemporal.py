@@ -17,7 +17,6 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.sharding import absorb
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
-from cedr.kernels import tuples as tu
 from cedr.kernels.hashing import SEED
 from cedr.kernels.instances import expanded
 from cedr.kernels.sorting import argsort_by_group_and_time
@@ -32,6 +31,7 @@ from cedr.operators.patterns.rendering import Outputs
 from cedr.operators.patterns.selection import Selection
 from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import MIN
 
 VERSION: Outputs = (("id", pl.col("Id")), ("vs", pl.col("Vs")), ("ve", pl.col("Ve")))
@@ -39,7 +39,7 @@ VERSION: Outputs = (("id", pl.col("Id")), ("vs", pl.col("Vs")), ("ve", pl.col("V
 
 
 class Versions(NamedTuple):
-    """Versions that are known, copies repeated: key, occurrence interval, payload, valid lifetime and id."""
+    """Known versions, copies repeated: key, occurrence interval, payload, valid lifetime and id."""
 
     g: Times
     start: Times
@@ -68,7 +68,7 @@ class BitemporalMatcher(Operator):
         self.prepared = Prepared(schemas, pattern, where, (*VERSION, *outputs), start="vs")
         self.emission = EmissionPolicy(latency, growing=True)
         self.payloads = [RowIndex(dict(s)) for s in schemas]
-        self.tuples = [tu.empty_tuples() for _ in schemas]
+        self.tuples = [TupleStore.empty() for _ in schemas]
         self.results = RowIndex(self.schema)
         self.emitted = Synopsis(0)
         self.order = Order()
@@ -82,8 +82,8 @@ class BitemporalMatcher(Operator):
         if len(chunk):
             numbers = self.payloads[port].ids(chunk.rows)
             one_group = np.zeros(len(chunk), dtype=np.int64)
-            changes = tu.tuple_changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
-            self.tuples[port] = tu.merge_tuples(*self.tuples[port], *changes)
+            changes = TupleStore.changes(one_group, chunk.vs, chunk.old, chunk.new, numbers)
+            self.tuples[port] = self.tuples[port].merge(changes)
         self.emission.see(self, port, chunk)
         number, start, end = self._answer()
         front = np.array([self.cti])
@@ -113,34 +113,35 @@ class BitemporalMatcher(Operator):
 
     def _pieces(self) -> tuple[Times, Times, Times]:
         """Results of each elementary interval of occurrence time since the last promise."""
-        known = self._known()
+        versions = self._versions()
         points, place = np.unique(
-            np.stack((np.tile(known.g, 2), np.concatenate((known.start, known.end))), axis=1),
+            np.stack((np.tile(versions.g, 2), np.concatenate((versions.start, versions.end))), axis=1),
             axis=0,
             return_inverse=True,
         )
-        which, interval = expanded(place[: len(known.g)], place[len(known.g) :])
-        order = argsort_by_group_and_time(interval, known.vs[which])
+        which, interval = expanded(place[: len(versions.g)], place[len(versions.g) :])
+        order = argsort_by_group_and_time(interval, versions.vs[which])
         which, interval = which[order], interval[order]
-        headers = Headers(known.vs, known.id, known.ve)
+        headers = Headers(versions.vs, versions.id, versions.ve)
         groups = np.arange(len(points))
         selection = Selection(headers, {}, groups, np.full(len(points), MIN))
-        evaluation = self.prepared.evaluation(headers, selection, known.slot, known.variant, self._attribute)
+        evaluation = self.prepared.evaluation(headers, selection, versions.slot, versions.variant, self._attribute)
         alone = points[:, 0] >= len(self.prepared.entry.keys.index)
-        scope = Scope(interval, known.vs[which], which, known.bits[which], alone, {})
+        scope = Scope(interval, versions.vs[which], which, versions.bits[which], alone, {})
         found = evaluation.instances(self.prepared.root, scope)
         ve = headers.end(self.prepared.root, found.columns, found.vs)
         numbers = self.results.ids(self.prepared.rendering.payload(evaluation, found, ve))
         return numbers, points[found.g, 1], points[found.g + 1, 1]
 
-    def _known(self) -> Versions:
+    def _versions(self) -> Versions:
         """All versions under all keys; each without a key is a group of its own."""
         entry = self.prepared.entry
         entry.keys.index.restore(entry.keys.index.rows.clear())  # keys are renumbered, so none is left over
         parts: list[tuple[Times, ...]] = []
         for variant, port in enumerate(entry.ports):
             rows = self.payloads[port].rows
-            _, start, end, number, _ = (np.repeat(a, self.tuples[port][4]) for a in self.tuples[port])
+            stored = self.tuples[port]
+            start, end, number = (np.repeat(a, stored.copies) for a in (stored.vs, stored.ve, stored.value))
             bits = entry.bits(rows, np.array([variant]))[0][number]
             use = (bits != 0) & (end > self.since)
             start, end, number = np.maximum(start[use], self.since), end[use], number[use]
@@ -148,10 +149,10 @@ class BitemporalMatcher(Operator):
             keys = entry.keys.numbers(variant, rows)[number]
             same = np.full(len(number), variant)
             parts.append((keys, start, end, number, bits[use], same, *columns, version_ids(rows["id"])[number]))
-        known = Versions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-        alone = np.flatnonzero(known.g == NO_KEY)
-        known.g[alone] = len(entry.keys.index) + np.arange(len(alone))
-        return known
+        versions = Versions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        alone = np.flatnonzero(versions.g == NO_KEY)
+        versions.g[alone] = len(entry.keys.index) + np.arange(len(alone))
+        return versions
 
     def _attribute(self, port: int, name: str) -> pl.Series:
         return self.payloads[port].rows[name]
@@ -164,23 +165,22 @@ class BitemporalMatcher(Operator):
         self.since, self.going_on = settled, (number[on], start[on])
         self.emitted.forget(settled)
         for port, (payloads, tuples) in enumerate(zip(self.payloads, self.tuples, strict=True)):
-            kept = tuple(a[still_matters(tuples[0], tuples[2], limit)] for a in tuples)
-            numbers = payloads.compact(kept[3])
-            self.tuples[port] = kept if numbers is None else (*kept[:3], numbers[kept[3]], kept[4])
+            kept = tuples.where(still_matters(tuples.key, tuples.ve, limit))
+            numbers = payloads.compact(kept.value)
+            self.tuples[port] = kept if numbers is None else kept.renumber_values(numbers)
         numbers = self.results.compact(np.concatenate((self.emitted.g, self.going_on[0])))
         if numbers is not None:
             self.emitted.g, self.going_on = numbers[self.emitted.g], (numbers[self.going_on[0]], self.going_on[1])
 
     def state_size(self) -> tuple[int, int]:
-        arrays = [a for tuples in self.tuples for a in tuples]
         rows = sum(int(p.rows.estimated_size()) for p in (*self.payloads, self.results))
-        return sum(len(t[0]) for t in self.tuples), sum(a.nbytes for a in arrays) + rows
+        return sum(t.rows for t in self.tuples), sum(t.nbytes for t in self.tuples) + rows
 
     def save(self) -> State:
         return {
             "payloads": [p.snapshot() for p in self.payloads],
             "results": self.results.snapshot(),
-            "tuples": list(self.tuples),
+            "tuples": [tuples.save() for tuples in self.tuples],
             "since": self.since,
             "going_on": self.going_on,
             "order": (self.order.kept, self.order.highest),
@@ -192,7 +192,7 @@ class BitemporalMatcher(Operator):
         for index, rows in zip(self.payloads, state["payloads"], strict=True):
             index.restore(rows)
         self.results.restore(state["results"])
-        self.tuples = list(state["tuples"])
+        self.tuples = [TupleStore.load(saved) for saved in state["tuples"]]
         self.since, self.going_on = state["since"], state["going_on"]
         self.order.kept, self.order.highest = state["order"]
         self.emission.load(state)

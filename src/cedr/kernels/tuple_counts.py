@@ -18,7 +18,7 @@ SMALLEST = 1024
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class TupleStore:
+class TupleCounts:
     def __init__(self) -> None:
         self._allocate(0)
 
