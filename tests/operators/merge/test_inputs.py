@@ -148,7 +148,7 @@ REFUSED = {
     "R3 unknown": (
         "R3",
         [Insert(8, 9, A), Adjust(8, 12, 10, A)],
-        "no such event to adjust; .* there is one that ends at 9",
+        "no such event to adjust; .* payload ends at 9",
     ),
 }
 
