@@ -89,6 +89,7 @@ class Trial:
         self.environment = {**os.environ, "CEDR_SOAK_INPUT": str(self.input)}
         self.environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), *sys.path]))
         self.log = (folder / "log").open("wb")
+        self.started: list[subprocess.Popen[bytes]] = []
         self.control = Control(str(self.set / "control"))
         self.process = self.command(
             "run", f"{JOBS}:version_one", str(self.set), "-n", str(replicas), "--master", master
@@ -99,7 +100,10 @@ class Trial:
 
     def command(self, *words: str) -> subprocess.Popen[bytes]:
         whole = [sys.executable, "-m", "cedr", "replicas", *words]
-        return subprocess.Popen(whole, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True)
+        self.started.append(
+            subprocess.Popen(whole, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True)
+        )
+        return self.started[-1]
 
     def kill(self, rng: random.Random, spare: int = 1) -> str | None:
         """Kill a member at random, but leave so many replicas alone that none is ahead of; its name."""
@@ -153,6 +157,10 @@ class Trial:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         for standing in self.control.standing().values():
             if alive(standing.process, standing.name):
                 os.killpg(standing.process, signal.SIGKILL)

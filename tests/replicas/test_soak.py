@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from replicated.trial import JOBS, Load, Trial, alive
+
+from cedr.replicas.control import Control, DesiredState
 
 
 def cedr(*words):
@@ -95,3 +98,33 @@ def test_a_job_that_cannot_run_is_given_up_with_its_error(tmp_path):
     assert done.returncode == 1
     assert "v1-1: given up. job" in done.stdout
     assert "returns a int; it must return cedr.Replica(query, data)" in done.stdout
+
+
+def test_a_member_ends_with_its_supervisor(tmp_path):
+    """Even if it has not come far enough to run a query: here its job is never loaded completely."""
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(600)\n")
+    control = Control(str(tmp_path / "set" / "control"))
+    control.make()
+    control.wish(DesiredState("v1-1", f"{tmp_path}/slow.py:job"))
+    (tmp_path / "set" / "logs").mkdir()
+    run = f"from cedr.replicas.supervisor import Supervisor; Supervisor({str(tmp_path / 'set')!r}).run()"
+    supervisor = subprocess.Popen([sys.executable, "-c", run], stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: "v1-1" in control.standing())
+        member = control.standing()["v1-1"].process
+        assert alive(member, "v1-1")
+    finally:
+        supervisor.kill()
+        supervisor.wait()
+    try:
+        wait_for(lambda: not alive(member, "v1-1"))
+    finally:
+        if alive(member, "v1-1"):
+            os.killpg(member, signal.SIGKILL)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

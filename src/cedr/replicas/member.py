@@ -1,11 +1,13 @@
-"""The process of one member, a replica or the merge: `python -m cedr.replicas.member FOLDER NAME MASTER`.
+"""The process of one member, a replica or the merge: `python -m cedr.replicas.member FOLDER NAME MASTER SUPERVISOR`.
 
 It finds its job in the control store, runs it, says how far it has come, and ends when it is told to, when nothing more
 will come, or when the supervisor is gone. What it ends with tells the supervisor whether to start it again.
 """
 
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -23,13 +25,16 @@ IDLE = "Waiting for data to arrive"
 """What Spark says of a query that has found nothing more to read."""
 LOOK = 0.25
 """Seconds between two looks at the control store."""
+GRACE = 30.0
+"""Seconds a query has to stop by itself after its supervisor has died."""
 
 
 class Member:
-    def __init__(self, folder: str, name: str, master: str) -> None:
+    def __init__(self, folder: str, name: str, master: str, supervisor: int | None = None) -> None:
         self.folder, self.name, self.master = folder, name, master
         self.control = Control(os.path.join(folder, "control"))
-        self.parent = os.getppid()
+        self.supervisor = supervisor
+        self.follows = False
         self.batch: int | None = None
         self.idle = False
 
@@ -64,7 +69,7 @@ class Member:
 
     def follow(self, running: RunningQuery, reached: Callable[[], int], ends: bool = False) -> State:
         """Until the query ends, or somebody wants it to."""
-        self.cti, last = MIN, -1.0
+        self.cti, last, self.follows = MIN, -1.0, True
         while running.is_active:
             self.cti = max(self.cti, reached())
             if time.monotonic() - last > 1:
@@ -77,7 +82,7 @@ class Member:
                 self.control.feed_back(self.cti)
             wish = self.control.wish_of(self.name)
             over = wish is not None and wish.over
-            if over or self.control.stopping or os.getppid() != self.parent or (ends and self.cti == INF):
+            if over or self.control.stopping or self.orphaned or (ends and self.cti == INF):
                 running.stop()
                 self.cti = max(self.cti, reached())
                 return "over" if over else "done" if self.cti == INF else "stopped"
@@ -86,12 +91,29 @@ class Member:
         self.cti = max(self.cti, reached())
         return "done"
 
+    @property
+    def orphaned(self) -> bool:
+        """Whether the supervisor has died: the operating system has given this process another parent."""
+        return self.supervisor is not None and os.getppid() != self.supervisor
+
+    def end_with_supervisor(self) -> None:
+        """End all of this process's group, Java included, when the supervisor dies. A query that runs is given time to
+        stop by itself; whatever comes before it, such as the start of Spark, is not waited for."""
+        while not self.orphaned:
+            time.sleep(LOOK)
+        if self.follows:
+            time.sleep(GRACE)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
     def stand(self, state: State, cti: int, error: str = "") -> None:
         self.control.stand(MemberStatus(self.name, state, os.getpid(), self.batch, cti, self.idle, error))
 
 
-def main(folder: str, name: str, master: str) -> int:
-    member = Member(folder, name, master)
+def main(folder: str, name: str, master: str, supervisor: int | None = None) -> int:
+    """`supervisor` is the parent process, which made this one the leader of a group of its own."""
+    member = Member(folder, name, master, supervisor)
+    if supervisor is not None:
+        threading.Thread(target=member.end_with_supervisor, daemon=True).start()
     try:
         member.run()
     except CedrError as e:
@@ -102,4 +124,5 @@ def main(folder: str, name: str, master: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    folder, name, master, supervisor = sys.argv[1:]
+    sys.exit(main(folder, name, master, int(supervisor)))

@@ -94,6 +94,7 @@ class Supervisor:
 
     def _begin(self, name: str, keeper: Keeper) -> None:
         command = [sys.executable, "-P", "-m", "cedr.replicas.member", self.folder, name, self.master]
+        command.append(str(os.getpid()))
         with open(os.path.join(self.folder, "logs", f"{name}.log"), "ab") as log:
             keeper.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
