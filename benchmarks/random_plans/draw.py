@@ -373,6 +373,11 @@ ANY_VALUES = ("count", "min", "max", "first", "last")
 EXACT_MEANS = ("v", "w", "h", "f")
 
 
+def is_soft(what: str, column: str, kind: pl.DataType) -> bool:
+    exact = column in EXACT_MEANS or kind.is_decimal()
+    return what == "stddev" or (what == "avg" and not exact) or (what == "sum" and not exact and not kind.is_integer())
+
+
 def aggregate(d: Drawing, depth: int) -> Made:
     made = d.grow(depth - 1)
     by = d.one_of([[], d.keys(made, most=2), d.keys(made, most=2), d.keys(made, most=3)])
@@ -387,11 +392,7 @@ def aggregate(d: Drawing, depth: int) -> Made:
         what = [d.one_of(NUMBERS if numeric else ANY_VALUES), column]
         if what[0] == "quantile":
             what.append(d.one_of(["1/2", "1/4", "9/10", "7/100", "1/1"]))
-        if (
-            what[0] == "stddev"
-            or (what[0] == "avg" and column not in EXACT_MEANS)
-            or (what[0] == "sum" and column not in EXACT_MEANS and not kind.is_integer())
-        ):
+        if is_soft(what[0], column, kind):
             soft.add(name)
         found.append([name, what])
     if made.frame.height < 20_000 and "v" in made.firm and d.chance(0.05):

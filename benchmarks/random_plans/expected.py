@@ -259,16 +259,26 @@ def aggregate(node: Node, frame: Frame, limit: int) -> Frame:
         pl.col(S).first(),
         pl.col(E).first(),
         *(pl.col(c).first() for c in node["by"]),
-        *(one_aggregate(*what).alias(name) for name, what in node["aggregates"]),
+        *(one_aggregate(*what, schema=frame.schema).alias(name) for name, what in node["aggregates"]),
     )
     return result.drop("_n")
+
+
+def mean(values: pl.Expr, known: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """Of decimals by whole numbers of their last digit. Both are exact as doubles, as long as they are below 2 ** 53, so
+    the quotient is the only rounding."""
+    if isinstance(kind, pl.Decimal):
+        return values.to_physical().sum().cast(pl.Float64) / (known * 10**kind.scale)
+    return total(values).cast(pl.Float64) / known
 
 
 def total(values: pl.Expr) -> pl.Expr:
     return values.sum()
 
 
-def one_aggregate(kind: str, column: str | None = None, q: str = "1/2") -> pl.Expr:
+def one_aggregate(
+    kind: str, column: str | None = None, q: str = "1/2", *, schema: Mapping[str, pl.DataType]
+) -> pl.Expr:
     if column is None:
         return pl.len().cast(pl.Int64)
     values = pl.col(column).drop_nulls()
@@ -280,7 +290,7 @@ def one_aggregate(kind: str, column: str | None = None, q: str = "1/2") -> pl.Ex
         case "sum":
             return pl.when(known > 0).then(total(values))
         case "avg":
-            return pl.when(known > 0).then(total(values).cast(pl.Float64) / known)
+            return pl.when(known > 0).then(mean(values, known, schema[column]))
         case "stddev":
             return (values - values.min()).cast(pl.Float64).std(ddof=1)
         case "min":

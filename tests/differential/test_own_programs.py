@@ -1,14 +1,19 @@
 """What the comparison rests on: its tables keep their promises, cases survive a file, and differences are seen."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
 from random_plans.case import Case, draw, expect, failure
 from random_plans.compare import difference
+from random_plans.draw import is_soft
+from random_plans.expected import aggregate
 from random_plans.kept import load, save, settled
 from random_plans.mix import LARGE, PLANS, wanted
 from random_plans.reduce import reduced
-from random_plans.tables import PAYLOAD, Shape, make
+from random_plans.tables import PAYLOAD, E, S, Shape, make
 
 from cedr.operators.session import Session
 
@@ -83,3 +88,28 @@ def test_wrong_operator_is_found_and_reduced(monkeypatch) -> None:
     assert failure(small) is not None
     assert small.rows <= 2, "one event, and perhaps its correction"
     assert [node["op"] for node in small.plan] == ["source", "session"]
+
+
+def test_sums_and_means_of_decimals_are_exact():
+    """A cent of ten billion is less than the tolerance for floats."""
+    cents = [100_000_000_001, 33, -7, 2_000_000_000_003]
+    values = pl.Series([Decimal(c).scaleb(-2) for c in cents], dtype=pl.Decimal(14, 2))
+    frame = pl.DataFrame({S: [1] * 4, E: [9] * 4, "d": values})
+    node = {"by": [], "aggregates": [["total", ["sum", "d"]], ["mean", ["avg", "d"]]]}
+    found = aggregate(node, frame, 100)
+    assert found["total"].to_list() == [Decimal(sum(cents)).scaleb(-2)]
+    assert found["mean"].to_list() == [float(Fraction(sum(cents), 400))]
+    wrong = found.with_columns(pl.col("total") + Decimal("0.01"))
+    assert difference(found, wrong, ["total"]) is None
+    assert difference(found, wrong, []).startswith("values")
+
+
+def test_what_is_soft():
+    """Only what two right programs may round differently."""
+    soft = {
+        (what, c) for what in ("sum", "avg", "stddev", "max") for c, kind in PAYLOAD.items() if is_soft(what, c, kind)
+    }
+    assert {c for what, c in soft if what == "sum"} & {"b", "d", "f", "v"} == set()
+    assert ("avg", "d") not in soft
+    assert soft >= {("sum", "r"), ("avg", "r"), ("avg", "b"), ("stddev", "d")}
+    assert not any(what == "max" for what, _ in soft)
