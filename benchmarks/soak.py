@@ -42,7 +42,7 @@ def run(report: Report, quick: bool = False) -> None:
 def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
     rng, began = random.Random(SEED), time.perf_counter()
     killed: Counter[str] = Counter()
-    trial.wait(lambda: trial.control.standing())
+    trial.wait(lambda: trial.control.status())
     cutover = None
     while killed.total() < kills or time.perf_counter() - began < seconds:
         trial.wait(lambda: True)
@@ -56,7 +56,7 @@ def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
     assert cutover is not None
     trial.wait(lambda: cutover.poll() is not None)
     trial.finish.set()
-    over = [name for name, wish in trial.control.wished().items() if wish.over]
+    over = [name for name, desired in trial.control.desired().items() if desired.over]
     trial.wait(lambda: trial.process.poll() is not None)
     report.add("kills", killed.total(), "members", bar=kills, note=", ".join(f"{n} {k}" for n, k in killed.items()))
     report.add("time", time.perf_counter() - began, "s", bar=seconds or None)

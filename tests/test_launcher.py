@@ -462,5 +462,5 @@ def test_a_mistake_of_the_user_is_told_without_a_traceback(
     monkeypatch.setattr(sys.modules["cedr.cli.test"], "REPOSITORY", tmp_path)
     assert command_line(monkeypatch, "test") == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: there are no tests in {tmp_path}; ")
+    assert said.startswith(f"error: contains no tests {tmp_path}; ")
     assert "Traceback" not in said

@@ -138,7 +138,7 @@ def test_lengths_and_ends_in_messages():
     messages = pl.Series(
         [
             "element 1, adjust k=3 [0, ∞) to 1000000: there is no tuple k=3 [0, 5) to adjust",
-            "element 2, insert k=[1, 2] [0, 1): it starts more than 3600000000 after 60000000, the time when it came",
+            "element 2, insert k=[1, 2] [0, 1): it starts more than 3600000000 after 60000000, when it arrived",
             "element 3, insert  [0, 1): its sync time 0 lies before 5; what is more than 5000000 before the highest",
             "file a.csv, line 7: bad",
         ]
@@ -147,7 +147,7 @@ def test_lengths_and_ends_in_messages():
         "element 1, adjust k=3 [1970-01-01 00:00:00, ∞) to 1970-01-01 00:00:01: there is no tuple k=3 "
         "[1970-01-01 00:00:00, 1970-01-01 00:00:00.000005) to adjust",
         "element 2, insert k=[1, 2] [1970-01-01 00:00:00, 1970-01-01 00:00:00.000001): it starts more than 1h "
-        "after 1970-01-01 00:01:00, the time when it came",
+        "after 1970-01-01 00:01:00, when it arrived",
         "element 3, insert  [1970-01-01 00:00:00, 1970-01-01 00:00:00.000001): its sync time "
         "1970-01-01 00:00:00 lies before 1970-01-01 00:00:00.000005; what is more than 5s before the highest",
         "file a.csv, line 7: bad",
@@ -155,18 +155,18 @@ def test_lengths_and_ends_in_messages():
     assert with_user_times(messages[3:], pl.Datetime("us")).to_list() == ["file a.csv, line 7: bad"]
 
 
-def test_a_run_warns_once_of_rows_that_were_set_aside():
+def test_a_run_warns_once_of_late_rows():
     query, rows = late_rows([0, 60_000_000, 0], delay=1_000_000)
     with pytest.warns(cedr.LateWarning) as caught:
         result = query.run(rows, chunk_size=1)
     (warning,) = caught
     assert str(warning.message) == (
-        "1 row was set aside (below_cti: 1) and is not part of the answer; late() lists what was set aside with the "
-        'reasons, and late="raise" in cedr.source makes it an error'
+        "1 row arrived behind the watermark and is not part of the result; late() returns it with the reasons, and "
+        'late="raise" in cedr.source raises an error instead'
     )
     assert warning.filename == __file__
     assert result.late().height == 1
-    with pytest.warns(cedr.LateWarning, match="1 row was set aside") as caught:
+    with pytest.warns(cedr.LateWarning, match="1 row arrived behind the watermark") as caught:
         assert len(list(query.updates(rows, chunk_size=1))) > 1
     assert len(caught) == 1
 

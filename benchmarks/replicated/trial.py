@@ -58,7 +58,7 @@ class Load:
             yield pl.concat([rows[first : first + size], promise(INF if last else int(coming[first + size]))])
 
     def feed(self, folder: Path, stop: threading.Event, finish: threading.Event) -> None:
-        """Write the files, each under another name first; the last, after which nothing comes, when that is wished."""
+        """Write the files, each under another name first; the last, after which nothing comes, on request."""
         for number, frame in enumerate(self.frames()):
             if number == self.files - 1:
                 while not finish.wait(0.1) and not stop.is_set():
@@ -107,15 +107,15 @@ class Trial:
 
     def kill(self, rng: random.Random, spare: int = 1) -> str | None:
         """Kill a member at random, but leave so many replicas alone that none is ahead of; its name."""
-        wished = self.control.wished()
-        standing = {n: s for n, s in self.control.standing().items() if n in wished and not wished[n].over}
-        running = [n for n, s in standing.items() if s.state in ("starting", "running") and alive(s.process, n)]
+        desired = self.control.desired()
+        status = {n: s for n, s in self.control.status().items() if n in desired and not desired[n].over}
+        running = [n for n, s in status.items() if s.state in ("starting", "running") and alive(s.process, n)]
         choice = [n for n in running if n == MERGE or len(running) - (MERGE in running) > spare or rng.random() < 0.3]
         if not choice:
             return None
         name = rng.choice(choice)
         try:
-            os.kill(standing[name].process, signal.SIGKILL)
+            os.kill(status[name].process, signal.SIGKILL)
         except ProcessLookupError:
             return None
         return name
@@ -161,9 +161,9 @@ class Trial:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        for standing in self.control.standing().values():
-            if alive(standing.process, standing.name):
-                os.killpg(standing.process, signal.SIGKILL)
+        for status in self.control.status().values():
+            if alive(status.process, status.name):
+                os.killpg(status.process, signal.SIGKILL)
         self.log.close()
 
 

@@ -1,10 +1,12 @@
 """Sources, where queries start, and the aggregates for `agg`."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import polars as pl
 
+from cedr.arguments import callers_stacklevel
 from cedr.operators import aggregates
 from cedr.plan.nodes.source import Source, Unit
 from cedr.plan.schema import as_schema, check_columns, column_name, column_names
@@ -35,13 +37,15 @@ def source(
     external_ctis: bool | str = False,
     partition: str | None = None,
     idle: Duration | None = None,
-    per: str | Sequence[str] = (),
+    progress_by: str | Sequence[str] = (),
     punctuation: str | None = None,
     promises: str | Sequence[str | Sequence[str]] = (),
-    future: Duration | None = None,
+    max_ahead: Duration | None = None,
     late: Literal["collect", "raise"] = "collect",
     valid: bool = False,
     ends: bool = False,
+    per: str | Sequence[str] | None = None,
+    future: Duration | None = None,
 ) -> Stream:
     """A named stream of events with the payload columns of `schema`.
 
@@ -64,7 +68,7 @@ def source(
     partition          the column that names the partition of a row (a Kafka partition, a device): progress is derived
                        for each partition, and the source has progressed as far as the slowest of them
     idle               a partition without rows for this long, by wall-clock time, no longer holds back the others
-    per                the column, or columns, whose values progress independently: `delay` holds among the rows of one
+    progress_by        the column, or columns, whose values progress independently: `delay` holds among the rows of one
                        value, and its progress depends on these rows alone, so a value that is silent, or whose clock
                        is ahead, does not affect others. There is no progress of the whole source, unless `idle` is the
                        time after which a silent value no longer counts
@@ -72,8 +76,8 @@ def source(
                        `vs`, or ever if `vs` is missing. A missing value in another column matches every value
     promises           the columns that punctuations will be about, or lists of columns for punctuations about several:
                        `promises=["auction", ["zone", "hour"]]`. With this declaration a query waits no longer than
-                       necessary. The columns of `per` are included
-    future             a row that starts more than this after the wall-clock time is late and does not affect progress;
+                       necessary. The columns of `progress_by` are included
+    max_ahead          a row that starts more than this after the wall-clock time is late and does not affect progress;
                        times that are whole numbers count as microseconds since 1970
     late               rows that break a promise are collected (`result.late()`) or raise an error
     valid              the stream keeps all its promises and adjusts only events it contains, as streams written by
@@ -82,8 +86,11 @@ def source(
     Each time is a column, a polars expression (`vs=pl.col("date").dt.combine(pl.col("time"))`), or an expression of the
     CEDR language (`vs="time_hour + minute * 1 minute"`). A column with exactly this name takes precedence.
 
-    Elements (`cedr.Insert` and so on) need none of the time columns.
+    Elements (`cedr.Insert` and so on) need none of the time columns. `per` and `future` are the former names of
+    `progress_by` and `max_ahead`; they are deprecated.
     """
+    progress_by = renamed(name, "per", per, "progress_by", progress_by)
+    max_ahead = renamed(name, "future", future, "max_ahead", max_ahead)
     made = [time for time in (vs, ve, ve_new, cti, duration) if isinstance(time, pl.Expr) and not is_column(time)]
     vs, ve, ve_new, cti = (text_of(time) for time in (vs, ve, ve_new, cti))
     duration = text_of(duration) if isinstance(duration, pl.Expr) else duration
@@ -96,14 +103,14 @@ def source(
     for argument, column in {**times, "partition": partition, "punctuation": punctuation}.items():
         if column is not None and vs is None:
             raise QueryError(f"source({name!r}): {argument}={column!r} needs vs, the column of the start times")
-    if idle is not None and partition is None and not per:
+    if idle is not None and partition is None and not progress_by:
         raise QueryError(
-            f"source({name!r}): idle={idle!r} needs partition or per, the columns whose values may fall silent"
+            f"source({name!r}): idle={idle!r} needs partition or progress_by, the columns whose values may fall silent"
         )
     length = lifetime_length(name, in_unit(duration, unit))
     if ends and length == INF:
         raise QueryError(f"source({name!r}): ends=True contradicts duration={duration!r}, which has no end")
-    values = as_per(name, per, columns, delay, ordered, partition)
+    values = as_progress_by(name, progress_by, columns, delay, ordered, partition)
     schemes = as_schemes(name, promises, columns)
     if counts is not None and ve is None:
         raise QueryError(f"source({name!r}): external_ctis={counts!r} needs ve, where the span of a count ends")
@@ -132,10 +139,10 @@ def source(
             counts=counts,
             partition=partition,
             idle=None if idle is None else as_idle(name, in_unit(idle, unit)),
-            per=values,
+            progress_by=values,
             punctuation=punctuation,
             promises=tuple(dict.fromkeys([*schemes, *([tuple(sorted(values))] if values else [])])),
-            future=None if future is None else as_future(name, in_unit(future, unit)),
+            max_ahead=None if max_ahead is None else as_max_ahead(name, in_unit(max_ahead, unit)),
             late=late,
             valid=valid,
             ends=ends,
@@ -144,6 +151,16 @@ def source(
             format=format,
         )
     )
+
+
+def renamed(name: str, old: str, given: Any, new: str, value: Any) -> Any:
+    """The value of an argument, which may be given under its former name for one more version."""
+    if given is None:
+        return value
+    if value not in ((), None):
+        raise QueryError(f"source({name!r}): {old}= is the former name of {new}=; leave {old} out")
+    warnings.warn(f"source({name!r}): {old}= is now called {new}=", DeprecationWarning, stacklevel=callers_stacklevel())
+    return given
 
 
 def is_column(expression: pl.Expr) -> bool:
@@ -193,29 +210,31 @@ def as_idle(name: str, idle: Duration) -> int:
     return duration(idle, f"source({name!r}): idle", least=0)
 
 
-def as_future(name: str, future: Duration) -> int:
-    return duration(future, f"source({name!r}): future", least=0)
+def as_max_ahead(name: str, max_ahead: Duration) -> int:
+    return duration(max_ahead, f"source({name!r}): max_ahead", least=0)
 
 
-def as_per(
+def as_progress_by(
     name: str,
-    per: str | Sequence[str],
+    progress_by: str | Sequence[str],
     columns: Mapping[str, Any],
     delay: Duration | None,
     ordered: bool,
     partition: str | None,
 ) -> tuple[str, ...]:
-    if not isinstance(per, pl.Expr) and not per:
+    if not isinstance(progress_by, pl.Expr) and not progress_by:
         return ()
-    what = f"source({name!r}): per={per!r}"
-    check_columns(found := column_names(per, what), columns, what)
+    what = f"source({name!r}): progress_by={progress_by!r}"
+    check_columns(found := column_names(progress_by, what), columns, what)
     check_promised(found, columns, what)
     if ordered:
         raise QueryError(f"{what}: ordered rows have one progress; if the rows of each value are ordered, use delay=0")
     if delay is None:
         raise QueryError(f"{what} needs delay, how late a row may be among the rows of its value; 0 if ordered")
     if partition is not None:
-        raise QueryError(f"{what}: give per or partition={partition!r}; progress is of each value or each partition")
+        raise QueryError(
+            f"{what}: give progress_by or partition={partition!r}; progress is of each value or each partition"
+        )
     return found
 
 

@@ -55,7 +55,7 @@ def test_a_folder_for_plots_that_cannot_be_made_is_refused_before_anything_is_me
     command = [sys.executable, "-m", "cedr", "bench", "lmerge", "--quick", "--plots", str(tmp_path / "file")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--plots: cannot make the folder" in done.stderr
+    assert "--plots: cannot create the folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        "no benchmark 'nothing'; there are: automata, consistency, crash, differential, engine, ffp, lmerge, patterns, "
+        "no benchmark 'nothing'; available: automata, consistency, crash, differential, engine, ffp, lmerge, patterns, "
         "peers, punctuation, soak, spark" in done.stderr
     )
 

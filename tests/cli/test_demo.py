@@ -1,4 +1,4 @@
-"""The demo tells the truth: its story happens, its levels are compared for real, and it ends well in every way."""
+"""The demo is real: its story happens, its levels are compared, and it always cleans up."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 import cedr
-from cedr.cli.demo.alerts import Alert, Alerts, brought_forward, changes, overloaded, repaired
+from cedr.cli.demo.alerts import Alert, Alerts, changes, overloaded, repaired, updated
 from cedr.cli.demo.levels import LEVELS, Batch, Figures, waits
 from cedr.cli.demo.reports import Piece, pieces, reports
 from cedr.cli.demo.screen import Picture, Step
@@ -36,20 +36,20 @@ def alert(since: int, until: int, machine: str = "m") -> Alert:
 
 
 @cache
-def told(level: cedr.Consistency) -> list[Alerts]:
+def emitted(level: cedr.Consistency) -> list[Alerts]:
     """The alerts before and after each piece, from the engine in this process."""
-    said: list[Alerts] = [frozenset()]
+    states: list[Alerts] = [frozenset()]
     for result in overloaded().with_consistency(level).updates(iter([p.rows for p in pieces()]), close=False):
-        said.append(brought_forward(said[-1], result.changelog()))
-    return said
+        states.append(updated(states[-1], result.changelog()))
+    return states
 
 
 def steps(level: cedr.Consistency) -> list[Step]:
-    said, arriving = told(level), pieces()
+    states, arriving = emitted(level), pieces()
     start = datetime(1970, 1, 1)
     finals = [(piece.reached - timedelta(seconds=60) - start) // timedelta(microseconds=1) for piece in arriving]
     return [
-        Step(n, len(arriving), piece, Batch(0.5, {"cti": final}), said[n], said[n + 1])
+        Step(n, len(arriving), piece, Batch(0.5, {"cti": final}), states[n], states[n + 1])
         for n, (piece, final) in enumerate(zip(arriving, finals, strict=True))
     ]
 
@@ -80,14 +80,14 @@ def test_each_correction_names_a_report_that_came_before_it():
 def test_the_reason_for_a_repair_names_what_came_late():
     rows = pl.DataFrame({"time": [at(12), at(21)], "machine": "m", "load": 50.0, "corrected": [None, None]})
     piece = Piece(rows.cast({"corrected": pl.Datetime("us")}), before=at(20), reached=at(21))
-    assert piece.reason("m") == "report of 10:00:12 was 8 s late"
+    assert piece.reason("m") == "the report of 10:00:12 was 8 s late"
     corrected = piece._replace(rows=piece.rows.with_columns(corrected=pl.col("time")))
-    assert corrected.reason("m") == "a report was wrong and is corrected"
+    assert corrected.reason("m") == "1 report was wrong and is corrected"
 
 
-# --- what becomes of alerts ------------------------------------------------------------------------------------------
+# --- how alerts change ------------------------------------------------------------------------------------------------
 #
-# the stream has reached 20; what was said about the time before is compared with what is said now
+# the stream has reached 20; the earlier result for the time before it is compared with the new one
 #
 #     0         10        20        30
 #     |         |         |         |
@@ -99,8 +99,8 @@ WAS = alert(5, 23)
 @pytest.mark.parametrize(
     ("now", "what", "is_repair"),
     [
-        ([], ["taken back"], True),
-        ([alert(5, 28)], ["goes on"], False),
+        ([], ["retracted"], True),
+        ([alert(5, 28)], ["continues"], False),
         ([alert(5, 21)], ["over"], False),
         ([alert(5, 15)], ["ends 8 s earlier"], True),
         ([alert(3, 23)], ["begins 2 s earlier"], True),
@@ -119,7 +119,7 @@ def test_what_happened_to_an_alert(now, what, is_repair):
 def test_two_alerts_become_one():
     before, after = frozenset({alert(1, 5), alert(9, 23)}), frozenset({alert(1, 23)})
     (change,) = changes(before, after, at(20))
-    assert change.what == "2 alerts are one"
+    assert change.what == "2 alerts merged into one"
     assert repaired(before, after, at(20)) == {"m"}
 
 
@@ -134,11 +134,11 @@ def test_an_alert_that_ended_too_early_ends_later():
 def test_the_story_has_what_the_demo_promises_and_a_reason_for_every_repair():
     seen = [(change.what, step.why(change)) for step in steps(cedr.MIDDLE) for change in step.changes]
     whats = [what for what, _ in seen]
-    assert whats.count("taken back") >= 2
-    for what in ("new", "goes on", "begins 5 s earlier", "2 alerts are one"):
+    assert whats.count("retracted") >= 2
+    for what in ("new", "continues", "begins 5 s earlier", "2 alerts merged into one"):
         assert what in whats
     for what, why in seen:
-        assert bool(why) == (what not in ("new", "goes on", "over"))
+        assert bool(why) == (what not in ("new", "continues", "over"))
     assert any("corrected" in why for _, why in seen)
 
 
@@ -148,26 +148,26 @@ def test_the_levels_that_remember_enough_agree_with_all_reports_at_once():
     right = {Alert(machine, since, until) for since, until, machine in table.iter_rows()}
     assert right
     for name, level in LEVELS.items():
-        assert (told(level)[-1] == right) == (name != "weak (forgets at once)")
+        assert (emitted(level)[-1] == right) == (name != "weak (forgets at once)")
 
 
-def test_strong_never_says_anything_else_about_the_past():
+def test_strong_never_changes_the_past():
     for step in steps(cedr.STRONG):
         final = step.batch.final - timedelta(seconds=10)
         assert not repaired(step.before, step.after, final)
-        assert "taken back" not in [change.what for change in step.changes]
+        assert "retracted" not in [change.what for change in step.changes]
 
 
-def test_the_first_word_is_awaited_from_the_beginning_of_an_alert():
-    said = [frozenset(), frozenset(), frozenset({alert(5, 9)}), frozenset({alert(3, 9)})]
+def test_the_delay_is_measured_from_the_start_of_an_alert():
+    states = [frozenset(), frozenset(), frozenset({alert(5, 9)}), frozenset({alert(3, 9)})]
     empty = pieces()[0].rows[:0]
     arriving = [Piece(empty, at(0), at(4)), Piece(empty, at(4), at(12)), Piece(empty, at(12), at(20))]
-    assert waits(said, arriving) == [9.0]
+    assert waits(states, arriving) == [9.0]
 
 
-def test_a_verdict_that_the_levels_differ_is_told_as_a_bug():
+def test_a_verdict_that_the_levels_differ_is_reported_as_a_bug():
     right, wrong = (
-        Figures(frozenset(alerts), waits=[1.0], repairs=0, state=1, rows=1, given_up=0)
+        Figures(frozenset(alerts), waits=[1.0], repairs=0, state=1, rows=1, dropped=0)
         for alerts in ([alert(1, 5)], [alert(1, 6)])
     )
     assert "bug" in sentences({"strong": right, "middle": wrong})[0]
@@ -183,8 +183,8 @@ def test_the_picture_fits_and_shows_repairs():
             picture.show(step)
     last = output.getvalue().rpartition("Alerts at middle")[2].splitlines()
     assert len(last) < 29
-    assert any("db-08" in line and "taken back" in line and "6 reports were wrong" in line for line in last)
-    assert any("web-03" in line and "begins 5 s earlier: report of 10:00:" in line for line in last)
+    assert any("db-08" in line and "retracted" in line and "6 reports were wrong" in line for line in last)
+    assert any("web-03" in line and "begins 5 s earlier: the report of 10:00:" in line for line in last)
     assert not any("now" in line.split() for line in last if "final" in line.split())
 
 
@@ -237,14 +237,14 @@ def test_the_demo_shows_alerts_repairs_and_the_levels_side_by_side(folder):
     assert "Which machines are overloaded?" in output
     assert "reports.sliding" in output
     assert "db-08 overloaded since 10:01:22: new" in output
-    assert "db-08 overloaded since 10:01:22: taken back (6 reports were wrong and are corrected)" in output
+    assert "db-08 overloaded since 10:01:22: retracted (6 reports were wrong and are corrected)" in output
     assert "micro-batch 24 of 24" in output
     lines = [line for line in output.splitlines() if "/ alert" in line]
     rows = {name: line for name, line in zip(LEVELS, lines, strict=True) if line.strip().startswith(name)}
     assert [rows[name].split()[-1] for name in LEVELS] == ["same", "same", "same", "differs"]
     assert "0.0 / alert" in rows["strong"]
     assert "0.0 / alert" not in rows["middle"]
-    assert f"strong and middle end with the same {len(told(cedr.STRONG)[-1])} alerts" in output
+    assert f"strong and middle end with the same {len(emitted(cedr.STRONG)[-1])} alerts" in output
     assert not left_over(folder)
     assert not list(folder.glob("cedr-demo-*"))
 
@@ -262,10 +262,10 @@ def test_an_interrupt_stops_the_query_and_spark(folder):
     assert not list(folder.glob("cedr-demo-*"))
 
 
-def test_when_spark_does_not_start_its_words_are_kept(folder):
+def test_when_spark_does_not_start_its_log_is_kept(folder):
     demo = started(folder, JAVA_HOME=str(folder / "no java here"))
     _, errors = demo.communicate(timeout=LONG)
     assert demo.returncode == 1
     (log,) = folder.glob("cedr-demo-*.log")
-    assert f"what Spark said is in {log}" in errors
+    assert f"see Spark's log: {log}" in errors
     assert "no java here" in log.read_text()

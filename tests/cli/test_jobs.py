@@ -38,7 +38,7 @@ def cedr(monkeypatch, capsys, tmp_path):
 def test_check_shows_columns(cedr, tmp_path):
     assert cedr("check", "job.toml") == (
         0,
-        "job.toml: right\n"
+        "job.toml: OK\n"
         f"  source readings (machine: String, load: Float64) from files {tmp_path}/data/*.csv\n"
         "  answer Hot (machine: String, load: Float64)\n"
         f"  sink hot: Hot to parquet {tmp_path}/out/hot\n",
@@ -97,7 +97,7 @@ def test_explain_as_a_picture(cedr, tmp_path):
 
 def test_explain_of_no_statement(cedr):
     done = cedr("explain", "job.toml", "--statement", "Cold")
-    assert done == (2, "", "error: --statement Cold: the query has no such statement; there are Hot\n")
+    assert done == (2, "", "error: --statement Cold: the query has no such statement; available: Hot\n")
 
 
 # --- run -----------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_run_here_in_lines(cedr, tmp_path):
     first, *_, last = done.out.splitlines()
     assert first.startswith("hot: batch 0, 6 rows in ")
     assert ", 5 out, 0 repairs, 0 late, state " in first
-    assert last == f"hot: ended; its answer is in parquet {tmp_path}/out/hot"
+    assert last == f"hot: finished; the answer is in parquet {tmp_path}/out/hot"
     assert sinks.read_parquet(tmp_path / "out" / "hot").height == 5
 
 
@@ -139,7 +139,7 @@ def test_json_has_no_nan(cedr, tmp_path):
 
 
 def test_a_local_run_always_closes(cedr):
-    said = "error: --no-close: a local run begins anew each time and tells every result; leave it out\n"
+    said = "error: --no-close: a local run starts from scratch each time and emits every result; leave it out\n"
     assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", said)
 
 
@@ -158,12 +158,12 @@ def test_a_terminal_without_infinity(cedr, tmp_path):
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"settled up to \\u221e" in done.stdout
+    assert b"final up to \\u221e" in done.stdout
 
 
 def test_a_sink_that_cannot_be_there(cedr, tmp_path):
     put(tmp_path, JOB.replace("out/hot", "data/a.csv"))
-    said = f"error: job.toml:21: sinks.hot.parquet: {tmp_path}/data/a.csv is a file; name a folder\n"
+    said = f"error: job.toml:21: sinks.hot.parquet: {tmp_path}/data/a.csv is a file; choose a folder\n"
     assert cedr("run", "job.toml", "--local") == (2, "", said)
 
 
@@ -323,7 +323,7 @@ MISTAKES = {
     "machine, load)",
     "replay same.csv": "same.csv has no column told, so the pace is unknown; use --by vs or --speed max",
     "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
-    "replay told.csv --into data": "--into data: the folder is not empty; name a new one",
+    "replay told.csv --into data": "--into data: the folder is not empty; choose a new one",
     "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
     "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv has not; take parquet",
     "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, which json has not; "
@@ -332,7 +332,7 @@ MISTAKES = {
     "take parquet",
     "plot told.csv --against stamps.csv": "stamps.csv and told.csv use different time types: Datetime(time_unit='us', "
     "time_zone=None) and Int64",
-    "plot job.toml --against told.csv": "--against told.csv: of a job its own input is drawn above; leave it out",
+    "plot job.toml --against told.csv": "--against told.csv: for a job its own input is drawn above; leave it out",
     "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
 }
 
@@ -392,3 +392,20 @@ def test_the_table_of_a_sink_can_be_compared_with_its_changelog(cedr, tmp_path):
     assert cedr("diff", "out/hot", "kept.parquet").code == 0
     (tmp_path / "less.csv").write_text("vs,ve,machine,load\n0,10,web1,0.9\n")
     assert cedr("diff", "out/hot", "less.csv").code == 1
+
+
+def test_check_notes_former_names_of_keys(cedr, tmp_path):
+    put(tmp_path, JOB.replace("delay = 5", 'delay = 5\nper = "machine"\nfuture = 100'))
+    done = cedr("check", "job.toml")
+    assert (done.code, done.err) == (0, "")
+    assert "  warning: sources.readings.per is now called progress_by; the old name will stop working\n" in done.out
+    assert "  warning: sources.readings.future is now called max_ahead; the old name will stop working\n" in done.out
+    put(tmp_path, JOB.replace("delay = 5", 'delay = 5\nprogress_by = "machine"\nmax_ahead = 100'))
+    assert "now called" not in cedr("check", "job.toml").out
+    put(tmp_path, JOB.replace("delay = 5", 'delay = 5\nprogress_by = "machine"\nper = "machine"'))
+    wrong = "error: job.toml:17: sources.readings.per: per is the former name of progress_by; leave it out\n"
+    assert cedr("check", "job.toml") == (2, "", wrong)
+    put(tmp_path, JOB.replace("delay = 5", 'delay = 5\nfuture = "soon"'))
+    assert cedr("check", "job.toml").err.startswith(
+        "error: job.toml:16: sources.readings.max_ahead: max_ahead is 'soon'"
+    )

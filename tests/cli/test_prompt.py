@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cedr.cli.prompt import example, talk
+from cedr.cli.prompt import example, loop
 from cedr.cli.prompt.loading import load
 from cedr.cli.prompt.screen import Screen
 from cedr.temporal.errors import QueryError
@@ -166,7 +166,7 @@ def test_a_file_is_run_up_to_its_first_mistake_which_is_shown_by_its_line_in_the
 
 @pytest.fixture
 def prompt():
-    return talk.Prompt(Screen())
+    return loop.Prompt(Screen())
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
@@ -185,14 +185,14 @@ def test_a_file_is_loaded_with_its_guesses_said_aloud(suffix, tmp_path):
             lines = ('{"time":"2024-03-01T10:00:00","until":"2024-03-01T10:05:00","kind":"UP","load":1}',)
             path.write_text("\n".join((*lines, lines[0].replace("10:00", "10:01").replace("UP", "DOWN"))))
     loaded = load("reports", path, {})
-    assert loaded.about.startswith("reports: 2 rows, in the order in which they arrive; ")
+    assert loaded.about.startswith("reports: 2 rows, in the order of arrival; ")
     assert "; vs=time (guessed), ve=until (guessed), types=kind (guessed)\n" in loaded.about
     assert "event types: UP (1), DOWN (1)" in loaded.about
     assert loaded.stream.columns == ["kind", "load"]
     assert loaded.rows.schema["time"] == pl.Datetime("us")
 
 
-def test_what_is_said_is_not_guessed(tmp_path):
+def test_given_settings_are_not_guessed(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("ts,at,end,length\n1,2,3,4\n")
     loaded = load("a", path, {"vs": "at", "duration": "length"})
@@ -237,13 +237,13 @@ def test_a_unit_makes_lengths_right(prompt, tmp_path, capsys):
     """A payload column may be called like the unit."""
     path, lengths = tmp_path / "a.csv", "EVENT P WHEN SEQUENCE(a x, a y, {}) WHERE {{y.Vs - x.Vs < {}}} OUTPUT x.ms;"
     path.write_text("ts,ms\n1000,1\n2000,2\n9000,3\n")
-    prompt.hear(f"\\load a {path}")
+    prompt.handle(f"\\load a {path}")
     for question in (lengths.format("5 seconds", "5"), lengths.format("5", "5 seconds")):
         with pytest.raises(QueryError, match="whole numbers without a unit, but the query has the length '5 s"):
-            prompt.hear(question)
-    prompt.hear(f"\\load a {path} unit=ms")
+            prompt.handle(question)
+    prompt.handle(f"\\load a {path} unit=ms")
     capsys.readouterr()
-    prompt.hear(lengths.format("5 seconds", "5 seconds"))
+    prompt.handle(lengths.format("5 seconds", "5 seconds"))
     assert "P: 1 row\n" in capsys.readouterr().out
 
 
@@ -251,13 +251,16 @@ def test_a_unit_makes_lengths_right(prompt, tmp_path, capsys):
     ("line", "problem"),
     [
         ("\\load a none.csv", "\\load: there is no file none.csv"),
-        ("\\load a a.txt", "\\load: a.txt cannot be read; the names of files end in .csv, .tsv, .parquet, .jsonl"),
+        ("\\load a a.txt", "\\load: a.txt has an unsupported format; supported: .csv, .tsv, .parquet, .jsonl"),
         ("\\load a.csv", "\\load takes a name and a file"),
         ("\\load a a.csv", "\\load: no column looks like the time of an event (columns: who, when)"),
         ("\\load a a.csv vs=wen", "\\load vs=wen: no column 'wen'; did you mean 'when'? (columns: who, when)"),
-        ("\\load a a.csv vs=when", "\\load vs=when: the column holds String, such as 'noon'; times are timestamps"),
+        ("\\load a a.csv vs=when", "\\load vs=when: the column contains String, such as 'noon'; times are timestamps"),
         ("\\load a a.csv since=when", "\\load: there is no setting 'since'; the settings are vs, ve"),
-        ("\\load a a.csv vs=when unit=ms", "\\load vs=when: the column holds String, such as 'noon'; unit=ms is for"),
+        (
+            "\\load a a.csv vs=when unit=ms",
+            "\\load vs=when: the column contains String, such as 'noon'; unit=ms is for",
+        ),
         ("\\load a n.csv vs=t unit=h", "source('a'): unit='h' is not one of 's', 'ms', 'us', 'ns'"),
         (
             "\\load a n.csv vs=t unit=s format=%Y",
@@ -266,85 +269,85 @@ def test_a_unit_makes_lengths_right(prompt, tmp_path, capsys):
         ("\\load a n.csv vs=t format=YYYY", "source('a'): format='YYYY' names no part of a time"),
         (
             "\\load a n.json vs=t format=%Y-%m-%d",
-            "\\load vs=t: the column holds Int64, such as 1; format='%Y-%m-%d' is for",
+            "\\load vs=t: the column contains Int64, such as 1; format='%Y-%m-%d' is for",
         ),
         ("\\load a a.parquet", "\\load: a.parquet cannot be read: "),
-        ("\\load 'a", "\\load 'a: a quotation mark is missing"),
+        ("\\load 'a", "\\load 'a: the closing quotation mark is missing"),
         ("\\lode", "there is no command \\lode; did you mean 'load'? (commands: demo, load"),
         ("\\changes maybe", "\\changes takes on or off, not maybe"),
         ("\\rows 0", "\\rows takes a number, such as \\rows 100"),
-        ("\\explain", "\\explain: no statement was made yet"),
-        ("\\explain Nothing", "there is no statement or stream 'Nothing' (known: none yet)"),
-        ("\\demo now", "\\demo takes nothing after it, not now"),
+        ("\\explain", "\\explain: there is no statement yet"),
+        ("\\explain Nothing", "there is no statement or stream 'Nothing' (available: none yet)"),
+        ("\\demo now", "\\demo takes no arguments, not now"),
     ],
 )
-def test_a_command_that_cannot_be_obeyed_says_why(line, problem, prompt, tmp_path, monkeypatch):
+def test_an_invalid_command_reports_why(line, problem, prompt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("who,when\nme,noon\n")
     Path("a.parquet").write_text("no parquet")
     Path("n.csv").write_text("t\n1\n")
     Path("n.json").write_text('{"t": 1}\n')
     with pytest.raises(QueryError) as error:
-        prompt.hear(line)
+        prompt.handle(line)
     assert str(error.value).startswith(problem)
 
 
 def test_rows_that_cannot_be_used_are_shown(prompt, tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text("ts,cti,who\n10,,early\n20,20,mid\n5,,too_late\n")
-    prompt.hear(f"\\load a {path}")
-    prompt.hear("EVENT All SELECT who FROM a")
+    prompt.handle(f"\\load a {path}")
+    prompt.handle("EVENT All SELECT who FROM a")
     said = capsys.readouterr().out
     assert "All: 2 rows" in said
-    assert "All, put aside and not in the answer: 1 row\n" in said
+    assert "All, late rows that are not in the answer: 1 row\n" in said
     assert "too_late" in said
 
 
 def test_a_long_answer_is_cut_and_says_so(prompt, tmp_path, capsys):
     path = tmp_path / "a.parquet"
     pl.DataFrame({"ts": range(100), "n": range(1000, 1100)}).write_parquet(path)
-    prompt.hear(f"\\load a {path}")
-    prompt.hear("EVENT All SELECT n FROM a;")
+    prompt.handle(f"\\load a {path}")
+    prompt.handle("EVENT All SELECT n FROM a;")
     said = capsys.readouterr().out
-    assert "All: 100 rows; the first 20 are shown, \\rows N shows more" in said
+    assert "All: 100 rows; showing the first 20, \\rows N shows more" in said
     assert "1019" in said
     assert "1020" not in said
-    prompt.hear("\\rows 100")
-    prompt.hear("EVENT Again SELECT n FROM All;")
+    prompt.handle("\\rows 100")
+    prompt.handle("EVENT Again SELECT n FROM All;")
     said = capsys.readouterr().out
     assert said.endswith("Again: 100 rows\n")
     assert "1099" in said
 
 
 def test_a_statement_can_be_made_again_and_is_forgotten_with_its_stream(prompt, capsys):
-    prompt.hear("\\demo")
-    prompt.hear("EVENT A WHEN INSTALL x;")
-    prompt.hear("EVENT A WHEN RESTART x; EVENT B SELECT machine FROM A;")
+    prompt.handle("\\demo")
+    prompt.handle("EVENT A WHEN INSTALL x;")
+    prompt.handle("EVENT A WHEN RESTART x; EVENT B SELECT machine FROM A;")
     said = capsys.readouterr().out
     assert re.findall(r"^[AB]: .*", said, re.M) == ["A: 6 rows", "A: 3 rows", "B: 3 rows"]
-    prompt.hear("\\streams")
+    prompt.handle("\\streams")
     assert "A: a statement; machine, build\nB: a statement; machine\n" in capsys.readouterr().out
-    prompt.hear("\\explain")
+    prompt.handle("\\explain")
     assert "Plan as written" in capsys.readouterr().out
-    prompt.hear("\\demo")
-    assert "forgotten, as made before with another machines: A, B" in capsys.readouterr().out
+    prompt.handle("\\demo")
+    assert "removed, because they used the previous machines: A, B" in capsys.readouterr().out
     with pytest.raises(QueryError, match="there is no event type 'A'"):
-        prompt.hear("EVENT C WHEN A x;")
+        prompt.handle("EVENT C WHEN A x;")
 
 
 def test_loops_and_regular_expressions_can_be_made_again(prompt, capsys):
-    prompt.hear("\\demo")
+    prompt.handle("\\demo")
     loop = (
         "EVENT Built RECURSIVE SELECT build FROM INSTALL UNION SELECT build - 1 AS build FROM Built WHERE build > 38;"
     )
     for statement in (loop, "EVENT Down WHEN REGEX(INSTALL SHUTDOWN, 12 hours) OVER machines BY machine;") * 2:
-        prompt.hear(statement)
+        prompt.handle(statement)
     said = capsys.readouterr().out
     assert re.findall(r"^(?:Built|Down): .*", said, re.M) == ["Built: 16 rows", "Down: 6 rows"] * 2
 
 
 def test_help_names_every_command(prompt, capsys):
-    prompt.hear("\\help")
+    prompt.handle("\\help")
     shown = re.findall(r"^  \\(\w+)", capsys.readouterr().out, re.M)
     assert shown == ["demo", "load", "streams", "explain", "changes", "rows", "help", "quit"]
 
@@ -365,4 +368,4 @@ def test_help_names_every_command(prompt, capsys):
     ],
 )
 def test_a_statement_is_complete_with_a_semicolon_that_is_one(text, complete):
-    assert talk.is_complete(text) == complete
+    assert loop.is_complete(text) == complete

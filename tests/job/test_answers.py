@@ -111,7 +111,7 @@ def test_here_and_on_spark(job, spark, tmp_path):
         answer.running.await_termination()
     assert any((tmp_path / "out" / "changes" / "_spark_metadata").glob("*.compact"))
     check(made, list(answer.reports()))
-    with pytest.raises(QueryError, match="is of a run that ends with its input; run it with --once"):
+    with pytest.raises(QueryError, match="belongs to a run that closes at the end of its input; run it with --once"):
         SparkAnswer(made, made.sinks["told"], spark, once=False, close=False)
     again = SparkAnswer(made, made.sinks["told"], spark, once=True, close=True)
     again.running.await_termination()
@@ -159,7 +159,7 @@ def test_without_sinks_the_answer_is_shown(tmp_path, spark):
     answer.running.await_termination()
     assert answer.running.table().equals(local.result.table())
     assert local.result.table()["machine"].to_list() == ["web1", "late", "web1", "db1", "web1"]
-    answer.let_go()
+    answer.clean_up()
 
 
 def test_a_source_may_say_that_its_lifetimes_end(tmp_path):

@@ -14,12 +14,12 @@ TEXT = JOB[JOB.index("text") : JOB.index("\n\n[sources")]
 FILES = 'files = "data/*.csv"'
 
 MISTAKES = {
-    "no TOML": ('vs = "start"', 'vs = "start', "13: column 12: illegal character '\\n'; this is no TOML"),
-    "a key twice": ('ve = "end"', 'vs = "end"', "14: column 11: cannot overwrite a value; this is no TOML"),
+    "not TOML": ('vs = "start"', 'vs = "start', "13: column 12: illegal character '\\n'; this is not valid TOML"),
+    "a key twice": ('ve = "end"', 'vs = "end"', "14: column 11: cannot overwrite a value; this is not valid TOML"),
     "a list that does not end": (
         'trigger = "1 second"\n',
         "conf = [",
-        "26: the end of the file: invalid value; this is no TOML",
+        "26: the end of the file: invalid value; this is not valid TOML",
     ),
     "a table that is not known": (
         "[consistency]",
@@ -29,7 +29,7 @@ MISTAKES = {
     "no query": (
         JOB[JOB.index("[query]") : JOB.index("[sources")],
         "",
-        "the table [query] is missing, what is asked; write [query]",
+        "the table [query] is missing, what to compute; write [query]",
     ),
     "no sources": (
         JOB[JOB.index("[sources") : JOB.index("[consistency")],
@@ -45,9 +45,9 @@ MISTAKES = {
     "two queries": (
         TEXT,
         TEXT + '\nfile = "q.cedr"',
-        "9: query.file: text and file exclude each other; leave one of them",
+        "9: query.file: text and file cannot be combined; keep one of them",
     ),
-    "a query that is no text": (TEXT, "text = 7", '3: query.text: 7 is not a text; write text = "..."'),
+    "a query that is not a string": (TEXT, "text = 7", '3: query.text: 7 is not a string; write text = "..."'),
     "a key of the query": (
         TEXT,
         TEXT.replace("text", "txt", 1),
@@ -80,7 +80,7 @@ MISTAKES = {
     "no name of a function": (
         TEXT,
         'function = "build"',
-        "3: query.function: write where the function is, as file.py:function or module:function",
+        "3: query.function: write file.py:function or module:function",
     ),
     "no module": (TEXT, 'function = "no_such_module:build"', "3: query.function: No module named 'no_such_module'"),
     "a key of a source": (
@@ -108,12 +108,12 @@ MISTAKES = {
     "two places": (
         FILES,
         FILES + "\nrate = {}",
-        "12: sources.readings.rate: files and rate exclude each other; leave one of them",
+        "12: sources.readings.rate: files and rate cannot be combined; keep one of them",
     ),
     "no columns": (
         'columns = { machine = "str", load = "float" }',
         "",
-        "10: sources.readings: columns is missing, the names and types of what its rows say; "
+        "10: sources.readings: columns is missing, the names and types of its payload columns; "
         'write columns = { machine = "str", load = "float" }',
     ),
     "a type": (
@@ -125,7 +125,7 @@ MISTAKES = {
         'load = "float"',
         "load = 7",
         "12: sources.readings.columns.load: 7 is not a type; write one of str, int, float, bool, date, timestamp, "
-        "or a list of texts",
+        "or a list of strings",
     ),
     "no start": (
         'vs = "start"',
@@ -151,38 +151,37 @@ MISTAKES = {
     "a path that cannot be": (
         FILES,
         'files = "da\\u0000ta"',
-        "11: sources.readings.files: 'da\\x00ta' is no path; one cannot hold a zero character",
+        "11: sources.readings.files: 'da\\x00ta' is not a path; it contains a zero character",
     ),
     "a user who is not there": (
         FILES,
         'files = "~nobody-of-this-name/a.csv"',
-        "11: sources.readings.files: \"~nobody-of-this-name/a.csv\": there is no home folder of 'nobody-of-this-name'",
+        "11: sources.readings.files: \"~nobody-of-this-name/a.csv\": there is no home folder for 'nobody-of-this-name'",
     ),
     "late rows where another sink puts its own": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\nlate = "out/late"\n[sinks.again]\nparquet = "out/again"\nlate = "./out/late"',
-        "25: sinks.again.late: sink 'hot' writes there too; give each a place of its own",
+        "25: sinks.again.late: sink 'hot' writes there; use a different place for each",
     ),
     "two sinks in one place, written in two ways": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\n[sinks.again]\nchangelog = "out/../out/hot/"',
-        "23: sinks.again.changelog: sink 'hot' writes there too; give each a place of its own",
+        "23: sinks.again.changelog: sink 'hot' writes there; use a different place for each",
     ),
     "an answer over its input": (
         'parquet = "out/hot"',
         'parquet = "data/*.csv"',
-        "21: sinks.hot.parquet: source 'readings' reads there too; give each a place of its own",
+        "21: sinks.hot.parquet: source 'readings' reads there; use a different place for each",
     ),
     "a sink outside of the checkpoint": (
         "[sinks.hot]",
         '[sinks."../hot"]',
-        "20: sinks.\"../hot\": '../hot' cannot be the name of a folder in the checkpoint; give the sink another name",
+        "20: sinks.\"../hot\": '../hot' is not a valid folder name in the checkpoint; rename the sink",
     ),
     "a sink called like a file of the checkpoint": (
         "[sinks.hot]",
         '[sinks."spark.log"]',
-        "20: sinks.\"spark.log\": 'spark.log' cannot be the name of a folder in the checkpoint; "
-        "give the sink another name",
+        "20: sinks.\"spark.log\": 'spark.log' is not a valid folder name in the checkpoint; rename the sink",
     ),
     "no folder": (FILES, 'files = "dta/*.csv"', "11: sources.readings.files: there is no folder '{folder}/dta'"),
     "a format": (
@@ -193,7 +192,7 @@ MISTAKES = {
     "an option of another place": (
         FILES,
         'socket = { host = "localhost", port = 9 }\nmax_files = 3',
-        "12: sources.readings.max_files: max_files is for sources of files, and this one has socket; leave it out",
+        "12: sources.readings.max_files: max_files applies only to files sources, not to socket; leave it out",
     ),
     "an option that is missing": (
         FILES,
@@ -206,10 +205,10 @@ MISTAKES = {
         'load = "float", zone = "int" }',
         "11: sources.readings.files: file '{folder}/data/a.csv': no column 'zone' (columns: start, end, machine, "
         "load). "
-        'To go on, mend the file in place and restart the query; or restart it with on_bad="late", which puts what '
-        "cannot be read into the late stream and uses the rest. With that the file may also be moved away.",
+        'To continue, repair the file in place and restart the query; or restart it with on_bad="late", which puts '
+        "unreadable data into the late stream and uses the rest. Then the file may also be moved away.",
     ),
-    "a source that is no table": (
+    "a source that is not a table": (
         "[sources.readings]",
         "[sources]",
         '11: sources.files: "data/*.csv" is not a table; write [sources.NAME] with the settings below it',
@@ -222,7 +221,7 @@ MISTAKES = {
     "level and block": (
         'level = "middle"',
         'level = "middle"\nblock = "5s"',
-        "19: consistency.block: give a level, or block and remember, not both; leave block out",
+        "19: consistency.block: level cannot be combined with block or remember; leave block out",
     ),
     "a sink without a place": (
         'parquet = "out/hot"',
@@ -237,19 +236,19 @@ MISTAKES = {
     "a statement": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\nstatement = "Cold"',
-        "22: sinks.hot.statement: the query has no statement 'Cold'; there are Hot",
+        "22: sinks.hot.statement: the query has no statement 'Cold'; available: Hot",
     ),
     "a table without a database": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\ntable = "hot"',
-        "22: sinks.hot.table: table is for databases, and this sink has parquet; leave it out",
+        "22: sinks.hot.table: table applies only to duckdb and postgres, not to parquet; leave it out",
     ),
     "a retry without a database": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\nretry = "60s"',
-        "22: sinks.hot.retry: retry is for databases, and this sink has parquet; leave it out",
+        "22: sinks.hot.retry: retry applies only to duckdb and postgres, not to parquet; leave it out",
     ),
-    "a retry that is no duration": (
+    "a retry that is not a duration": (
         'parquet = "out/hot"',
         'duckdb = "hot.duckdb"\nretry = "often"',
         "22: sinks.hot.retry: retry is 'often', which is not a duration; write a number and a unit, such as "
@@ -258,30 +257,30 @@ MISTAKES = {
     "two sinks in one place": (
         'parquet = "out/hot"',
         'parquet = "out/hot"\n[sinks.again]\nparquet = "out/hot"',
-        "23: sinks.again.parquet: sink 'hot' writes there too; give each a place of its own",
+        "23: sinks.again.parquet: sink 'hot' writes there; use a different place for each",
     ),
     "a master": (
         'master = "local[2]"',
         'master = "lcal[2]"',
-        '24: spark.master: "lcal[2]" is no master of Spark; write "local[*]" for this machine, or "spark://host:7077"',
+        '24: spark.master: "lcal[2]" is not a Spark master; write "local[*]" for this machine, or "spark://host:7077"',
     ),
-    "no shards": ("shards = 2", "shards = 0", "25: spark.shards: 0 shards do no work; write shards = 1 or more"),
-    "half a shard": ("shards = 2", "shards = 2.5", "25: spark.shards: 2.5 is not a whole number; write shards = 10"),
+    "no shards": ("shards = 2", "shards = 0", "25: spark.shards: 0 is too small; write shards = 1 or more"),
+    "half a shard": ("shards = 2", "shards = 2.5", "25: spark.shards: 2.5 is not an integer; write shards = 10"),
     "a trigger": (
         'trigger = "1 second"',
         "trigger = true",
-        '26: spark.trigger: true is not a length of time; write trigger = "5s"',
+        '26: spark.trigger: true is not a duration; write trigger = "5s"',
     ),
     "a setting of Spark": (
         'trigger = "1 second"',
         'conf = { "sprk.x" = 1 }',
-        "26: spark.conf.\"sprk.x\": 'sprk.x' is no setting of Spark; their names begin with spark.",
+        "26: spark.conf.\"sprk.x\": 'sprk.x' is not a Spark setting; their names begin with spark.",
     ),
 }
 
 
 def check(capsys, monkeypatch, folder: Path) -> str:
-    """What `cedr check job.toml` says in this folder, after `error: job.toml:`."""
+    """The error of `cedr check job.toml` in this folder, after `error: job.toml:`."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["cedr", "check", "job.toml"])
     with pytest.raises(SystemExit) as end:
@@ -298,8 +297,7 @@ def test_a_mistake_is_named_with_its_line_and_key(mistake, tmp_path, capsys, mon
     old, new, expected = MISTAKES[mistake]
     assert JOB.count(old) == 1
     put(tmp_path, JOB.replace(old, new))
-    said = check(capsys, monkeypatch, tmp_path)
-    assert said == expected.replace("{folder}", str(tmp_path))
+    assert check(capsys, monkeypatch, tmp_path) == expected.replace("{folder}", str(tmp_path))
 
 
 def test_there_are_more_than_thirty_kinds():
@@ -312,25 +310,25 @@ FUNCTIONS = {
     "it fails": ("def build(readings):\n    return {}['x']", "KeyError: 'x' (query.py, line 2)"),
     "a source that is not there": (
         "def build(readings, machines): return readings",
-        "the function asks for a source 'machines'; the sources are readings",
+        "the function requires a source 'machines'; the sources are readings",
     ),
     "no stream": (
         "def build(readings): return 7",
-        "query.py:build returns a int; it must return a stream, or streams by name",
+        "query.py:build returns a int; it must return a stream or a dict of streams",
     ),
     "no streams": ("def build(readings): return {}", "query.py:build returns no stream"),
     "it ends the program": (
         "import sys\ndef build(readings): sys.exit(3)",
-        "it ends the program, with exit code 3; it must return",
+        "it exits the program with code 3; it must return",
     ),
     "no names": (
         "def build(*sources): return sources[0]",
-        "sources are given by name, and 'sources' cannot be; write it without * and /",
+        "sources are passed by name, which 'sources' does not allow; write it without * and /",
     ),
     "no parameters to be seen": ("build = dict", "ValueError: no signature found for builtin type <class 'dict'>"),
     "a name that is none": (
         "def build(readings): return {1: readings}",
-        "query.py:build returns a stream under 1; names are texts",
+        "query.py:build returns a stream under 1; names must be strings",
     ),
     "a query error": (
         "def build(readings): return readings.where('lod > 1')",
@@ -361,12 +359,12 @@ def test_a_mistake_in_a_file_of_the_query(tmp_path, capsys, monkeypatch):
     [
         (lambda path: None, "cannot be read: No such file or directory"),
         (lambda path: path.mkdir(), "is a folder; name the job file in it, such as job.toml"),
-        (lambda path: path.write_bytes(b"[query]\n\xff"), "is no text in UTF-8 (byte 8)"),
+        (lambda path: path.write_bytes(b"[query]\n\xff"), "is not UTF-8 text (byte 8)"),
         (
             lambda path: path.write_text(f"a = {'[' * 5000}{']' * 5000}"),
-            "is nested too deeply; no table or list of a job is in more than a few",
+            "is nested too deeply; a job file needs only a few levels",
         ),
-        (lambda path: path.write_text(""), "the table [query] is missing, what is asked; write [query]"),
+        (lambda path: path.write_text(""), "the table [query] is missing, what to compute; write [query]"),
     ],
     ids=["no file", "a folder", "no text", "deep", "empty"],
 )
@@ -387,12 +385,12 @@ def test_the_format_must_be_known_before_there_is_a_file(tmp_path, capsys, monke
     put(tmp_path, JOB.replace(FILES, 'files = "later"'))
     (tmp_path / "later").mkdir()
     assert check(capsys, monkeypatch, tmp_path).startswith(
-        "11: sources.readings.files: there is no file yet whose suffix tells the format; say which it is: format="
+        "11: sources.readings.files: there is no file yet whose suffix determines the format; declare it: format="
     )
 
 
-def test_a_mark_of_byte_order_is_no_mistake(tmp_path):
-    """Some editors begin a text in UTF-8 with one."""
+def test_a_byte_order_mark_is_allowed(tmp_path):
+    """Some editors write one at the start of UTF-8 text."""
     job = put(tmp_path)
     job.write_bytes(b"\xef\xbb\xbf" + JOB.encode())
     assert read(job).answer == "Hot"

@@ -140,14 +140,17 @@ def test_nor_do_tracebacks_of_programs(dsn):
 
 
 WRONG_PLACES = {
-    "a list": (f'postgres = ["postgresql://me:{MARKER}@h/db"]', "sinks.hot.postgres: [***] is not a text"),
+    "a list": (f'postgres = ["postgresql://me:{MARKER}@h/db"]', "sinks.hot.postgres: [***] is not a string"),
     "a misspelt key": (f'postgress = "postgresql://me:{MARKER}@h/db"', "there is no such key"),
-    "another key": (f'parquet = "a"\ntable = "postgresql://me:{MARKER}@h/db"', "table is for databases"),
+    "another key": (
+        f'parquet = "a"\ntable = "postgresql://me:{MARKER}@h/db"',
+        "table applies only to duckdb and postgres",
+    ),
     "a statement": (
         f'parquet = "a"\nstatement = "postgresql://me:{MARKER}@h/db"',
         "no statement 'postgresql://me:***@h/db'",
     ),
-    "a password of files": (f'parquet = "a"\npassword = "{MARKER}"', "password is for postgres"),
+    "a password of files": (f'parquet = "a"\npassword = "{MARKER}"', "password applies only to postgres"),
     "two passwords": (f'postgres = "password=a{MARKER}"\npassword = "{MARKER}"', "leave one of them out"),
 }
 
@@ -211,7 +214,7 @@ def test_any_text_may_have_variables(tmp_path, monkeypatch):
 
 
 MISTAKES = {
-    "missing": ("${NOT_SET}", "13: sources.readings.vs: the environment has no variable NOT_SET; set it"),
+    "missing": ("${NOT_SET}", "13: sources.readings.vs: the environment variable NOT_SET is not set; set it"),
     "open": ("${NOT_SET", "13: sources.readings.vs: there is no } after ${; write ${NAME}"),
     "no name": ("${a b}", "13: sources.readings.vs: ${a b} is not a variable; write ${NAME}"),
     "no file": ("${file:nowhere}", "13: sources.readings.vs: ${file:nowhere}: "),

@@ -44,11 +44,11 @@ def test_missing_folders_are_made(cedr, tmp_path):
 
 
 WRONG = {
-    "a folder": ('duckdb = "data"', "duckdb: {0}/data is a folder; name a file in it, such as data/answers.duckdb"),
-    "below a file": ('duckdb = "job.toml/d.duckdb"', "duckdb: {0}/job.toml is a file, so there can be no folder"),
-    "a file": ('parquet = "job.toml"', "parquet: {0}/job.toml is a file; name a folder"),
-    "a changelog": ('changelog = "job.toml"', "changelog: {0}/job.toml is a file; name a folder"),
-    "late rows": ('parquet = "x"\nlate = "job.toml/x"', "late: {0}/job.toml is a file, so there can be no folder"),
+    "a folder": ('duckdb = "data"', "duckdb: {0}/data is a folder; choose a file in it, such as data/answers.duckdb"),
+    "below a file": ('duckdb = "job.toml/d.duckdb"', "duckdb: {0}/job.toml is a file; cannot create the folder"),
+    "a file": ('parquet = "job.toml"', "parquet: {0}/job.toml is a file; choose a folder"),
+    "a changelog": ('changelog = "job.toml"', "changelog: {0}/job.toml is a file; choose a folder"),
+    "late rows": ('parquet = "x"\nlate = "job.toml/x"', "late: {0}/job.toml is a file; cannot create the folder"),
     "a long name": (f'parquet = "{"x" * 300}"', "cannot be used: File name too long"),
 }
 
@@ -93,8 +93,8 @@ def test_folders_of_others_cannot_be_written(open_folder):
     with not_as_root(), pytest.raises(JobError) as raised:
         check_writable(made.sinks.values())
     assert str(raised.value) == (
-        f"{open_folder}/job.toml:21: sinks.a.duckdb: {locked} cannot be written by this user; "
-        "change its permissions, or name another place"
+        f"{open_folder}/job.toml:21: sinks.a.duckdb: {locked} is not writable for this user; "
+        "change its permissions, or choose another place"
     )
 
 

@@ -30,8 +30,8 @@ on Spark. What does not work is rejected when the query is built or started, wit
 tables below are made from the tests of every cell.
 
 **Equal values.** As keys, in `distinct` and in comparisons, `NaN` equals `NaN` and is larger than any number, and
-`-0.0` equals `0.0`. In `group_by`, `distinct` and `per` missing values are one group; in `join` and in patterns a
-missing value equals nothing, as in SQL. Times are compared to the last digit.
+`-0.0` equals `0.0`. In `group_by`, `distinct` and `progress_by` missing values are one group; in `join` and in patterns
+a missing value equals nothing, as in SQL. Times are compared to the last digit.
 
 **Two types.** The keys of a join, and of `CorrelationKey`, have one type. If they do not, the error shows the
 expression that makes them alike. Comparisons such as `x.v = y.v` go by value across widths, scales and units of time.

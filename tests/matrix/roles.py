@@ -330,9 +330,13 @@ PROGRESS = {
         lambda values: of_done(values, missing=values.dtype == pl.Null),
         whole=lambda values: counts(kept(values)),
     ),
-    "per": Role(
+    "progress_by": Role(
         lambda declare: (
-            declare("s", per="v").tumbling(100).group_by(*declare.keys).agg(n=cedr.count()).with_consistency("strong")
+            declare("s", progress_by="v")
+            .tumbling(100)
+            .group_by(*declare.keys)
+            .agg(n=cedr.count())
+            .with_consistency("strong")
         ),
         risen,
         of_done,

@@ -35,7 +35,7 @@ SECTIONS = {
     "aggregates": lambda: Together(*roles.AGGREGATES),
     "order and automata": lambda: Together(*roles.ORDER, *roles.AUTOMATA),
     "punctuation": lambda: AsKeys("punctuation"),
-    "per": lambda: AsKeys("per"),
+    "progress_by": lambda: AsKeys("progress_by"),
 }
 CHANGES = ("change", "vs", "ve", "ve_new")
 

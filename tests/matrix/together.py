@@ -113,8 +113,8 @@ class KeyColumns:
         self.keys = ("cell", *self.kinds)
 
     def __call__(self, name: str, **options: Any) -> Stream:
-        if "per" in options:
-            options["per"] = list(self.keys)
+        if "progress_by" in options:
+            options["progress_by"] = list(self.keys)
         if "promises" in options:
             options["promises"] = ["cell", *(["cell", kind] for kind in self.kinds)]
         return wide_source(name, self.kinds, options)

@@ -68,7 +68,7 @@ GOLDEN = {
         ],
     ),
     "a delay per key": (
-        by_k(a(delay=5, per="k")).with_consistency("strong"),
+        by_k(a(delay=5, progress_by="k")).with_consistency("strong"),
         [
             "Align ordered, block ∞, promises about k: emits on promises about k; state is bounded by promises about k",
             "Aggregate by k: n=count() (perfect): emits on promises about k; "
@@ -77,7 +77,7 @@ GOLDEN = {
         ],
     ),
     "a delay per key, grouped by another": (
-        by_g(a(delay=5, per="k")).with_consistency("strong"),
+        by_g(a(delay=5, progress_by="k")).with_consistency("strong"),
         [
             "Align ordered, block ∞: emits only at end of stream; state is unbounded",
             "Aggregate by g: n=count() (perfect): emits only at end of stream; state is unbounded",
@@ -86,7 +86,7 @@ GOLDEN = {
         ],
     ),
     "a delay per key, silent keys given up": (
-        by_g(a(delay=5, per="k", idle="5m")).with_consistency("strong"),
+        by_g(a(delay=5, progress_by="k", idle="5m")).with_consistency("strong"),
         [
             "Align ordered, block ∞: emits on CTIs; state is bounded by CTIs",
             "Aggregate by g: n=count() (perfect): emits on CTIs; state is bounded by CTIs and windows of 1m",
@@ -151,7 +151,7 @@ GOLDEN = {
         ],
     ),
     "per key progress never ends a key": (
-        a(delay=5, per="k", **ENDLESS).group_by("k").agg(n=cedr.count()),
+        a(delay=5, progress_by="k", **ENDLESS).group_by("k").agg(n=cedr.count()),
         [
             "Aggregate by k: n=count() (perfect): emits on later events; state is unbounded",
             f"missing: punctuations of source 'a' about k that state when a value is done; or {WINDOWS}",
@@ -176,7 +176,7 @@ GOLDEN = {
         ["Aggregate: v=sum(v) (perfect): emits on later events; state is bounded by CTIs and one group"],
     ),
     "session": (
-        a(delay=5, per="k").session("5s", by="k"),
+        a(delay=5, progress_by="k").session("5s", by="k"),
         ["Session 5s by k: emits at once; state is bounded by promises about k and a timeout of 5s"],
     ),
     "no state": (a().where("v > 1"), ["nothing waits and nothing is kept"]),
@@ -202,7 +202,7 @@ def test_patterns(name):
     (found,) = cedr.query(f"EVENT q WHEN {text} WHERE CorrelationKey(k, EQUAL) OUTPUT x.k AS k", feed).findings()
     assert found.unblocked == unblocked
     assert found.bounded_by == (bounded,)
-    per = cedr.source("feed", {"kind": str, "k": int}, vs="ts", types="kind", delay="1s", per="k")
+    per = cedr.source("feed", {"kind": str, "k": int}, vs="ts", types="kind", delay="1s", progress_by="k")
     query = cedr.query(f"EVENT q WHEN {text} WHERE CorrelationKey(k, EQUAL) OUTPUT x.k AS k", per)
     *_, found, _ = query.with_consistency("strong").findings()
     assert found.unblocked_by == ("promises about k",)
@@ -237,7 +237,7 @@ PIECES = 12
 WORDS = {
     "silent": {},
     "delay": {"delay": 5},
-    "per": {"delay": 5, "per": "k"},
+    "per": {"delay": 5, "progress_by": "k"},
     "punctuated": PUNCTUATED,
     "delay, punctuated": {"delay": 5, **PUNCTUATED},
 }
@@ -273,7 +273,7 @@ def told(query, word: str) -> tuple[list[int], int]:
     run = LocalRun(query.fragment())
     state, out = [], 0
     for i in range(PIECES):
-        given = piece(i, "per" in WORDS[word], "promises" in WORDS[word])
+        given = piece(i, "progress_by" in WORDS[word], "promises" in WORDS[word])
         out += sum(map(len, run.steps(dict.fromkeys(run.ingests, given), close=False)))
         state.append(sum(operator.metrics.state_rows for operator in run.engine.operators))
     assert not run.late

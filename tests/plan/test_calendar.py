@@ -175,7 +175,7 @@ def test_far_dates_have_days_too():
         (lambda: counted.hopping("10 days", "1 week", zone="UTC"), "the size must be a multiple of the hop"),
         (
             lambda: counted.tumbling("1 day", zone="UTC").run(pl.DataFrame({"t": [1], "v": [1]})),
-            "source 's' has whole numbers as times, and windows of 1 day in UTC need to know what they count",
+            "source 's' has whole numbers as times, and windows of 1 day in UTC require their unit",
         ),
     ],
 )  # fmt: skip

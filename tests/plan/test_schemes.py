@@ -31,10 +31,10 @@ SCHEMES = {
     "elements tell progress themselves": (cedr.source("a", SCHEMA), {CTI: False}),
     "delay": (a(delay=5), {CTI: False}),
     "ordered": (a(ordered=True), {CTI: False}),
-    "per": (a(delay=5, per="k"), {K: False}),
-    "per, idle": (a(delay=5, per="k", idle="1m"), {CTI: False, K: False}),
+    "per": (a(delay=5, progress_by="k"), {K: False}),
+    "per, idle": (a(delay=5, progress_by="k", idle="1m"), {CTI: False, K: False}),
     "punctuations": (a(**FOR_EVER), {K: True, GK: True}),
-    "per, and punctuations about the same": (a(delay=5, per="k", punctuation="done"), {K: True}),
+    "per, and punctuations about the same": (a(delay=5, progress_by="k", punctuation="done"), {K: True}),
     "forgetting": (a().finalize(remember="5s"), {CTI: False}),
     "where and windows": (a(**FOR_EVER).where("v > 1").sliding(5), {K: True, GK: True}),
     "select": (

@@ -141,7 +141,7 @@ BY_NAME = {
     "sort": lambda c: a().sort(c),
     "top_k": lambda c: a().top_k(2, by=c),
     "regex": lambda c: cedr.regex("x", a(), window=5, by=c, x=pl.col("v") > 1),
-    "per": lambda c: cedr.source("s", {"m": int}, vs="t", delay=1, per=c),
+    "per": lambda c: cedr.source("s", {"m": int}, vs="t", delay=1, progress_by=c),
     "promises": lambda c: cedr.source("s", {"m": int}, vs="t", promises=c),
     "sum": lambda c: a().agg(x=cedr.sum(c)),
     "count": lambda c: a().agg(x=cedr.count(c)),

@@ -9,10 +9,10 @@ import pytest
 
 import cedr
 from cedr import Replicas
-from cedr.replicas.control import TRY_AGAIN, USERS_MISTAKE, Control, DesiredState
+from cedr.replicas.control import TRY_AGAIN, USER_ERROR, Control, DesiredState
 from cedr.replicas.copies import CopySink, copies_in, copies_of
 from cedr.replicas.member import main
-from cedr.replicas.replicas import told_up_to
+from cedr.replicas.replicas import emitted_up_to
 from cedr.sinks.base import SinkError
 from cedr.storage.folder import Folder
 from cedr.storage.lock import Lock
@@ -87,7 +87,7 @@ def test_replicas_of_different_plans_and_levels_are_one_answer(spark, given, tmp
     run(two, spark, files(given, max_files=3), "b")
     merged = merge(one, spark, tmp_path / "out")
     assert merged.table().equals(expected(given))
-    assert told_up_to(merged) == INF
+    assert emitted_up_to(merged) == INF
     assert merged.late().height == 0
     assert one.status().select("name", "cti", "over").rows() == [("a", INF, False), ("b", INF, False)]
     assert CopySink(one.copies, "a").folder.names()[0] == "000000000000-000.parquet"
@@ -104,11 +104,11 @@ def test_the_merge_goes_on_with_copies_that_come_later_and_without_those_that_ar
         (given / f"{number}.parquet").rename(tmp_path / "half" / f"{number}.parquet")
     run(Replicas(tmp_path / "set", sums_otherwise()), spark, files(tmp_path / "half"), "new")
     set_.retire("old")
-    with pytest.raises(QueryError, match="replica 'old' is over; start the new one under another name"):
+    with pytest.raises(QueryError, match="replica 'old' is over; start a new one under another name"):
         run(set_, spark, files(tmp_path / "half"), "old")
     merged = merge(set_, spark, tmp_path / "out")
     assert merged.table().equals(expected(tmp_path / "half"))
-    assert told_up_to(merged) == INF
+    assert emitted_up_to(merged) == INF
 
 
 def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, tmp_path):
@@ -130,12 +130,12 @@ def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, 
     assert told.filter(pl.col("_end") < told["_join"][0], pl.col("_new_end").is_null()).height == 0
     merged = merge(set_, spark, tmp_path / "out")
     assert merged.table().equals(expected(given))
-    assert told_up_to(merged) == INF
+    assert emitted_up_to(merged) == INF
     with pytest.raises(
-        SinkError, match=r"copy 'b' .* is there already; a copy that begins anew needs a name of its own"
+        SinkError, match=r"copy 'b' .* already exists; use a new name for a copy that starts from scratch"
     ):
         set_.jump_start("b", checkpoint_of="a")
-    with pytest.raises(QueryError, match=r"there is no replica 'c' in .*; there are: a, b"):
+    with pytest.raises(QueryError, match=r"there is no replica 'c' in .*; available: a, b"):
         set_.jump_start("d", checkpoint_of="c")
 
 
@@ -147,12 +147,12 @@ def test_a_query_is_jump_started_from_a_table_and_the_live_stream(spark, given, 
     set_ = Replicas(tmp_path / "set", sums())
     run(set_, spark, files(tmp_path / "live"), "live", join=60)
     merged = merge(set_, spark, tmp_path / "out")
-    assert told_up_to(merged) == MIN  # nobody has told what was before 60
+    assert emitted_up_to(merged) == MIN  # no copy contains the time before 60
     whole = expected(given)
     assert not merged.table().equals(whole)
     set_.seed("archive", whole.filter(pl.col("vs") < 60), until=60)
     merged = merge(set_, spark, tmp_path / "out")
-    assert told_up_to(merged) == INF
+    assert emitted_up_to(merged) == INF
     assert merged.table().equals(whole)
 
 
@@ -183,7 +183,7 @@ def test_a_copy_that_lies_is_put_aside_and_named(spark, given, tmp_path):
     merge(set_, spark, tmp_path / "out")
     set_.seed("liar", honest.filter(pl.col("ve") < 70), until=100)
     merged = merge(set_, spark, tmp_path / "out")
-    assert told_up_to(merged) == 70
+    assert emitted_up_to(merged) == 70
     assert merged.table().equals(honest.filter(pl.col("vs") < 70))
     assert set(merged.late()["reason"]) == {"wrong_copy"}
     assert all("merge, copy 'liar': another input has settled" in message for message in merged.late()["message"])
@@ -204,15 +204,15 @@ def test_times_of_day_stay_what_they_are(spark, tmp_path):
 
 def test_mistakes_are_explained(spark, given, tmp_path):
     set_ = Replicas(tmp_path / "set", sums())
-    with pytest.raises(QueryError, match=r"no replica in .* has told anything yet; start one first"):
+    with pytest.raises(QueryError, match=r"no replica in .* has any output yet; start one first"):
         merge(set_, spark, tmp_path / "out")
-    with pytest.raises(QueryError, match=r"puts out .*m: String, .*but the replicas in .* put out .*; a new version"):
+    with pytest.raises(QueryError, match=r"emits .*m: String, .*but the replicas in .* emit .*; a new version"):
         Replicas(tmp_path / "set", reports().group_by("m").agg(n=cedr.count()))
     with pytest.raises(QueryError, match=r"replica 'a/b': a name consists of letters"):
         run(set_, spark, files(given), "a/b")
-    with pytest.raises(QueryError, match="this name is that of the merge"):
+    with pytest.raises(QueryError, match="this name is reserved for the merge"):
         run(set_, spark, files(given), "merge")
-    with pytest.raises(QueryError, match=r"there is no replica 'x' in .*; there are: none"):
+    with pytest.raises(QueryError, match=r"there is no replica 'x' in .*; available: none"):
         set_.retire("x")
 
 
@@ -222,13 +222,13 @@ def test_a_member_whose_checkpoint_another_one_still_has_may_be_tried_again(spar
     control = Control(str(tmp_path / "set" / "control"))
     control.make()
     (tmp_path / "set" / "logs").mkdir()
-    control.wish(DesiredState("a", f"{tmp_path}/job.py:job"))
+    control.set_desired(DesiredState("a", f"{tmp_path}/job.py:job"))
     with Lock(Folder(str(tmp_path / "set" / "checkpoints" / "a" / "cedr"))) as lock:
         assert main(str(tmp_path / "set"), "a", "local[2]") == TRY_AGAIN
-        assert "is in use by a query that runs in process" in control.standing()["a"].error
+        assert "is in use by a query that runs in process" in control.status()["a"].error
         lock.release()
-    control.wish(DesiredState("a", f"{tmp_path}/job.py:no_job"))
-    assert main(str(tmp_path / "set"), "a", "local[2]") == USERS_MISTAKE
+    control.set_desired(DesiredState("a", f"{tmp_path}/job.py:no_job"))
+    assert main(str(tmp_path / "set"), "a", "local[2]") == USER_ERROR
 
 
 def test_what_copies_write_is_what_merge_by_reads(given, tmp_path):

@@ -33,7 +33,7 @@ def test_members_are_killed_and_a_new_version_takes_over(tmp_path):
         kill(trial, "v1-1")
         kill(trial, "merge")
         cutover = trial.command("cutover", str(trial.set), f"{JOBS}:version_two", "-n", "1")
-        trial.wait(lambda: "v2-1" in trial.control.wished())
+        trial.wait(lambda: "v2-1" in trial.control.desired())
         kill(trial, "v1-2")
         trial.wait(lambda: cutover.poll() is not None)
         assert cutover.returncode == 0, trial.words()
@@ -42,15 +42,15 @@ def test_members_are_killed_and_a_new_version_takes_over(tmp_path):
         assert trial.answer().equals(trial.load.expected())
         assert trial.late() == 0
         found = json.loads(cedr("status", trial.set, "--json").stdout)
-        assert {row["name"]: row["wish"] for row in found} == {
+        assert {row["name"]: row["desired"] for row in found} == {
             "merge": "run",
             "v1-1": "over",
             "v1-2": "over",
             "v2-1": "run",
         }
-        assert not [s for s in trial.control.standing().values() if alive(s.process, s.name)]
+        assert not [s for s in trial.control.status().values() if alive(s.process, s.name)]
         again = cedr("status", trial.set)
-        assert "has told up to" in again.stdout
+        assert "emitted up to" in again.stdout
     finally:
         trial.end()
 
@@ -59,15 +59,15 @@ def kill(trial, name):
     """When it runs."""
 
     def runs():
-        standing = trial.control.standing().get(name)
-        return standing is not None and standing.state == "running" and alive(standing.process, name)
+        status = trial.control.status().get(name)
+        return status is not None and status.state == "running" and alive(status.process, name)
 
     trial.wait(runs)
-    os.kill(trial.control.standing()[name].process, signal.SIGKILL)
+    os.kill(trial.control.status()[name].process, signal.SIGKILL)
 
 
 MISTAKES = {
-    "no function": (["run", "jobs.py", "here"], "write where the function is, as file.py:function or module:function"),
+    "no function": (["run", "jobs.py", "here"], "write file.py:function or module:function"),
     "no file": (["run", "nowhere.py:job", "here"], "there is no file 'nowhere.py'"),
     "no such name": (["run", f"{JOBS}:third", "here"], "has no function 'third'"),
     "no module": (["run", "no_such_module:job", "here"], "No module named 'no_such_module'"),
@@ -96,7 +96,7 @@ def test_a_job_that_cannot_run_is_given_up_with_its_error(tmp_path):
         timeout=600,
     )
     assert done.returncode == 1
-    assert "v1-1: given up. job" in done.stdout
+    assert "v1-1: failed for good. job" in done.stdout
     assert "returns a int; it must return cedr.Replica(query, data)" in done.stdout
 
 
@@ -110,8 +110,8 @@ def test_a_member_ends_with_its_supervisor(tmp_path):
     run = f"from cedr.replicas.supervisor import Supervisor; Supervisor({str(tmp_path / 'set')!r}).run()"
     supervisor = subprocess.Popen([sys.executable, "-c", run], stdout=subprocess.DEVNULL)
     try:
-        wait_for(lambda: "v1-1" in control.standing())
-        member = control.standing()["v1-1"].process
+        wait_for(lambda: "v1-1" in control.status())
+        member = control.status()["v1-1"].process
         assert alive(member, "v1-1")
     finally:
         supervisor.kill()

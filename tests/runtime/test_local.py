@@ -115,7 +115,7 @@ def test_several_sources():
         query.run(one)
     with pytest.raises(QueryError, match="the query has no source 'c'; its sources are 'a', 'b'"):
         query.run({"c": one})
-    with pytest.raises(QueryError, match="the sources tell time differently"):
+    with pytest.raises(QueryError, match="the sources use different time types"):
         query.run({"a": one, "b": two.with_columns(t=pl.lit(START))})
 
 
@@ -129,8 +129,8 @@ def test_several_sources():
         (lambda: feed.run(readings.with_columns(load=pl.lit("x"))), "conversion from `str` to `f64` failed"),
         (lambda: feed.run(5), "cannot read a int"),
         (lambda: feed.run(readings, chunk_size=0), "a chunk has at least one row"),
-        (lambda: a().run(readings), "source 'a' names no time column"),
-        (lambda: a().run([Insert(1, 2, "x")]), "source 'a' takes rows"),
+        (lambda: a().run(readings), "source 'a' has no time column"),
+        (lambda: a().run([Insert(1, 2, "x")]), "source 'a' requires rows"),
         (lambda: a().run([Insert(1, 2, Row(m=1))]), "no column 'v'"),
         (lambda: a(insert_only=True).run([Insert(1, 2, Row(m=1, v=1)), Adjust(1, 2, 3, Row(m=1, v=1))]), "insert_only"),
         (lambda: a(ordered=True).run([Insert(3, 4, Row(m=1, v=1)), Insert(1, 2, Row(m=1, v=1))]), "declared ordered"),
@@ -238,7 +238,7 @@ def test_rows_without_a_lifetime_are_put_aside():
     result = source.run(pl.DataFrame({"s": [1, 5, None], "e": [3, 5, 6], "v": [1, 2, 3]}))
     assert result.table().rows() == [(1, 3, 1)]
     assert result.late()["reason"].to_list() == ["no_lifetime"] * 2
-    with pytest.raises(StreamError, match="its times make no lifetime"):
+    with pytest.raises(StreamError, match="its times are not a lifetime"):
         api.source("s", {"v": int}, vs="s", ve="e", late="raise").run(pl.DataFrame({"s": [5], "e": [5], "v": [2]}))
 
 

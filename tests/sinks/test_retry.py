@@ -240,5 +240,5 @@ def test_the_view_shows_what_a_sink_waits_for():
     tell_trouble(answer, before, view)
     assert shown == [
         ("waiting", "alerts: away", {"sink": "alerts"}),
-        ("reached", "alerts: its store can be reached again", {"sink": "alerts"}),
+        ("reached", "alerts: the sink is reachable again", {"sink": "alerts"}),
     ]

@@ -133,7 +133,7 @@ def test_mistakes_in_settings(settings, message):
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        ({"vs": "us"}, "vs='us' is text, such as '01/01/2024 05:03'; say how it is written, for example format="),
+        ({"vs": "us"}, "vs='us' is text, such as '01/01/2024 05:03'; declare its format, for example format="),
         ({"vs": "hour + minuet * 1 minute"}, "no column 'minuet'; did you mean 'minute'?"),
         ({"vs": "hour + minute"}, "+ cannot join them"),
         ({"vs": "hour +* minute"}, "no column 'hour +* minute'"),
@@ -266,7 +266,7 @@ def test_text_without_a_format_says_what_to_do(tmp_path, name):
     content = "t,v\n01/02/2024 05:03,1\n" if name == "a_csv" else '{"t": "01/02/2024 05:03", "v": 1}\n'
     with pytest.raises(CedrError, match="format = "):
         job(tmp_path, 'vs = "t"', **{name: content})
-    with pytest.raises(CedrError, match="say how it is written, for example format="):
+    with pytest.raises(CedrError, match="declare its format, for example format="):
         job(tmp_path, 'vs = "t"', 'v = "int", t = "str"', **{name: content})
 
 

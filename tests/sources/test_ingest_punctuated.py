@@ -33,7 +33,7 @@ def table(*rows, **columns) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
-def heard(ingest, data, chunk_size=100):
+def chunks_of(ingest, data, chunk_size=100):
     """After each chunk: its starts, what was promised, and the CTI if there is one."""
     found = []
     for chunk in ingest.chunks(data, chunk_size):
@@ -47,20 +47,20 @@ def heard(ingest, data, chunk_size=100):
 
 def test_a_row_that_is_a_punctuation_leaves_a_promise_and_no_event():
     rows = table((1, "a", 1, False), (5, "a", None, True), (3, "b", 2, None), (None, "b", 2, True))
-    assert heard(Ingest(source(punctuation="done")), rows) == [
+    assert chunks_of(Ingest(source(punctuation="done")), rows) == [
         ([1, 3], ["no more k=a before 5", "no more k=b, v=2"], None)
     ]
 
 
 def test_without_any_value_it_is_a_cti():
     rows = table((1, "a", 1, False), (7, None, None, True))
-    assert heard(Ingest(source(punctuation="done")), rows) == [([1], [], 7)]
-    assert heard(Ingest(source(punctuation="done")), table((None, None, None, True))) == [([], [], INF)]
+    assert chunks_of(Ingest(source(punctuation="done")), rows) == [([1], [], 7)]
+    assert chunks_of(Ingest(source(punctuation="done")), table((None, None, None, True))) == [([], [], INF)]
 
 
 def test_only_punctuations():
     rows = table((5, "a", None, True), (6, "a", None, True), (2, None, 3, True))
-    assert heard(Ingest(source(punctuation="done")), rows) == [
+    assert chunks_of(Ingest(source(punctuation="done")), rows) == [
         ([], ["no more k=a before 6", "no more v=3 before 2"], None)
     ]
 
@@ -69,7 +69,7 @@ def test_a_row_that_breaks_a_promise_of_its_table_comes_after_it():
     # ts   4a  done a before 5   4b  4a  6a
     # cut                           |
     rows = table((4, "a", 1, False), (5, "a", None, True), (4, "b", 1, False), (4, "a", 1, False), (6, "a", 1, False))
-    assert heard(Ingest(source(punctuation="done")), rows) == [
+    assert chunks_of(Ingest(source(punctuation="done")), rows) == [
         ([4, 4], ["no more k=a before 5"], None),
         ([4, 6], [], None),
     ]
@@ -77,14 +77,14 @@ def test_a_row_that_breaks_a_promise_of_its_table_comes_after_it():
 
 def test_a_promise_goes_with_the_rows_before_it():
     rows = table((1, "a", 1, False), (5, "a", None, True), (2, "b", 1, False), (3, "b", None, True))
-    assert heard(Ingest(source(punctuation="done")), rows, 1) == [
+    assert chunks_of(Ingest(source(punctuation="done")), rows, 1) == [
         ([1], ["no more k=a before 5"], None),
         ([2], ["no more k=b before 3"], None),
     ]
 
 
 def test_a_table_needs_a_column_of_truth_values():
-    with pytest.raises(QueryError, match="'done' marks the rows that are punctuations, so it must be true or false"):
+    with pytest.raises(QueryError, match="'done' marks the rows that are punctuations, so it must be Boolean"):
         list(Ingest(source(punctuation="done")).chunks(table((1, "a", 1, "yes"), done=pl.String), 10))
     with pytest.raises(QueryError, match="no column 'done'"):
         list(Ingest(source(punctuation="done")).chunks(table((1, "a", 1, True)).drop("done"), 10))
@@ -144,7 +144,7 @@ def forward(elements):
 def test_punctuations_among_elements():
     a = Row(k="a", v=1)
     elements = [Insert(1, 2, a), punctuation(5, k="a"), Insert(4, 5, a), punctuation(9), punctuation(v=Range(3, 4))]
-    assert heard(Ingest(source(vs=None)), elements) == [
+    assert chunks_of(Ingest(source(vs=None)), elements) == [
         ([1], ["no more k=a before 5"], None),
         ([4], ["no more v=[3, 4]"], 9),
     ]
@@ -159,16 +159,16 @@ def test_punctuations_among_elements():
 
 
 def test_what_a_cti_says_anyway_is_not_promised():
-    assert heard(Ingest(source(vs=None)), [punctuation(3, k="a"), punctuation(7, k="b"), Cti(5)]) == [
+    assert chunks_of(Ingest(source(vs=None)), [punctuation(3, k="a"), punctuation(7, k="b"), Cti(5)]) == [
         ([], ["no more k=b before 7"], 5)
     ]
 
 
 def test_a_punctuation_must_be_about_columns_there_are_and_values_they_can_have():
     with pytest.raises(QueryError, match=r"no more key=1: source 's': no column 'key'"):
-        heard(Ingest(source(vs=None)), [punctuation(key=1)])
+        chunks_of(Ingest(source(vs=None)), [punctuation(key=1)])
     with pytest.raises(PayloadError, match="a punctuation is about v='x', but v is Int64"):
-        heard(Ingest(source(vs=None)), [punctuation(v="x")])
+        chunks_of(Ingest(source(vs=None)), [punctuation(v="x")])
 
 
 def test_raising():
@@ -182,28 +182,28 @@ def test_raising():
 
 
 def test_each_key_has_its_own_progress():
-    ingest = Ingest(source(per="k", delay=2))
-    assert heard(ingest, table((10, "a", 1, None), (50, "b", 1, None), (4, "a", 1, None))) == [
+    ingest = Ingest(source(progress_by="k", delay=2))
+    assert chunks_of(ingest, table((10, "a", 1, None), (50, "b", 1, None), (4, "a", 1, None))) == [
         ([10, 50, 4], ["no more k=a before 8", "no more k=b before 48"], None)
     ]
-    assert heard(ingest, table((9, "a", 1, None), (60, "b", 1, None), (1, None, 1, None))) == [
+    assert chunks_of(ingest, table((9, "a", 1, None), (60, "b", 1, None), (1, None, 1, None))) == [
         ([9, 60, 1], ["no more k=None before -1", "no more k=b before 58"], None)
     ], "only what is new is said"
 
 
 def test_keys_of_several_columns():
-    ingest = Ingest(source(per=["v", "k"], delay=0))
-    assert heard(ingest, table((10, "a", 1, None), (5, "a", 2, None))) == [
+    ingest = Ingest(source(progress_by=["v", "k"], delay=0))
+    assert chunks_of(ingest, table((10, "a", 1, None), (5, "a", 2, None))) == [
         ([10, 5], ["no more k=a, v=1 before 10", "no more k=a, v=2 before 5"], None)
     ]
 
 
 def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
-    progress = Progress(source(per="k", delay=0, idle=1000))
+    progress = Progress(source(progress_by="k", delay=0, idle=1000))
 
     def hear(at, **keys):
         told = pl.DataFrame({"k": list(keys), HIGHEST: list(keys.values())})
-        cti = progress.hear([ProgressReport(keys=told, at=at)])
+        cti = progress.update([ProgressReport(keys=told, at=at)])
         return cti, sorted(str(p) for p in progress.take_promises())
 
     assert hear(0, a=10, b=5) == (5, ["no more k=a before 10"])
@@ -211,35 +211,35 @@ def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
     assert hear(1001, a=30, c=25) == (25, ["no more k=a before 30"]), "b is given up"
     assert hear(1002, b=6) == (25, [])
     assert hear(1003, a=40, c=40) == (25, ["no more k=a before 40", "no more k=c before 40"]), "b counts again"
-    assert progress.heard().rows() == [("b", 6, 6, 1002, 1), ("a", 40, 40, 1003, 0), ("c", 40, 40, 1003, 0)]
-    assert progress.heard(1)["k"].to_list() == ["b"]
+    assert progress.table().rows() == [("b", 6, 6, 1002, 1), ("a", 40, 40, 1003, 0), ("c", 40, 40, 1003, 0)]
+    assert progress.table(1)["k"].to_list() == ["b"]
 
 
 def test_without_an_idle_time_keys_say_nothing_about_the_whole():
-    progress = Progress(source(per="k", delay=0))
-    assert progress.hear([ProgressReport(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
+    progress = Progress(source(progress_by="k", delay=0))
+    assert progress.update([ProgressReport(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
 
 
 def test_what_was_heard_of_partitions():
     progress = Progress(source(delay=3, partition="p"))
-    progress.hear([ProgressReport({"x": 10, "y": 5}, at=7)])
-    progress.hear([ProgressReport({"x": 20}, at=9)])
-    assert progress.heard().rows() == [("y", 5, 2, 7, 2), ("x", 20, 17, 9, 0)]
+    progress.update([ProgressReport({"x": 10, "y": 5}, at=7)])
+    progress.update([ProgressReport({"x": 20}, at=9)])
+    assert progress.table().rows() == [("y", 5, 2, 7, 2), ("x", 20, 17, 9, 0)]
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5), max_size=5), st.randoms())
 def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promises(batches, order: random.Random):
-    plan = cedr.source("s", {"k": int}, vs="ts", per="k", delay=3, idle=2).plan
+    plan = cedr.source("s", {"k": int}, vs="ts", progress_by="k", delay=3, idle=2).plan
     one, two = Progress(plan), Progress(plan)
     ones, twos = PromiseIndex(), PromiseIndex()
     everyone = pl.DataFrame({"k": range(4)})
     for at, batch in enumerate(batches):
         told = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
-        one.hear(told)
+        one.update(told)
         restored = Progress(plan)
         restored.load(pickle.loads(pickle.dumps(two.save())))
         two = restored
-        two.hear(order.sample(told, len(told)))
+        two.update(order.sample(told, len(told)))
         ones.add(one.take_promises())
         twos.add(two.take_promises())
         assert one.cti == two.cti
@@ -253,7 +253,7 @@ def test_keys_given_up_long_ago_are_forgotten():
     keys = Keys({"k": pl.Int64()}, 0)
     for at in range(10):
         numbers = np.arange(at * 1000, (at + 1) * 1000)
-        keys.hear(pl.DataFrame({"k": numbers, HIGHEST: numbers}), at)
+        keys.update(pl.DataFrame({"k": numbers, HIGHEST: numbers}), at)
         keys.take_promises(MIN)
         keys.forget(cti=at * 1000, before=at)
     assert len(keys) < 5000
@@ -267,39 +267,39 @@ NOON = 12 * HOUR
 
 
 def test_a_row_ahead_of_the_clock_is_put_aside_and_moves_nobody():
-    ingest = Ingest(source(delay=0, future="1h"), clock=lambda: NOON)
+    ingest = Ingest(source(delay=0, max_ahead="1h"), clock=lambda: NOON)
     rows = table((NOON + HOUR, "a", 1, None), (NOON + HOUR + 1, "a", 2, None), (NOON, "a", 3, None))
-    assert heard(ingest, rows) == [([NOON + HOUR, NOON], [], NOON + HOUR)]
+    assert chunks_of(ingest, rows) == [([NOON + HOUR, NOON], [], NOON + HOUR)]
     late = ingest.late.take()
     assert late["v"].to_list() == [2]
     assert late["reason"].to_list() == ["from_the_future"]
-    assert late["message"][0].endswith(f"it starts more than {HOUR} after {NOON}, the time when it came")
+    assert late["message"][0].endswith(f"it starts more than {HOUR} after {NOON}, when it arrived")
 
 
 def test_nor_does_its_cti_count():
-    ingest = Ingest(source(cti="c", future="1h"), clock=lambda: NOON)
+    ingest = Ingest(source(cti="c", max_ahead="1h"), clock=lambda: NOON)
     rows = table((1, "a", 1, None, 1), (NOON * 2, "a", 2, None, NOON * 2), (3, "a", 3, None, 2), c=pl.Int64)
-    assert heard(ingest, rows) == [([1, 3], [], 2)]
+    assert chunks_of(ingest, rows) == [([1, 3], [], 2)]
 
 
 def test_timestamps_and_elements_from_the_future():
     stamps = table((NOON, "a", 1, None), (3 * NOON, "b", 1, None)).with_columns(pl.col("ts").cast(pl.Datetime("us")))
-    ingest = Ingest(source(delay=0, future="1h"), clock=lambda: NOON)
+    ingest = Ingest(source(delay=0, max_ahead="1h"), clock=lambda: NOON)
     assert [chunk.vs.tolist() for chunk in ingest.chunks(stamps, 10)] == [[NOON]]
     elements = [Insert(NOON, NOON + 1, Row(k="a", v=1)), Insert(3 * NOON, INF, Row(k="a", v=1))]
-    ingest = Ingest(source(vs=None, future="1h"), clock=lambda: NOON)
-    assert heard(ingest, elements) == [([NOON], [], None)]
+    ingest = Ingest(source(vs=None, max_ahead="1h"), clock=lambda: NOON)
+    assert chunks_of(ingest, elements) == [([NOON], [], None)]
     assert ingest.late.counts == {"from_the_future": 1}
 
 
 def test_raising_for_rows_from_the_future():
-    ingest = Ingest(source(future=5, late="raise"), clock=lambda: 0)
+    ingest = Ingest(source(max_ahead=5, late="raise"), clock=lambda: 0)
     with pytest.raises(StreamError, match="it starts more than 5 after 0"):
-        heard(ingest, table((6, "a", 1, None)))
+        chunks_of(ingest, table((6, "a", 1, None)))
 
 
 def test_a_query_counts_them_as_late():
-    query = cedr.source("s", SCHEMA, vs="ts", delay=0, future=10).group_by("k").agg(n=cedr.count())
+    query = cedr.source("s", SCHEMA, vs="ts", delay=0, max_ahead=10).group_by("k").agg(n=cedr.count())
     run = LocalRun(query.fragment(), clock=lambda: 100)
     chunks = list(run.steps(table((100, "a", 1, None), (1000, "a", 1, None)), close=True))
     result = run.result(chunks)
@@ -311,23 +311,23 @@ def test_a_query_counts_them_as_late():
 
 
 def test_what_a_source_says_it_will_promise():
-    assert source(per=["v", "k"], delay=0).promises == (("k", "v"),)
+    assert source(progress_by=["v", "k"], delay=0).promises == (("k", "v"),)
     assert source(promises="k").promises == (("k",),)
-    assert source(promises=["k", ["v", "k"]], per="k", delay=0).promises == (("k",), ("k", "v"))
+    assert source(promises=["k", ["v", "k"]], progress_by="k", delay=0).promises == (("k",), ("k", "v"))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"per": "key", "delay": 1}, r"source\('s'\): per='key': no column 'key' \(columns: k, v\)"),
-        ({"per": "k"}, r"per='k' needs delay, .* 0 if ordered"),
-        ({"per": "k", "ordered": True}, r"per='k': ordered rows have one progress; .* delay=0"),
-        ({"per": "k", "delay": 1, "partition": "p"}, r"per='k': give per or partition='p'"),
-        ({"idle": "1s"}, r"idle='1s' needs partition or per"),
+        ({"progress_by": "key", "delay": 1}, r"source\('s'\): progress_by='key': no column 'key' \(columns: k, v\)"),
+        ({"progress_by": "k"}, r"progress_by='k' needs delay, .* 0 if ordered"),
+        ({"progress_by": "k", "ordered": True}, r"progress_by='k': ordered rows have one progress; .* delay=0"),
+        ({"progress_by": "k", "delay": 1, "partition": "p"}, r"progress_by='k': give progress_by or partition='p'"),
+        ({"idle": "1s"}, r"idle='1s' needs partition or progress_by"),
         ({"punctuation": "done", "vs": None}, r"punctuation='done' needs vs"),
         ({"promises": ["k", ["w"]]}, r"promises=\['k', \['w'\]\]: no column 'w'"),
         ({"promises": [[]]}, r"a promise about no column is a CTI"),
-        ({"future": -1}, r"source\('s'\): future"),
+        ({"max_ahead": -1}, r"source\('s'\): max_ahead"),
     ],
 )
 def test_what_does_not_go_together(options, message):
@@ -336,9 +336,24 @@ def test_what_does_not_go_together(options, message):
 
 
 def test_promises_reach_the_answer():
-    query = cedr.source("s", SCHEMA, vs="ts", per="k", delay=0).where(pl.col("v") > 0).select("k", w="v")
+    query = cedr.source("s", SCHEMA, vs="ts", progress_by="k", delay=0).where(pl.col("v") > 0).select("k", w="v")
     result = query.run(table((1, "a", 1, None), (9, "b", 2, None)), close=False)
     said = promises_of(
         [e for e in result.elements() if not isinstance(e, Insert | Cti)], {"k": pl.String, "w": pl.Int64}
     )
     assert said.of(pl.DataFrame({"k": ["a", "b"]})).tolist() == [1, 9]
+
+
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [({"per": "k", "delay": 1}, {"progress_by": "k", "delay": 1}), ({"future": "1h"}, {"max_ahead": "1h"})],
+    ids=["per", "future"],
+)
+def test_former_names_of_arguments_still_work_and_warn(former, current):
+    old, new = next(iter(former)), next(iter(current))
+    with pytest.warns(DeprecationWarning, match=f"{old}= is now called {new}=") as warned:
+        made = source(**former)
+    assert warned[0].filename == __file__
+    assert (made.progress_by, made.max_ahead) == (source(**current).progress_by, source(**current).max_ahead)
+    with pytest.raises(QueryError, match=f"{old}= is the former name of {new}=; leave {old} out"):
+        source(**former, **{new: current[new]})

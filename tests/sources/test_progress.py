@@ -17,48 +17,48 @@ def source(**options):
 
 def test_a_delay_is_counted_from_the_highest_start():
     progress = Progress(source(delay=10))
-    assert progress.hear([ProgressReport({None: 100})]) == 90
-    assert progress.hear([ProgressReport({None: 50})]) == 90
-    assert progress.hear([ProgressReport({None: 120})]) == 110
+    assert progress.update([ProgressReport({None: 100})]) == 90
+    assert progress.update([ProgressReport({None: 50})]) == 90
+    assert progress.update([ProgressReport({None: 120})]) == 110
 
 
 def test_rows_in_order_have_no_delay():
-    assert Progress(source(ordered=True)).hear([ProgressReport({None: 100})]) == 100
+    assert Progress(source(ordered=True)).update([ProgressReport({None: 100})]) == 100
 
 
 def test_a_source_is_as_far_as_its_last_partition():
     progress = Progress(source(delay=0, partition="p"))
-    assert progress.hear([ProgressReport({"x": 100, "y": 30})]) == 30
-    assert progress.hear([ProgressReport({"y": 70})]) == 70
+    assert progress.update([ProgressReport({"x": 100, "y": 30})]) == 30
+    assert progress.update([ProgressReport({"y": 70})]) == 70
 
 
 def test_a_silent_partition_holds_nobody_back_after_the_idle_time():
     progress = Progress(source(delay=0, partition="p", idle=1000))
-    assert progress.hear([ProgressReport({"x": 10, "y": 5}, at=0)]) == 5
-    assert progress.hear([ProgressReport({"x": 20}, at=1000)]) == 5
-    assert progress.hear([ProgressReport({"x": 30}, at=1001)]) == 30
-    assert progress.hear([ProgressReport({"y": 6}, at=1002)]) == 30, "a promise is not taken back"
-    assert progress.hear([ProgressReport({"x": 40}, at=1003)]) == 30, "y speaks again, so it counts again"
-    assert progress.hear([ProgressReport({"y": 35}, at=1004)]) == 35
+    assert progress.update([ProgressReport({"x": 10, "y": 5}, at=0)]) == 5
+    assert progress.update([ProgressReport({"x": 20}, at=1000)]) == 5
+    assert progress.update([ProgressReport({"x": 30}, at=1001)]) == 30
+    assert progress.update([ProgressReport({"y": 6}, at=1002)]) == 30, "a promise is not taken back"
+    assert progress.update([ProgressReport({"x": 40}, at=1003)]) == 30, "y speaks again, so it counts again"
+    assert progress.update([ProgressReport({"y": 35}, at=1004)]) == 35
 
 
 def test_a_cti_of_the_whole_source_counts_for_all_partitions():
     progress = Progress(source(partition="p", cti="c"))
-    assert progress.hear([ProgressReport({"x": 10, "y": 5}, {"x": 8})]) == MIN
-    assert progress.hear([ProgressReport(ctis={None: 7})]) == 7
-    assert progress.hear([ProgressReport(ctis={"y": 9})]) == 8
+    assert progress.update([ProgressReport({"x": 10, "y": 5}, {"x": 8})]) == MIN
+    assert progress.update([ProgressReport(ctis={None: 7})]) == 7
+    assert progress.update([ProgressReport(ctis={"y": 9})]) == 8
 
 
 def test_external_ctis_close_when_all_their_elements_have_come():
     progress = Progress(source(ve="e", external_ctis="n"), counts=True)
     count = ExternalCti(0, 10, 3)
-    assert progress.hear([ProgressReport({None: 5}, external=(count,), syncs=np.array([1, 5]))]) < 10
-    assert progress.hear([ProgressReport({None: 9}, syncs=np.array([9]))]) == 10
+    assert progress.update([ProgressReport({None: 5}, external=(count,), syncs=np.array([1, 5]))]) < 10
+    assert progress.update([ProgressReport({None: 9}, syncs=np.array([9]))]) == 10
 
 
 def test_external_ctis_that_cannot_be_right_are_kept_with_the_reason():
     progress = Progress(source(ve="e", external_ctis="n"), counts=True)
-    progress.hear([ProgressReport({None: 5}, external=(ExternalCti(0, 10, 1),), syncs=np.array([1, 5]))])
+    progress.update([ProgressReport({None: 5}, external=(ExternalCti(0, 10, 1),), syncs=np.array([1, 5]))])
     ((cti, reason, _),) = progress.take_broken()
     assert cti == ExternalCti(0, 10, 1)
     assert reason == "count_exceeded"
@@ -67,10 +67,10 @@ def test_external_ctis_that_cannot_be_right_are_kept_with_the_reason():
 
 def test_progress_goes_on_after_save_and_load():
     progress = Progress(source(delay=0, partition="p", idle=1000))
-    progress.hear([ProgressReport({"x": 10, "y": 5}, at=0)])
+    progress.update([ProgressReport({"x": 10, "y": 5}, at=0)])
     other = Progress(source(delay=0, partition="p", idle=1000))
     other.load(progress.save())
-    assert other.hear([ProgressReport({"y": 9}, at=10)]) == progress.hear([ProgressReport({"y": 9}, at=10)]) == 9
+    assert other.update([ProgressReport({"y": 9}, at=10)]) == progress.update([ProgressReport({"y": 9}, at=10)]) == 9
 
 
 def test_partitions_of_a_table_progress_by_themselves():

@@ -25,7 +25,7 @@ def test_negative_and_zero_lengths_are_set_aside():
     assert late["v"].to_list() == [0, 1, 4]
     assert late["reason"].to_list() == ["no_lifetime"] * 3
     assert "its duration is -3; a lifetime cannot have a negative length" in late["message"][0]
-    assert "its times make no lifetime" in late["message"][1]
+    assert "its times are not a lifetime" in late["message"][1]
     assert "its duration is -9223372036854775808; a lifetime" in late["message"][2]
 
 
@@ -118,6 +118,6 @@ def test_the_end_of_time_is_a_timestamp_too(zone):
 
 def test_rows_from_the_future_name_their_file():
     rows = pl.DataFrame({"ts": [0, 2**60, 2**60], "v": [1, 2, 3], "_cedr_file": ["a.csv", "a.csv", "b.csv"]})
-    late = api.source("A", {"v": int}, vs="ts", future=5).run(rows).late()
+    late = api.source("A", {"v": int}, vs="ts", max_ahead=5).run(rows).late()
     found = [(reason, message.partition(" (in ")[2]) for reason, message in late.select("reason", "message").rows()]
     assert found == [("from_the_future", "file a.csv)"), ("from_the_future", "file b.csv)")]

@@ -138,7 +138,7 @@ def test_what_is_told_about_progress_comes_back():
     "value",
     [
         Highest(3, 4),
-        SpilledRows("parked-1", 5),
+        SpilledRows("spilled-1", 5),
         Metrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
         SourceStatus("s", 1, 2, 3, (Member("a", 1, 2, 3),), (), 4),
         *(ANY, NOTHING, OneOf(["a", None]), Range(None, 3), punctuation(3, a=1)),

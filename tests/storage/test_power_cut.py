@@ -24,7 +24,7 @@ LONGEST = 110
 
 @pytest.fixture
 def put(monkeypatch):
-    """Puts a disk under all storage. Rows are parked, snapshots taken and files put together all the time."""
+    """Puts a disk under all storage. Rows are spilled, snapshots taken and files put together all the time."""
     monkeypatch.setattr(state, "MANY_BYTES", 100)
     monkeypatch.setattr(state, "MANY_BATCHES", 2)
     monkeypatch.setattr(parquet, "MANY_FILES", 2)

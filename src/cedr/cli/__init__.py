@@ -45,8 +45,8 @@ app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args"
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(explore)
 
 
-def show_version(wanted: bool) -> None:
-    if wanted:
+def show_version(requested: bool) -> None:
+    if requested:
         print(f"cedr {__version__}")
         raise typer.Exit
 
@@ -61,9 +61,9 @@ def cedr(
 
 
 def main() -> None:
-    """Run the command line. An error the user can mend ends it with one message and exit code 2, no traceback.
+    """Run the command line. A user error ends it with one message and exit code 2, without a traceback.
 
-    Where the output cannot show a character, such as ∞ in ASCII, it shows its number.
+    Characters that the output cannot encode, such as ∞ in ASCII, are escaped.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""What commands print with `--json`: one line that every reader of JSON takes."""
+"""The output of commands with `--json`: one line of strict JSON."""
 
 import json
 import math
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def as_json(content: Any) -> str:
-    """Numbers that JSON has not, such as NaN, are texts; so is everything else it does not know, such as times."""
+    """Numbers that JSON does not have, such as NaN, and all other types, such as times, become strings."""
     return json.dumps(plain(content), default=str, allow_nan=False)
 
 

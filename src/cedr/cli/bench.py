@@ -1,4 +1,4 @@
-"""`cedr bench NAME`: run a benchmark of the `benchmarks` folder and compare its figures with their bars."""
+"""`cedr bench NAME`: run a benchmark of the `benchmarks` folder and compare its figures with their limits."""
 
 import importlib.util
 import inspect
@@ -16,28 +16,30 @@ ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
-    # Arrays of a few MB come and go with every chunk; the allocator must not give their pages back each time.
+    # Every chunk allocates and frees arrays of a few MB; the allocator must not return their pages each time.
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
 }
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="Which benchmark; without one, they are listed.")] = "",
-    json: Annotated[Path | None, typer.Option(help="Write the figures to this file as well.")] = None,
-    plots: Annotated[Path | None, typer.Option(help="Draw the figures too, as PNG files in FOLDER/NAME.")] = None,
-    only: Annotated[str, typer.Option(help="Only these parts, with commas between, if it has some.")] = "",
-    quick: Annotated[bool, typer.Option(help="A tenth of the work: to try things, not for figures.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of the benchmark; without it, all names are listed.")] = "",
+    json: Annotated[Path | None, typer.Option(help="Also write the figures to this file.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Also plot the figures, as PNG files in FOLDER/NAME.")] = None,
+    only: Annotated[str, typer.Option(help="Only these parts of the benchmark, separated by commas.")] = "",
+    quick: Annotated[
+        bool, typer.Option(help="A tenth of the work, to try things out; the figures do not count.")
+    ] = False,
 ) -> None:
-    """Measure, print a table, and exit with 0 only if every bar holds."""
+    """Run a benchmark, print a table, and exit with 0 only if every limit is met."""
     if not FOLDER.is_dir():
         raise QueryError(f"there is no folder {FOLDER}; `cedr bench` needs a checkout of the repository")
-    known = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+    names = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
     if not name:
-        print("\n".join(known))
+        print("\n".join(names))
         return
-    if name not in known:
-        raise QueryError(f"no benchmark {name!r}; there are: {', '.join(known)}")
+    if name not in names:
+        raise QueryError(f"there is no benchmark {name!r}; available: {', '.join(names)}")
     if plots:
         plots = ready(plots / name)
     if any(os.environ.get(key) != value for key, value in ENVIRONMENT.items()):
@@ -52,7 +54,7 @@ def bench(
     spec.loader.exec_module(module)
     more = {"only": only} if only else {}
     if more and "only" not in inspect.signature(module.run).parameters:
-        raise QueryError(f"--only {only}: the benchmark {name!r} has no parts to choose from; leave it out")
+        raise QueryError(f"--only {only}: the benchmark {name!r} has no parts; leave --only out")
     report = Report((module.__doc__ or name).strip().splitlines()[0])
     report.console.print(f"[bold]{report.title}[/]" + (" (quick: figures do not count)" if quick else ""))
     module.run(report, quick, **more)
@@ -65,14 +67,12 @@ def bench(
 
 
 def ready(folder: Path) -> Path:
-    """The folder, made if need be: what keeps plots from being drawn is said before anything is measured."""
+    """Create the folder for plots. Problems are reported before anything is measured."""
     from cedr.plots import check_installed
 
     check_installed()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise QueryError(
-            f"--plots: cannot make the folder {folder}: {e.strerror}; name one that can be written to"
-        ) from e
+        raise QueryError(f"--plots: cannot create the folder {folder}: {e.strerror}; choose a writable one") from e
     return folder

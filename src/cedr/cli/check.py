@@ -1,4 +1,4 @@
-"""`cedr check JOB`: is a job file right, what does its query answer, and what may disappoint."""
+"""`cedr check JOB`: validate a job file and print its columns, sinks and warnings."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +14,12 @@ JobFile = Annotated[Path, typer.Argument(help="The job file, such as job.toml.",
 
 def check(
     job: JobFile,
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
-    strict: Annotated[bool, typer.Option(help="Warnings end it with exit code 1.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    strict: Annotated[bool, typer.Option(help="Exit with code 1 if there are warnings.")] = False,
 ) -> None:
-    """Check a job file: its settings, its query, a first look into its files. Prints columns and warnings.
+    """Validate a job file: its settings, its query, and the first rows of its files. Prints columns and warnings.
 
-    Exit code 0 if it can run, 2 for a mistake.
+    Exit code 0 if the job is valid, 2 if it is not.
     """
     from cedr.cli.as_json import as_json
     from cedr.job.job import read
@@ -36,7 +36,7 @@ def check(
     if json:
         print(hidden(as_json({"job": str(job), **as_data(made), "warnings": warnings})))
     else:
-        print(hidden("\n".join([f"{job}: right", *as_lines(made), *(f"  warning: {text}" for text in warnings)])))
+        print(hidden("\n".join([f"{job}: OK", *as_lines(made), *(f"  warning: {text}" for text in warnings)])))
     raise typer.Exit(1 if strict and warnings else 0)
 
 

@@ -1,4 +1,4 @@
-"""`cedr diff ONE TWO`: are two changelogs or tables logically equivalent; if not, the first difference."""
+"""`cedr diff ONE TWO`: compare two changelogs or tables for logical equivalence, and show the first difference."""
 
 from typing import Annotated
 
@@ -11,11 +11,11 @@ def diff(
     one: Recording,
     two: Recording,
     to: To = "",
-    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compare what two changelogs or tables say in the end, however they told it.
+    """Compare the final contents of two changelogs or tables; the order of their changes does not matter.
 
-    Exit code 0 if it is the same, 1 if not, 2 if they cannot be compared.
+    Exit code 0 if they are equivalent, 1 if not, 2 if they cannot be compared.
     """
     from cedr.cli.as_json import as_json
     from cedr.recording.changelog import read_changelog
@@ -27,8 +27,8 @@ def diff(
     found = difference(first, second, as_valid_time(to, first.time_type, "--to") if to else INF)
     if json:
         rows = found.only[:1].to_dicts()
-        said = {"equivalent": not found, "tuples": found.only.height, "first": rows[0] if rows else None}
-        print(as_json(said))
+        content = {"equivalent": not found, "tuples": found.only.height, "first": rows[0] if rows else None}
+        print(as_json(content))
     else:
         print(found)
     raise typer.Exit(1 if found else 0)

@@ -1,4 +1,4 @@
-"""`cedr explain JOB`: how the query of a job runs, as text, as a Mermaid flowchart or as a picture."""
+"""`cedr explain JOB`: how the query of a job runs, as text, a Mermaid flowchart or an SVG picture."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +10,13 @@ from cedr.cli.check import JobFile
 
 def explain(
     job: JobFile,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="The plan as a Mermaid flowchart.")] = False,
-    svg: Annotated[Path | None, typer.Option(help="Draw the plan into this file.", show_default=False)] = None,
-    statement: Annotated[str, typer.Option(help="Of this statement; by default the last.", show_default=False)] = "",
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the plan as a Mermaid flowchart.")] = False,
+    svg: Annotated[Path | None, typer.Option(help="Draw the plan to this SVG file.", show_default=False)] = None,
+    statement: Annotated[
+        str, typer.Option(help="The statement to explain; by default the last.", show_default=False)
+    ] = "",
 ) -> None:
-    """Show the plan of a job's query: as written, as it runs, what its operators wait for, its stages on Spark."""
+    """Show the plan of a job's query: as written, optimized, what its operators wait for, and its stages on Spark."""
     from cedr.job.job import read
     from cedr.language.errors import listed
     from cedr.plan.mermaid import mermaid as as_mermaid
@@ -27,8 +29,8 @@ def explain(
     made = read(job)
     name = statement or made.answer
     if name not in made.streams:
-        known = listed(made.streams, "and")
-        raise QueryError(f"--statement {name}: the query has no such statement; there are {known}")
+        available = listed(made.streams, "and")
+        raise QueryError(f"--statement {name}: the query has no such statement; available: {available}")
     stream = made.streams[name]
     plan = optimize(Level(stream.plan)).plan
     if svg is not None:

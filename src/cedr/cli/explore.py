@@ -1,9 +1,9 @@
-"""`cedr explore`: try the laws on random streams that no run has tried before, until the time is over.
+"""`cedr explore`: test the laws on new random streams until the time is over.
 
-`cedr test` tries the same examples in every run, so that whether it passes is not left to chance. Finding new failures
-is the task of this command; run it before a release. It runs in rounds, each with a seed of its own and the laws in
-random order. Hypothesis reduces what fails; the report is kept in `.hypothesis/failures`, the example itself in
-`.hypothesis/examples`, where the next exploration tries it first.
+`cedr test` uses the same examples in every run, so that its outcome does not depend on chance. This command finds new
+failures; run it before a release. It runs in rounds, each with its own seed and the laws in random order. Hypothesis
+reduces failing examples; the report is kept in `.hypothesis/failures`, the example itself in `.hypothesis/examples`,
+where the next exploration tries it first.
 """
 
 import os
@@ -28,7 +28,7 @@ def explore(
     minutes: Annotated[float, typer.Option(min=0, help="How long to look for failures.")] = 30.0,
     seed: Annotated[int | None, typer.Option(help="The seed of the first round; a random one by default.")] = None,
 ) -> None:
-    """Try the laws on new random streams. Other arguments go to pytest: `cedr explore --minutes 5 tests/operators`."""
+    """Test the laws on new random streams. Other arguments go to pytest: `cedr explore --minutes 5 tests/operators`."""
     os.chdir(repository("explore"))
     until = time.time() + 60 * minutes
     first = random.randrange(10**9) if seed is None else seed
@@ -45,12 +45,12 @@ def explore(
     print(f"{number} rounds, {len(failed)} with failures")
     if failed:
         print("Reports:", *failed, sep="\n  ")
-        print("Write each reduced stream above its law as @example(...), then fix the code; see CONTRIBUTING.md.")
+        print("Add each reduced stream to its law as @example(...), then fix the code; see CONTRIBUTING.md.")
         raise typer.Exit(1)
 
 
 def one_round(seed: int, until: float, arguments: list[str]) -> tuple[int, bytes]:
-    """All laws once, or as many as the time allows; shown as it comes, and returned."""
+    """All laws once, or as many as the time allows. The output is shown live and returned."""
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", *OPTIONS, "-m", "hypothesis", f"--hypothesis-seed={seed}", *arguments],
         env={**os.environ, "CEDR_EXPLORE_UNTIL": str(until), "CEDR_EXPLORE_SEED": str(seed)},

@@ -1,4 +1,4 @@
-"""`cedr history CHANGELOG`: what a recorded changelog says, as a table."""
+"""`cedr history CHANGELOG`: the contents of a recorded changelog as a table."""
 
 import sys
 from pathlib import Path
@@ -9,28 +9,29 @@ import typer
 Recording = Annotated[
     Path,
     typer.Argument(
-        help="A changelog, or a table with vs and ve: a Parquet or CSV file, or a folder of such.", show_default=False
+        help="A changelog, or a table with vs and ve: a Parquet or CSV file, or a folder of such files.",
+        show_default=False,
     ),
 ]
-To = Annotated[str, typer.Option(help="Only what it says of the instants before this time.", show_default=False)]
+To = Annotated[str, typer.Option(help="Only the contents before this valid time.", show_default=False)]
 
 
 def history(
     changelog: Recording,
     at: Annotated[
         str,
-        typer.Option(
-            help="As known at this CEDR time: after so many changes, or at a time of day.", show_default=False
-        ),
+        typer.Option(help="As of this CEDR time: a number of changes, or a wall-clock time.", show_default=False),
     ] = "",
     to: To = "",
     tritemporal: Annotated[
-        bool, typer.Option("--tritemporal", help="Every row ever told, with its CEDR times cs and ce.")
+        bool, typer.Option("--tritemporal", help="Every row ever emitted, with its CEDR times cs and ce.")
     ] = False,
-    form: Annotated[Literal["table", "csv", "parquet"], typer.Option("--as", help="How it is written.")] = "table",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Into this file.", show_default=False)] = None,
+    form: Annotated[Literal["table", "csv", "parquet"], typer.Option("--as", help="Output format.")] = "table",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file.", show_default=False)
+    ] = None,
 ) -> None:
-    """Show the canonical history a changelog leaves, or with --tritemporal how it came about."""
+    """Show the canonical history of a changelog, or with --tritemporal every version of it."""
     import io
 
     from cedr.recording.changelog import check_form, read_changelog
@@ -40,9 +41,9 @@ def history(
     from cedr.temporal.time import INF
 
     if tritemporal and to:
-        raise QueryError("--to and --tritemporal exclude each other; the tritemporal table is whole")
+        raise QueryError("--to and --tritemporal cannot be combined; leave one of them out")
     if form == "parquet" and output is None and sys.stdout.isatty():
-        raise QueryError("--as parquet: a terminal cannot show it; name a file with --output")
+        raise QueryError("--as parquet: cannot be shown in a terminal; write to a file with --output")
     known = known_at(read_changelog(changelog), at or None)
     last = as_valid_time(to, known.time_type, "--to") if to else INF
     found = tritemporal_table(known) if tritemporal else canonical_table(known, last)

@@ -1,4 +1,4 @@
-"""`cedr plot`: lifetimes of events and what became of them, as a picture."""
+"""`cedr plot`: draw the lifetimes of events and their changes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 def plot(
     what: Annotated[
         Path,
-        typer.Argument(help="A changelog; or a job file, which is run in this process.", show_default=False),
+        typer.Argument(help="A changelog, or a job file, which is run in this process.", show_default=False),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture: its name ends in .png, .svg or .pdf.")
+        Path, typer.Option("--output", "-o", help="Output file; its name ends in .png, .svg or .pdf.")
     ] = Path("lifetimes.svg"),
     against: Annotated[
-        Path | None, typer.Option(help="Another changelog, drawn above: the input, say.", show_default=False)
+        Path | None, typer.Option(help="Another changelog to draw above, such as the input.", show_default=False)
     ] = None,
     since: Annotated[str, typer.Option(help="Only events that hold at this time or later.", show_default=False)] = "",
     to: Annotated[str, typer.Option(help="Only events that start before this time.", show_default=False)] = "",
-    title: Annotated[str, typer.Option(help="Above the picture.", show_default=False)] = "",
+    title: Annotated[str, typer.Option(help="Title of the picture.", show_default=False)] = "",
 ) -> None:
-    """Draw events as bars over time, and hatched what was told and taken back.
+    """Draw events as bars over time; results that were retracted are hatched.
 
-    Of a job, its input and its answer; of a changelog, what it tells.
+    For a job, its input and its answer; for a changelog, its contents.
     """
     from cedr.plots import check_installed
     from cedr.recording.changelog import check_times, read_changelog
@@ -40,7 +40,7 @@ def plot(
     check_installed()
     if what.suffix == ".toml":
         if against is not None:
-            raise QueryError(f"--against {against}: of a job its own input is drawn above; leave it out")
+            raise QueryError(f"--against {against}: for a job its own input is drawn above; leave it out")
         lanes, kind = of_job(what)
     else:
         recorded = read_changelog(what)
@@ -56,7 +56,7 @@ def plot(
 
 
 def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
-    """The input of a job and its answer, as if each row had come alone, so that every repair is seen."""
+    """The input of a job and its answer, as if each row had arrived alone, so that every repair is visible."""
     import polars as pl
 
     from cedr.job.job import read
@@ -70,21 +70,21 @@ def of_job(file: Path) -> "tuple[list[Lane], pl.DataType]":
     rows = {made.name: Rows.of(made) for made in job.read_by(stream)}
     tables = {name: pl.concat(found) for name, source in rows.items() if (found := list(source.batches()))}
     run = LocalRun(stream.fragment(), chunk_size=1)
-    told: dict[str, list[pl.DataFrame]] = {}
+    arrived: dict[str, list[pl.DataFrame]] = {}
     for name, table in tables.items():
-        told[name] = [chunk.rows for chunk in Ingest(rows[name].source).chunks(table, table.height)]
+        arrived[name] = [chunk.rows for chunk in Ingest(rows[name].source).chunks(table, table.height)]
     answer = [chunk.rows for chunk in run.steps(tables, close=True)]
     lanes = []
-    for name, found in told.items():
-        came = pl.concat(found)
-        lanes.append(Lane(f"input: {name}", bars(came, set_aside(came, run.late))))
+    for name, found in arrived.items():
+        frame = pl.concat(found)
+        lanes.append(Lane(f"input: {name}", bars(frame, rejected(frame, run.late))))
     return [*lanes, Lane(f"output: {job.answer}", bars(pl.concat(answer)))], run.time_type()
 
 
-def set_aside(came: "pl.DataFrame", late: "list[pl.DataFrame]") -> "pl.DataFrame":
-    """Those of the rows that came which are among the late ones."""
+def rejected(arrived: "pl.DataFrame", late: "list[pl.DataFrame]") -> "pl.DataFrame":
+    """The arrived rows that are among the late ones."""
     import polars as pl
 
-    schema = dict(came.schema)
+    schema = dict(arrived.schema)
     fitting = [frame.select(*schema) for frame in late if all(frame.schema.get(n) == k for n, k in schema.items())]
-    return pl.concat([came[:0], *fitting]).join(came, on=list(schema), how="semi", nulls_equal=True)
+    return pl.concat([arrived[:0], *fitting]).join(arrived, on=list(schema), how="semi", nulls_equal=True)

@@ -1,4 +1,4 @@
-"""`cedr replay CHANGELOG`: what was told, again, at any speed; to the screen, or into files for another job."""
+"""`cedr replay CHANGELOG`: replay a recorded changelog at any speed, to the screen or to files for another job."""
 
 import sys
 from pathlib import Path
@@ -11,18 +11,21 @@ from cedr.cli.history import Recording
 
 def replay(
     changelog: Recording,
-    speed: Annotated[str, typer.Option(help="1x is as it was told, 10x ten times as fast, max at once.")] = "1x",
+    speed: Annotated[
+        str, typer.Option(help="1x is the recorded speed, 10x ten times as fast, max without pauses.")
+    ] = "1x",
     by: Annotated[
-        Literal["told", "vs"], typer.Option(help="The pace: of the time of day when it was told, or of sync times.")
+        Literal["told", "vs"],
+        typer.Option(help="Pace by the wall-clock time of emission (told), or by sync time (vs)."),
     ] = "told",
     into: Annotated[
-        Path | None, typer.Option(help="Write a file for each moment into this folder.", show_default=False)
+        Path | None, typer.Option(help="Write one file per moment to this folder.", show_default=False)
     ] = None,
-    form: Annotated[Literal["csv", "json", "parquet"], typer.Option("--as", help="How rows are written.")] = "csv",
+    form: Annotated[Literal["csv", "json", "parquet"], typer.Option("--as", help="Output format.")] = "csv",
 ) -> None:
-    """Tell the rows of a changelog again, in their order and at their pace.
+    """Replay the rows of a changelog in their order and at their pace.
 
-    They are rows that a source with vs, ve, ve_new and cti columns of these names reads.
+    The output can be read by a source whose vs, ve, ve_new and cti columns have these names.
     """
     import time
 
@@ -32,16 +35,16 @@ def replay(
 
     fast = as_speed(speed)
     if into is None and form == "parquet":
-        raise QueryError("--as parquet: rows on the screen are csv or json; or name a folder with --into")
+        raise QueryError("--as parquet: only csv and json can be printed; use --into to write Parquet files")
     if into is not None:
         if form == "json":
-            raise QueryError("--as json: files are csv or parquet")
+            raise QueryError("--as json: files can be csv or parquet")
         try:
             into.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise QueryError(f"--into {into}: cannot be made: {e.strerror}") from None
+            raise QueryError(f"--into {into}: cannot be created: {e.strerror}") from None
         if any(into.iterdir()):
-            raise QueryError(f"--into {into}: the folder is not empty; name a new one")
+            raise QueryError(f"--into {into}: the folder is not empty; choose a new one")
     recorded = read_changelog(changelog)
     check_form(recorded.schema, form)
     pace = "vs" if fast == float("inf") and recorded.emitted_at is None else by
@@ -56,7 +59,7 @@ def replay(
 
 
 def as_speed(text: str) -> float:
-    """How many times as fast."""
+    """The speed as a factor."""
     from cedr.temporal.errors import QueryError
 
     if text == "max":

@@ -1,4 +1,4 @@
-"""`cedr replicas`: a query that runs several times at once, so that any but one may fail, and its versions."""
+"""`cedr replicas`: run a query several times in parallel, so that all but one may fail, and change versions live."""
 
 import signal
 import sys
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from cedr.replicas.control import Control
 
 EVERY = 5.0
-"""Seconds between two lines about how far members have come."""
+"""Seconds between progress lines."""
 
-app = typer.Typer(no_args_is_help=True, help="Run a query with replicas: any but one may fail, versions change live.")
+app = typer.Typer(
+    no_args_is_help=True, help="Run a query with replicas: all but one may fail, and versions change live."
+)
 
 Folder = Annotated[
-    Path, typer.Argument(help="The folder of the replicas: their checkpoints, what they tell, the answer.")
+    Path, typer.Argument(help="The folder of the replicas: their checkpoints, their output, and the answer.")
 ]
-Job = Annotated[str, typer.Argument(help="file.py:function or module:function; it returns cedr.Replica(query, data).")]
-Number = Annotated[int, typer.Option("--replicas", "-n", help="How many.", min=1)]
+Job = Annotated[str, typer.Argument(help="file.py:function or module:function; returns cedr.Replica(query, data).")]
+Number = Annotated[int, typer.Option("--replicas", "-n", help="Number of replicas.", min=1)]
 
 
 @app.command()
@@ -32,11 +34,11 @@ def run(
     job: Job,
     folder: Folder,
     replicas: Number = 2,
-    master: Annotated[str, typer.Option(help="Spark's master, for each of them.")] = "local[*]",
+    master: Annotated[str, typer.Option(help="Spark's master, for each replica.")] = "local[*]",
 ) -> None:
-    """Run a query with replicas and merge what they tell, until all is told or somebody stops it.
+    """Run a query with replicas and merge their output, until the input ends or you stop it.
 
-    Whoever dies is started again. In a folder that has replicas already these go on.
+    Replicas that fail are restarted. If the folder already has replicas, they continue.
     """
     from cedr.replicas.job import job_at
     from cedr.replicas.supervisor import Supervisor
@@ -44,7 +46,7 @@ def run(
     job_at(job)
     job = absolute(job)
     supervisor = Supervisor(str(folder), master, lambda text: print(text, flush=True))
-    supervisor.ask_for(job, replicas)
+    supervisor.request(job, replicas)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with view(supervisor.control) as look:
@@ -55,17 +57,17 @@ def run(
 
 
 @app.command()
-def status(folder: Folder, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Who is there, and how far."""
-    from cedr.replicas.supervisor import known_control
+def status(folder: Folder, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the replicas and their progress."""
+    from cedr.replicas.supervisor import existing_control
 
-    found = known_control(str(folder)).table()
+    found = existing_control(str(folder)).table()
     if json:
         print(found.write_json())
     else:
         from rich.console import Console
 
-        Console().print(shown(known_control(str(folder))))
+        Console().print(status_table(existing_control(str(folder))))
 
 
 @app.command()
@@ -73,9 +75,9 @@ def cutover(
     folder: Folder,
     job: Job,
     replicas: Number = 2,
-    timeout: Annotated[float, typer.Option(help="Seconds the new version has to catch up.")] = 3600.0,
+    timeout: Annotated[float, typer.Option(help="Seconds the new version may take to catch up.")] = 3600.0,
 ) -> None:
-    """Warm a new version up beside the old one, then retire the old one. Consumers see one unbroken stream."""
+    """Start a new version next to the old one, and retire the old one. Consumers see one uninterrupted stream."""
     from cedr.replicas.job import job_at
     from cedr.replicas.supervisor import cut_over
 
@@ -85,49 +87,49 @@ def cutover(
 
 
 @app.command()
-def retire(folder: Folder, name: Annotated[str, typer.Argument(help="The replica that is over.")]) -> None:
-    """Say that a replica is over; its name cannot come back."""
+def retire(folder: Folder, name: Annotated[str, typer.Argument(help="The replica to retire.")]) -> None:
+    """Retire a replica; its name cannot be used again."""
     from cedr.replicas.replicas import retire
-    from cedr.replicas.supervisor import known_control
+    from cedr.replicas.supervisor import existing_control
 
-    known_control(str(folder))
+    existing_control(str(folder))
     retire(str(folder.absolute()), name)
 
 
 @app.command()
 def stop(folder: Folder) -> None:
-    """Stop all of them; `run` goes on later."""
-    from cedr.replicas.supervisor import known_control
+    """Stop all replicas; `run` resumes them."""
+    from cedr.replicas.supervisor import existing_control
 
-    known_control(str(folder)).stop_all()
+    existing_control(str(folder)).stop_all()
 
 
 def absolute(job: str) -> str:
-    """Processes elsewhere find the file, too."""
+    """Make the path of the file absolute, so that other processes find it."""
     where, _, name = job.rpartition(":")
     return f"{Path(where).absolute()}:{name}" if where.endswith(".py") else job
 
 
-# --- what a user sees ------------------------------------------------------------------------------------------------
+# --- display ----------------------------------------------------------------------------------------------------------
 
 
-def shown(control: "Control") -> "Table":
-    """One line per member."""
+def status_table(control: "Control") -> "Table":
+    """One row per replica."""
     from rich.table import Table
 
-    show = shown_times(control)
+    show = time_format(control)
     table = Table(title=f"feedback: {show(control.feedback)}", title_justify="left", title_style="dim")
-    for name in ("member", "version", "wish", "state", "batch", "has told up to", "error"):
+    for name in ("member", "version", "desired", "state", "batch", "emitted up to", "error"):
         table.add_column(name)
     for row in control.table().iter_rows(named=True):
         cti = "" if row["cti"] is None else show(row["cti"])
         batch = "" if row["batch"] is None else str(row["batch"])
-        table.add_row(row["name"], str(row["version"]), row["wish"], row["state"], batch, cti, row["error"])
+        table.add_row(row["name"], str(row["version"]), row["desired"], row["state"], batch, cti, row["error"])
     return table
 
 
-def shown_times(control: "Control") -> Callable[[int], str]:
-    """Times as the input has them."""
+def time_format(control: "Control") -> Callable[[int], str]:
+    """Formats times like those of the input."""
     import polars as pl
 
     from cedr.replicas.copies import copy_folder
@@ -148,22 +150,22 @@ def shown_times(control: "Control") -> Callable[[int], str]:
 
 @contextmanager
 def view(control: "Control") -> Iterator[Callable[[], object]]:
-    """In a terminal a table that changes, elsewhere a line when somebody has come further."""
+    """A live table in a terminal, elsewhere a line when a replica has made progress."""
     from rich.console import Console
     from rich.live import Live
 
     if Console().is_terminal:
-        with Live(shown(control), refresh_per_second=2, transient=True) as live:
-            yield lambda: live.update(shown(control))
+        with Live(status_table(control), refresh_per_second=2, transient=True) as live:
+            yield lambda: live.update(status_table(control))
         return
     last: dict[str, object] = {}
 
     def lines() -> None:
-        show = shown_times(control)
+        show = time_format(control)
         for row in control.table().iter_rows(named=True):
             now = row["state"], row["batch"]
             if last.get(row["name"]) != now and row["batch"] is not None and time.monotonic() > due[0]:
-                cti = "" if row["cti"] is None else f", has told up to {show(row['cti'])}"
+                cti = "" if row["cti"] is None else f", emitted up to {show(row['cti'])}"
                 print(f"{row['name']}: {row['state']}, batch {row['batch']}{cti}", flush=True)
                 last[row["name"]] = now
         if time.monotonic() > due[0]:

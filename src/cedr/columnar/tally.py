@@ -1,8 +1,8 @@
-"""The answer so far: which tuples are there and how often, kept up to date from chunks.
+"""The answer so far: the tuples and their counts, updated from chunks.
 
-Each row of a chunk takes one tuple away (unless it is an insert) and puts one in its place (unless it removes), so
-the history is the sum of all rows, whatever their order. A sum below zero means that an adjust named a tuple that is
-not there; only a query without state can put such a thing out, and `unknown` tells them.
+Each row of a chunk removes one tuple (unless it is an insert) and adds one (unless it removes), so the history is the
+sum of all rows, whatever their order. A negative count means that an adjust named a tuple that does not exist; only a
+query without state can emit such an adjust, and `unknown` returns them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 
 VE, COUNT = "_ve", "_n"
 MANY_ROWS = 200_000
-"""So many rows wait before they are summed up, or every chunk would pay for the whole answer."""
+"""Number of rows that wait before they are summed up; otherwise every chunk would cost as much as the whole answer."""
 
 
 class Tally:
-    """`patience` is how many rows may wait before they are summed up."""
+    """`patience` is the number of rows that may wait before they are summed up."""
 
     def __init__(self, schema: Mapping[str, pl.DataType], patience: int = MANY_ROWS) -> None:
         self.schema, self.patience = dict(schema), patience
@@ -33,7 +33,7 @@ class Tally:
             self._sum_up()
 
     def copy(self) -> "Tally":
-        """The answer as it is now."""
+        """The current answer."""
         twin = Tally(self.schema, self.patience)
         twin._sums, twin._waiting, twin._rows = self._sums, list(self._waiting), self._rows
         return twin
@@ -44,7 +44,7 @@ class Tally:
         return in_order(repeated(self._sums.filter(pl.col(COUNT) > 0)))
 
     def unknown(self) -> pl.DataFrame:
-        """Tuples that adjusts took away although they were not there."""
+        """Tuples that adjusts removed although they did not exist."""
         self._sum_up()
         return self._sums.filter(pl.col(COUNT) < 0).drop(COUNT)
 
@@ -56,35 +56,35 @@ class Tally:
 
 
 def net_changes(rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """How often each tuple comes, or below zero goes, by these rows of chunks: `_vs`, `_ve`, `_n` and the payload."""
+    """How often each tuple is added, or if negative removed, by these rows of chunks: `_vs`, `_ve`, `_n`, payload."""
     return summed([tuples(rows, NEW, 1, schema), tuples(rows, OLD, -1, schema)])
 
 
 def changed(counted: pl.DataFrame, rows: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """The counted tuples after these rows of chunks. Equal ones may stand there several times, if none of them goes."""
-    gone, come = tuples(rows, OLD, -1, schema), tuples(rows, NEW, 1, schema)
-    told = pl.concat([counted, come])
-    if gone.height:  # only tuples with the start of one that is gone need summing up
-        concerned = pl.col(VS).is_in(gone[VS].unique().implode())
-        told = pl.concat([told.filter(~concerned), summed([told.filter(concerned), gone])])
-    return told
+    """The counted tuples after these rows of chunks. Equal ones may occur several times, if none of them is removed."""
+    removed, added = tuples(rows, OLD, -1, schema), tuples(rows, NEW, 1, schema)
+    found = pl.concat([counted, added])
+    if removed.height:  # only tuples with the start of a removed one need summing up
+        concerned = pl.col(VS).is_in(removed[VS].unique().implode())
+        found = pl.concat([found.filter(~concerned), summed([found.filter(concerned), removed])])
+    return found
 
 
 def tuples(rows: pl.DataFrame, end: str, count: int, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """The tuples with this end, where there is one, each counted so often."""
+    """The tuples with this end, where there is one, each with this count."""
     there = rows.filter(pl.col(end) > pl.col(VS))
     return there.select(VS, pl.col(end).alias(VE), pl.lit(count, pl.Int64).alias(COUNT), *schema)
 
 
 def summed(counted: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Equal tuples as one, with the sum of their counts; what comes and goes equally often is gone."""
-    told = pl.concat(counted)
-    sums = told.group_by(pl.exclude(COUNT)).agg(pl.col(COUNT).sum())
-    return sums.filter(pl.col(COUNT) != 0).select(told.columns)
+    """Equal tuples as one, with the sum of their counts; a tuple whose sum is zero is omitted."""
+    found = pl.concat(counted)
+    sums = found.group_by(pl.exclude(COUNT)).agg(pl.col(COUNT).sum())
+    return sums.filter(pl.col(COUNT) != 0).select(found.columns)
 
 
 def repeated(counted: pl.DataFrame) -> pl.DataFrame:
-    """Each tuple as often as it is counted, without the count."""
+    """Each tuple as often as its count, without the count."""
     counts, tuples_alone = counted[COUNT].to_numpy(), counted.drop(COUNT)
     return tuples_alone[np.repeat(np.arange(len(counts)), counts)] if (counts > 1).any() else tuples_alone
 

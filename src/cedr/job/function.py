@@ -1,4 +1,4 @@
-"""Functions of the user's, named as `file.py:function` or `module:function`."""
+"""User functions, named as `file.py:function` or `module:function`."""
 
 import importlib
 import importlib.util
@@ -14,10 +14,10 @@ from cedr.temporal.errors import CedrError, QueryError
 
 
 def function_at(place: str, what: str, folder: Path | None = None) -> Callable[..., Any]:
-    """`folder` is where files and modules are looked for first; `what` names the setting in errors."""
+    """`folder` is searched first for files and modules; `what` names the setting in errors."""
     where, _, name = place.rpartition(":")
     if not where or not name:
-        raise QueryError(f"{what} {place!r}: write where the function is, as file.py:function or module:function")
+        raise QueryError(f"{what} {place!r}: write file.py:function or module:function")
     with users_code(f"{what} {place!r}"):
         module = module_at(place, where, what, folder)
     found = getattr(module, name, None)
@@ -59,7 +59,7 @@ def first_on_path(folder: Path | None) -> Iterator[None]:
 
 @contextmanager
 def users_code(what: str) -> Iterator[None]:
-    """What the user's own code raises, as one line that says where."""
+    """Turns exceptions of user code into one line with the place of the error."""
     try:
         yield
     except CedrError:
@@ -67,7 +67,7 @@ def users_code(what: str) -> Iterator[None]:
     except ImportError as e:
         raise QueryError(f"{what}: {e}") from e
     except SystemExit as e:
-        raise QueryError(f"{what}: it ends the program, with exit code {e.code!r}; it must return") from e
+        raise QueryError(f"{what}: it exits the program with code {e.code!r}; it must return") from e
     except SyntaxError as e:
         raise QueryError(f"{what}: {e.msg} ({Path(e.filename or '').name}, line {e.lineno})") from e
     except Exception as e:

@@ -1,4 +1,4 @@
-"""A job: what a job file says, checked, with its query made. `read("job.toml")` raises a `JobError` for any mistake."""
+"""A validated job file and its compiled query. `read("job.toml")` raises a `JobError` for any mistake."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 @dataclass(frozen=True, repr=False)
 class Job(Discreet):
-    """`streams` are the statements of the query by name, at the level asked for; the last is the answer."""
+    """`streams` are the statements of the query by name, at the requested level; the last is the answer."""
 
     file: Path
     sources: Mapping[str, JobSource]
@@ -50,11 +50,13 @@ class Job(Discreet):
         return [source for name, source in self.sources.items() if name in names]
 
     def warnings(self) -> list[str]:
-        """What will probably disappoint, though nothing is wrong."""
-        wanted = dict.fromkeys(sink.statement for sink in self.sinks.values())
-        used = {source.name for name in wanted for source in self.read_by(self.streams[name])}
+        """Valid settings that probably do not do what the user expects."""
+        used_statements = dict.fromkeys(sink.statement for sink in self.sinks.values())
+        used = {source.name for name in used_statements for source in self.read_by(self.streams[name])}
         unused = [f"source {name!r} is not read by the query" for name in self.sources if name not in used]
-        return unused + [text for name in wanted for text in warnings_of(Level(self.streams[name].plan))]
+        found = [text for name in used_statements for text in warnings_of(Level(self.streams[name].plan))]
+        notes = [note for source in self.sources.values() for note in source.notes]
+        return notes + unused + found
 
 
 def read(path: str | Path) -> Job:
@@ -65,13 +67,13 @@ def read(path: str | Path) -> Job:
         if key in KEYS and not isinstance(value, dict):
             raise top.mistake(f"{show(value)} is not a table; write [{key}]", key)
     top.check_keys(KEYS)
-    for key, what in (("query", "what is asked"), ("sources", "where rows come from")):
+    for key, what in (("query", "what to compute"), ("sources", "where rows come from")):
         if key not in top:
             example = "[query]" if key == "query" else "[sources.NAME]"
             raise top.mistake(f"the table [{key}] is missing, {what}; write {example}")
     sources = {name: source_of(section) for name, section in tables(top, "sources").items()}
     if not sources:
-        raise top.mistake("there is no source; write [sources.NAME]", "sources")
+        raise top.mistake("no source is defined; write [sources.NAME]", "sources")
     level = section_of(top, "consistency")
     streams = streams_of(top.sub("query"), sources)
     streams = {name: at_level(level, stream) for name, stream in streams.items()}
@@ -87,7 +89,7 @@ def read(path: str | Path) -> Job:
 
 
 def parsed(file: Path, name: str) -> tuple[dict[str, Any], Any]:
-    """What the file says, and where."""
+    """The values of the file, and their places."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except IsADirectoryError:
@@ -95,20 +97,18 @@ def parsed(file: Path, name: str) -> tuple[dict[str, Any], Any]:
     except OSError as e:
         raise JobError(name, None, "", f"cannot be read: {e.strerror}") from None
     except UnicodeDecodeError as e:
-        raise JobError(name, None, "", f"is no text in UTF-8 (byte {e.start})") from None
+        raise JobError(name, None, "", f"is not UTF-8 text (byte {e.start})") from None
     text = text.replace("\r\n", "\n")
     try:
         return tomllib.loads(text), places(text)
     except RecursionError:
-        raise JobError(
-            name, None, "", "is nested too deeply; no table or list of a job is in more than a few"
-        ) from None
+        raise JobError(name, None, "", "is nested too deeply; a job file needs only a few levels") from None
     except tomllib.TOMLDecodeError as e:
         at = AT.search(str(e))
         problem = AT.sub("", str(e))
         line = int(at[1]) if at and at[1] else text.count("\n") + 1
         column = f"column {at[2]}: " if at and at[2] else "the end of the file: "
-        raise JobError(name, line, "", f"{column}{problem[:1].lower()}{problem[1:]}; this is no TOML") from None
+        raise JobError(name, line, "", f"{column}{problem[:1].lower()}{problem[1:]}; this is not valid TOML") from None
 
 
 def section_of(top: Section, key: str) -> Section:

@@ -1,4 +1,4 @@
-"""`[consistency]`: how long the query waits and how long it repairs, as `Stream.with_consistency` has it."""
+"""`[consistency]`: how long the query blocks and how long it remembers, as in `Stream.with_consistency`."""
 
 from typing import get_args
 
@@ -18,8 +18,8 @@ def at_level(section: Section, stream: Stream) -> Stream:
     latency = section.choice("latency", get_args(Latency))
     if "level" in section and (also := section.pick("block", "remember")):
         key = next(iter(also))
-        raise section.mistake(f"give a level, or block and remember, not both; leave {key} out", key)
+        raise section.mistake(f"level cannot be combined with block or remember; leave {key} out", key)
     with section.about():
-        if said := section.pick("level", "block", "remember", "flavour"):
-            stream = stream.with_consistency(**said)
+        if given := section.pick("level", "block", "remember", "flavour"):
+            stream = stream.with_consistency(**given)
         return stream.with_latency(latency) if latency else stream  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""A job in this process, over the files that are there: the same answer as on Spark, without Java.
+"""Runs a job in this process over the existing files: the same answer as on Spark, without Java.
 
-A run begins anew each time. A table it keeps is brought to the new answer in one commit; a changelog and late rows are
-written again.
+A run starts from scratch each time. A table sink is updated to the new answer in one commit; a changelog and late rows
+are rewritten.
 """
 
 import time
@@ -27,7 +27,7 @@ from cedr.temporal.errors import QueryError
 
 LATE = "late.parquet"
 ALL = 2**40
-"""A micro-batch is one chunk: whether a row is late is judged when all of it is there, as on Spark."""
+"""A micro-batch is one chunk: as on Spark, its rows are judged late or not when all of it has arrived."""
 
 
 class LocalAnswer:
@@ -41,17 +41,17 @@ class LocalAnswer:
         self.stream = job.stream(sink)
         self.run = LocalRun(self.stream.fragment(), chunk_size=ALL)
         self.rows = {made.name: Rows.of(made) for made in job.read_by(self.stream) if made.name in self.run.ingests}
-        for name, rows in self.rows.items():  # as the files have it, also where no row has come yet
+        for name, rows in self.rows.items():  # the type in the files, even if they have no rows yet
             self.run.ingests[name].time_type = rows.time_type()
         self.time_type = self.run.time_type()
         self.table = Table(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
         self.store = table_sink(sink) if sink.is_table and sink.place != "memory" else None
         self.fed = 0
-        self.told: list[tuple[int, Chunk]] = []
+        self.emitted: list[tuple[int, Chunk]] = []
         self.result: Result | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be kept. Nothing is made yet."""
+        """Raise if the sink cannot be used. Nothing is created yet."""
         if self.store is not None:
             self.store.check(self.table)
             self.store.check_place(self.table)
@@ -61,11 +61,11 @@ class LocalAnswer:
     def steps(self) -> Iterator[Report]:
         if self.store is not None:
             self.store.open(self.table)
-        late, began = 0, time.monotonic()
+        late, started = 0, time.monotonic()
         for number, chunk in enumerate(self.run.steps(self._arrivals(), close=True)):
             fed, self.fed = self.fed, 0
             if self.sink.place == "changelog":
-                self.told.append((wall_clock(), chunk))
+                self.emitted.append((wall_clock(), chunk))
             before, late = late, sum(frame.height for frame in self.run.late)
             metrics, kind = self.run.engine.metrics(), self.time_type
             yield Report(
@@ -79,14 +79,14 @@ class LocalAnswer:
                 int(metrics["state_bytes"].sum()),
                 progress_of(chunk.cti, kind),
                 lag_of(metrics, kind),
-                (now := time.monotonic()) - began,
+                (now := time.monotonic()) - started,
             )
-            began = now
+            started = now
         self.result = self.run.result([])
-        self._keep()
+        self._write()
 
     def _arrivals(self) -> Iterator[dict[str, pl.DataFrame]]:
-        """What each micro-batch would read of the sources."""
+        """The rows that each micro-batch would read from the sources."""
         feeds = {name: rows.batches() for name, rows in self.rows.items()}
         while feeds:
             arrived: dict[str, pl.DataFrame] = {}
@@ -101,18 +101,18 @@ class LocalAnswer:
             self.fed += sum(frame.height for frame in arrived.values())
             yield arrived
 
-    # --- what is kept ------------------------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------------------
 
-    def _keep(self) -> None:
+    def _write(self) -> None:
         if self.sink.place == "changelog":
-            write_changelog(self.sink.path, (changelog_rows(chunk, at, self.time_type) for at, chunk in self.told))
+            write_changelog(self.sink.path, (changelog_rows(chunk, at, self.time_type) for at, chunk in self.emitted))
         if self.store is not None:
-            self._keep_table(self.store)
+            self._write_table(self.store)
         if self.sink.late is not None:
-            self._keep_late(Path(self.sink.late))
+            self._write_late(Path(self.sink.late))
 
-    def _keep_table(self, sink: TableSink) -> None:
-        """The difference between what is there and the new answer, as one batch. All of it may change once more."""
+    def _write_table(self, sink: TableSink) -> None:
+        """Write the difference between the sink's contents and the new answer as one batch."""
         table = self.table
         try:
             last = sink.last_batch()
@@ -124,7 +124,7 @@ class LocalAnswer:
         finally:
             sink.close()
 
-    def _keep_late(self, folder: Path) -> None:
+    def _write_late(self, folder: Path) -> None:
         assert self.result is not None
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -133,4 +133,4 @@ class LocalAnswer:
             if (late := self.result.late()).height:
                 late.write_parquet(folder / LATE)
         except OSError as e:
-            raise QueryError(f"{folder} cannot be written: {e.strerror}") from None
+            raise QueryError(f"{folder} is not writable: {e.strerror}") from None

@@ -1,11 +1,11 @@
-"""What is wrong with a job file: `job.toml:12: sources.readings.delay: ...; write ...`."""
+"""Errors in a job file: `job.toml:12: sources.readings.delay: ...; write ...`."""
 
 from cedr.secret import hidden
 from cedr.temporal.errors import QueryError
 
 
 class JobError(QueryError):
-    """One mistake of a job file, with the line and the key it is about."""
+    """One error in a job file, with the line and the key it is about."""
 
     def __init__(self, file: str, line: int | None, key: str, problem: str) -> None:
         self.file, self.line, self.key, self.problem = file, line, key, hidden(problem)

@@ -1,4 +1,4 @@
-"""A job on Spark: one streaming query for each sink, each with a checkpoint of its own below that of the job."""
+"""A job on Spark: one streaming query per sink, each with its own checkpoint below that of the job."""
 
 import sys
 from collections.abc import Iterator
@@ -27,24 +27,24 @@ from cedr.sources.event_time import columns_read, time_columns
 from cedr.storage.folder import checkpoint_folder
 from cedr.temporal.errors import QueryError
 
-SAID, CORRUPT = "_cedr_said", "_cedr_corrupt"
+PARSED, CORRUPT = "_cedr_parsed", "_cedr_corrupt"
 KAFKA = 'add Spark\'s package for it: [spark] conf = {{ "spark.jars.packages" = "{}" }}'
 
 
 def session(job: Job) -> SparkSession:
-    """What Java and Spark have to say goes to a file in the checkpoint."""
+    """A Spark session whose log goes to a file in the checkpoint."""
     folder = Path(job.spark.checkpoint)
     if "://" not in job.spark.checkpoint:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
-            raise QueryError(f"the checkpoint {folder} cannot be made: {e.strerror}") from None
+            raise QueryError(f"the checkpoint {folder} cannot be created: {e.strerror}") from None
     log = folder / LOG if folder.is_dir() else None
     return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **revealed(job.spark.conf))
 
 
 def check_stores(job: Job) -> None:
-    """Can all tables be kept? Asked before Spark starts and before any of them is made."""
+    """Check that all tables can be written, before Spark starts and before any of them is created."""
     for sink in job.sinks.values():
         if sink.is_table:
             table_sink(sink).check_place()
@@ -54,7 +54,7 @@ class SparkAnswer:
     """One answer of a job, as a running query."""
 
     def __init__(self, job: Job, sink: JobSink, spark: SparkSession, once: bool, close: bool) -> None:
-        """`once` ends it when all that is there is read, `close` says then that nothing more comes."""
+        """`once` ends it after all available input, `close` then treats the input as complete."""
         self.sink = sink
         self._passing = TemporaryDirectory(prefix="cedr-") if sink.place == "memory" else None
         travel_by_value(job)
@@ -78,13 +78,13 @@ class SparkAnswer:
             )
         self._last = -1
 
-    def let_go(self) -> None:
-        """An answer in memory is gone with this process, so is the state of its query."""
+    def clean_up(self) -> None:
+        """Delete the checkpoint of an answer in memory; the answer does not outlive this process either."""
         if self._passing:
             self._passing.cleanup()
 
     def reports(self) -> Iterator[Report]:
-        """Of the micro-batches since it was asked last."""
+        """The micro-batches since the last call."""
         for progress in self.running.progress:
             observed = progress.observedMetrics.get("cedr")
             if observed is None or progress.batchId <= self._last:
@@ -107,19 +107,17 @@ class SparkAnswer:
 
 
 def check_closing(checkpoint: str, close: bool) -> None:
-    """A query that was to be closed at the end of its input cannot go on for ever, nor the other way round."""
+    """A query that was closed at the end of its input cannot continue without an end, nor the other way round."""
     before = CheckpointIdentity.read(checkpoint_folder(checkpoint))
     if before is None or f"close: {close}" in before.plan:
         return
-    right = "run it without --once, or with --once --no-close" if close else "run it with --once"
-    was = "goes on for ever" if close else "ends with its input"
-    raise QueryError(
-        f"the checkpoint {checkpoint} is of a run that {was}; {right}, or begin anew with another checkpoint"
-    )
+    fix = "run it without --once, or with --once --no-close" if close else "run it with --once"
+    was = "without an end of input" if close else "that closes at the end of its input"
+    raise QueryError(f"the checkpoint {checkpoint} belongs to a run {was}; {fix}, or use a new checkpoint")
 
 
 def travel_by_value(job: Job) -> None:
-    """Functions in files beside the job or its function go to executors as they are; these cannot import them."""
+    """Pickle functions in files next to the job or its function by value; executors cannot import them."""
     if "function" not in job.query:
         return
     where = str(job.query.get("function")).rpartition(":")[0]
@@ -129,11 +127,11 @@ def travel_by_value(job: Job) -> None:
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-# --- what goes in --------------------------------------------------------------------------------------------------
+# --- input ---------------------------------------------------------------------------------------------------------
 
 
 def data_of(made: JobSource, spark: SparkSession) -> Any:
-    """What `Stream.start` reads: files as they are, or a streaming DataFrame."""
+    """The input of `Stream.start`: files, or a streaming DataFrame."""
     if made.files is not None:
         return made.files
     with refusals(made.section, made.origin, spark):
@@ -143,40 +141,40 @@ def data_of(made: JobSource, spark: SparkSession) -> Any:
 
 @contextmanager
 def refusals(section: Section | None, key: str, spark: SparkSession) -> Iterator[None]:
-    """What Spark refuses of a source or a sink, under its key."""
+    """Reports Spark's errors about a source or a sink under its key."""
     try:
         yield
     except AnalysisException as e:
         if section is None:
             raise
-        said = str(e).partition("\n")[0]
-        if key == "kafka" and "find data source" in said.lower():
+        problem = str(e).partition("\n")[0]
+        if key == "kafka" and "find data source" in problem.lower():
             package = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}"
-            said = f"this Spark has no Kafka; {KAFKA.format(package)}"
-        raise section.mistake(said, key) from None
+            problem = f"this Spark has no Kafka support; {KAFKA.format(package)}"
+        raise section.mistake(problem, key) from None
 
 
 def from_lines(raw: DataFrame, made: JobSource) -> DataFrame:
-    """The columns in the JSON of each line or message, and what Kafka says of it.
+    """The columns in the JSON of each line or message, and Kafka's metadata columns.
 
-    What cannot be read gets no start, so it goes to the late rows.
+    A line that cannot be parsed gets no start time, so that it goes to the late rows.
     """
     kinds = {field.name: field.dataType for field in spark_schema(made.stream.schema).fields}
     time = TimestampType() if made.times == "timestamp" else LongType()
     fields = [StructField(name, kinds.get(name) or time_or_text(made, name, time)) for name in line_columns(made)]
     schema = StructType([*fields, StructField(CORRUPT, StringType())])
     value = sf.from_json(sf.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
-    said = raw.select(value.alias(SAID), *(kafka_columns() if made.origin == "kafka" else []))
-    own = [name for name in KAFKA_COLUMNS if name in said.columns]
+    parsed = raw.select(value.alias(PARSED), *(kafka_columns() if made.origin == "kafka" else []))
+    own = [name for name in KAFKA_COLUMNS if name in parsed.columns]
     assert made.source.vs is not None
     start = columns_read(made.source, made.source.vs)
-    good = sf.col(SAID).isNotNull() & sf.col(f"{SAID}.{CORRUPT}").isNull()
-    columns = {**{field.name: sf.col(f"{SAID}.`{field.name}`") for field in fields}, **{n: sf.col(n) for n in own}}
-    return said.select(*(sf.when(good, c).alias(n) if n in start else c.alias(n) for n, c in columns.items()))
+    good = sf.col(PARSED).isNotNull() & sf.col(f"{PARSED}.{CORRUPT}").isNull()
+    columns = {**{field.name: sf.col(f"{PARSED}.`{field.name}`") for field in fields}, **{n: sf.col(n) for n in own}}
+    return parsed.select(*(sf.when(good, c).alias(n) if n in start else c.alias(n) for n, c in columns.items()))
 
 
 def time_or_text(made: JobSource, name: str, time: DataType) -> DataType:
-    """Of a column that is not part of the payload."""
+    """The type of a column that is not part of the payload."""
     source = made.source
     other: dict[str | None, DataType] = {source.counts: LongType(), source.punctuation: BooleanType()}
     if name not in time_columns(source) or (source.format and name != source.duration):

@@ -1,7 +1,6 @@
-"""On which line each key of a TOML text stands; Python's reader keeps the values only.
+"""The line of each key in a TOML text; Python's reader returns only the values.
 
-The text is known to be right, as Python's reader has read it, so the scan looks only for what separates keys, values,
-tables and comments.
+Python's reader has accepted the text, so the scan only looks for what separates keys, values, tables and comments.
 """
 
 import re
@@ -27,14 +26,14 @@ PLAIN = re.compile(r"[^,\]}\n#]*")
 
 @dataclass(frozen=True)
 class Place:
-    """The lines of a key, and of the first character of its value: of a text in three quotes, of its first line."""
+    """The lines of a key and of its value; the value of a multi-line text begins with its first line of text."""
 
     line: int
     value: int
 
 
 def places(text: str) -> dict[Path, Place]:
-    """The place of every key and table; of what is said in several places, of the first."""
+    """The place of every key and table; the first place if there are several."""
     return Scan(text).document()
 
 

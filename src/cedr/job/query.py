@@ -1,4 +1,4 @@
-"""`[query]`: a text in the CEDR language, a file with one, or a function that makes streams of the sources."""
+"""`[query]`: a text in the CEDR language, a file with one, or a function that builds streams from the sources."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Streams = dict[str, Stream]
 
 
 def streams_of(section: Section, sources: Mapping[str, JobSource]) -> Streams:
-    """The streams the query makes, by name; the last is the answer."""
+    """The streams that the query defines, by name; the last is the answer."""
     section.check_keys(KEYS)
     kind = section.one_of(*KEYS, what="the query")
     if kind == "function":
@@ -47,7 +47,7 @@ def of_file(section: Section, sources: Mapping[str, JobSource]) -> Streams:
     except OSError as e:
         raise section.mistake(f"{path} cannot be read: {e.strerror}", "file") from None
     except UnicodeDecodeError:
-        raise section.mistake(f"{path} is no text in UTF-8", "file") from None
+        raise section.mistake(f"{path} is not UTF-8 text", "file") from None
     try:
         return compiled(text, sources)
     except CedrError as e:
@@ -76,16 +76,16 @@ def of_function(section: Section, sources: Mapping[str, JobSource]) -> Streams:
     for name, stream in streams.items():
         if not isinstance(stream, Stream):
             what = f"{name!r} is a {type(stream).__name__}" if isinstance(made, dict) else f"a {type(made).__name__}"
-            raise section.mistake(f"{place} returns {what}; it must return a stream, or streams by name", "function")
+            raise section.mistake(f"{place} returns {what}; it must return a stream or a dict of streams", "function")
         if not isinstance(name, str) or not name:
-            raise section.mistake(f"{place} returns a stream under {name!r}; names are texts", "function")
+            raise section.mistake(f"{place} returns a stream under {name!r}; names must be strings", "function")
     if not streams:
         raise section.mistake(f"{place} returns no stream", "function")
     return streams
 
 
 def arguments(section: Section, function: Callable[..., Any], sources: Mapping[str, JobSource]) -> Streams:
-    """The sources the function asks for, by the names of its parameters."""
+    """The sources that the function takes, by the names of its parameters."""
     parameters = inspect.signature(function).parameters.values()
     given = {name: source.stream for name, source in sources.items()}
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -93,10 +93,10 @@ def arguments(section: Section, function: Callable[..., Any], sources: Mapping[s
     for p in parameters:
         if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL):
             raise section.mistake(
-                f"sources are given by name, and {p.name!r} cannot be; write it without * and /", "function"
+                f"sources are passed by name, which {p.name!r} does not allow; write it without * and /", "function"
             )
         if p.name not in given and p.default is p.empty:
             raise section.mistake(
-                f"the function asks for a source {p.name!r}; the sources are {listed(given, 'and')}", "function"
+                f"the function requires a source {p.name!r}; the sources are {listed(given, 'and')}", "function"
             )
     return {p.name: given[p.name] for p in parameters if p.name in given}

@@ -1,11 +1,11 @@
-"""What a run says of itself after each step: how much came and went, how far it is, what it holds."""
+"""Metrics of a run after each step: rows in and out, progress, state."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
 
-from cedr.runtime.why_waiting import Words
+from cedr.runtime.why_waiting import Sentences
 from cedr.sources.user_times import TimeType
 from cedr.temporal.time import MIN
 
@@ -14,8 +14,8 @@ from cedr.temporal.time import MIN
 class Report:
     """One step of one answer: a micro-batch on Spark, a chunk in this process.
 
-    progress   how far the answer is settled, as the user's times; None before the first promise
-    lag        how far progress is behind the highest start seen, in the same words; None when it is not known
+    progress   the time before which the answer is final, formatted; None before the first promise
+    lag        how far progress is behind the highest start seen, formatted; None if unknown
     """
 
     sink: str
@@ -38,7 +38,7 @@ class Report:
         return {**asdict(self), "rate": round(self.rate, 1)}
 
     def __str__(self) -> str:
-        words = [
+        parts = [
             f"{self.sink}: batch {self.batch}",
             f"{self.rows_in:,} rows in {self.seconds:.2f} s ({self.rate:,.0f}/s)",
             f"{self.rows_out:,} out",
@@ -46,17 +46,17 @@ class Report:
             f"{self.late:,} late",
             f"state {self.state_rows:,} rows",
         ]
-        words += [f"settled up to {self.progress}"] if self.progress is not None else []
-        return ", ".join(words + ([f"lag {self.lag}"] if self.lag is not None else []))
+        parts += [f"final up to {self.progress}"] if self.progress is not None else []
+        return ", ".join(parts + ([f"lag {self.lag}"] if self.lag is not None else []))
 
 
 def progress_of(cti: int | None, kind: TimeType) -> str | None:
-    return None if cti is None or cti == MIN else Words(kind).time(cti)
+    return None if cti is None or cti == MIN else Sentences(kind).time(cti)
 
 
 def lag_of(metrics: pl.DataFrame, kind: TimeType) -> str | None:
-    """The longest of all operators, of timestamps in whole milliseconds: one instant more or less says nothing."""
+    """The longest lag of all operators; timestamps are rounded to milliseconds, as one instant does not matter."""
     if "lag" not in metrics.columns or (longest := metrics["lag"].max()) is None:
         return None
     assert isinstance(longest, int)
-    return Words(kind).length(round(longest, -3) if isinstance(kind, pl.Datetime) else longest)
+    return Sentences(kind).length(round(longest, -3) if isinstance(kind, pl.Datetime) else longest)

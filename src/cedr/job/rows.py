@@ -1,8 +1,7 @@
-"""The rows of file sources, read in this process as cedr's file source on Spark reads them.
+"""The rows of file sources, read in this process like cedr's file source on Spark reads them.
 
-Files that are there when it begins are read in their order, as many at once as a micro-batch on Spark would take, so
-that rows are late here and there for the same reasons. What cannot be read is an error, or with `on_bad = "late"` a
-late row.
+Files that exist at the start are read in order, with as many per batch as a micro-batch on Spark would take, so that
+the same rows are late. Rows that cannot be read are an error, or with `on_bad = "late"` late rows.
 """
 
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from cedr.sources.user_times import TimeType
 
 @dataclass
 class Rows:
-    """The rows of one source; `late` gathers what could not be read."""
+    """The rows of one source; `late` collects what could not be read."""
 
     source: Source
     files: Files
@@ -34,7 +33,7 @@ class Rows:
 
     @staticmethod
     def of(made: JobSource) -> "Rows":
-        """Only files can be read here; what else there is needs Spark."""
+        """Only files can be read without Spark."""
         if made.files is None:
             raise made.section.mistake(
                 f"only files can be read without Spark, and this source has {made.origin}; run it without --local",
@@ -47,11 +46,11 @@ class Rows:
         return Rows(made.source, settings)
 
     def batches(self) -> Iterator[pl.DataFrame]:
-        """What a micro-batch would read, as one table."""
+        """The rows of each micro-batch, as one table."""
         found = self._found()
-        most = self.files.max_files or max(len(found), 1)
-        for start in range(0, len(found), most):
-            if frames := list(self.frames(found[start : start + most])):
+        size = self.files.max_files or max(len(found), 1)
+        for start in range(0, len(found), size):
+            if frames := list(self.frames(found[start : start + size])):
                 yield pl.concat(frames, how="vertical_relaxed")
 
     def frames(self, found: list[tuple[str, Stamp]]) -> Iterator[pl.DataFrame]:
@@ -65,16 +64,16 @@ class Rows:
                     self.late.append(piece.late(self.source))
 
     def peek(self) -> None:
-        """Read a first piece, so that a wrong type or name is found before the query starts."""
+        """Read the first rows, so that a wrong type or name is found before the query starts."""
         next(self.frames(self._found()[:1]), None)
 
     def time_type(self) -> TimeType | None:
-        """How times look; None when there is no file yet that tells."""
+        """The type of times; None when no file exists yet that determines it."""
         written = self._written()
         return None if written is None else shown_type(self.source, clock.as_type(written))
 
     def _written(self) -> str | None:
-        """How times are written: the same for all files, as the first one has it that tells."""
+        """How times are written: the same for all files, determined by the first one that has times."""
         return self._planner.clock([path for path, _ in self._found()])
 
     @property
@@ -87,7 +86,7 @@ class Rows:
 
 
 def peek(made: JobSource) -> None:
-    """Look into the first file, if there is one; the format must be known without."""
+    """Read the first rows of the first file, if there is one; otherwise the format must be given."""
     if made.files is not None:
         rows = Rows.of(made)
         with made.section.about(key="files"):
@@ -95,7 +94,7 @@ def peek(made: JobSource) -> None:
 
 
 def check_lengths(job: Job, made: JobSource) -> None:
-    """Lengths with a unit need times that have one."""
+    """Durations with a unit require times that have one."""
     if made.files is not None:
         kind = Rows.of(made).time_type()
     else:

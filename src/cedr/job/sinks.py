@@ -1,4 +1,4 @@
-"""`[sinks.NAME]`: where an answer goes, and rows that could not be used.
+"""`[sinks.NAME]`: where an answer goes, and where rows go that could not be used.
 
 [sinks.alerts]
 parquet = "out/alerts"                 or duckdb = "out.duckdb", postgres = "host=... dbname=...",
@@ -29,7 +29,7 @@ KEYS = {**PLACES, "password": TEXT, "table": TEXT, "retry": TEXT, "statement": T
 
 @dataclass(frozen=True, repr=False)
 class JobSink(Discreet):
-    """`target` is a path, or for PostgreSQL how to connect. `memory` is for jobs without sinks."""
+    """`target` is a path, or the connection string of PostgreSQL. `memory` is for jobs without sinks."""
 
     name: str
     statement: str
@@ -48,7 +48,7 @@ class JobSink(Discreet):
 
     @property
     def path(self) -> str:
-        """Of a sink in a file or folder."""
+        """The path of a sink in a file or folder."""
         assert isinstance(self.target, str)
         return self.target
 
@@ -67,14 +67,14 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
     name, last = section.path[-1], list(statements)[-1]
     statement = section.get("statement", last)
     if statement not in statements:
-        hint = did_you_mean(statement, statements) or f"; there are {listed(statements, 'and')}"
+        hint = did_you_mean(statement, statements) or f"; available: {listed(statements, 'and')}"
         raise section.mistake(f"the query has no statement {statement!r}{hint}", "statement")
     if "password" in section and place != "postgres":
-        raise section.mistake(f"password is for postgres, and this sink has {place}; leave it out", "password")
+        raise section.mistake(f"password applies only to postgres, not to {place}; leave it out", "password")
     if "table" in section and place not in ("duckdb", "postgres"):
-        raise section.mistake(f"table is for databases, and this sink has {place}; leave it out", "table")
+        raise section.mistake(f"table applies only to duckdb and postgres, not to {place}; leave it out", "table")
     if "retry" in section and place not in ("duckdb", "postgres"):
-        raise section.mistake(f"retry is for databases, and this sink has {place}; leave it out", "retry")
+        raise section.mistake(f"retry applies only to duckdb and postgres, not to {place}; leave it out", "retry")
     target = "" if place == "kafka" else section.get(place) if place == "postgres" else section.place(place)
     made = JobSink(
         name,
@@ -100,7 +100,7 @@ def checked_retry(section: Section) -> str:
 
 
 def check_target(made: JobSink, section: Section) -> None:
-    """Can the database be named as it is, and is the package there that it needs? Nothing is opened."""
+    """Check the name of the database and that the required package is installed. Nothing is opened."""
     if made.place in ("duckdb", "postgres"):
         from cedr.job.stores import table_sink
 
@@ -118,18 +118,18 @@ def kafka_options(section: Section) -> dict[str, str | Secret]:
 
 
 LOG = "spark.log"
-"""What Java and Spark have to say, in the checkpoint beside the folders of the sinks."""
+"""Spark's log, in the checkpoint next to the folders of the sinks."""
 
 
 def check_name(section: Section) -> None:
-    """On Spark each sink has a folder in the checkpoint."""
+    """On Spark each sink has a folder in the checkpoint, named after it."""
     name = section.path[-1]
     if name in ("", LOG) or name.startswith(".") or "/" in name or "\0" in name:
-        raise section.mistake(f"{name!r} cannot be the name of a folder in the checkpoint; give the sink another name")
+        raise section.mistake(f"{name!r} is not a valid folder name in the checkpoint; rename the sink")
 
 
 def check_places(sources: Mapping[str, JobSource], sinks: Mapping[str, JobSink]) -> None:
-    """Two in one place would write over each other; so would a sink over what a source reads."""
+    """Two sinks in one place would overwrite each other; so would a sink in the place of a source."""
     taken = {
         (os.path.normpath(source.files.path), ""): f"source {name!r} reads there"
         for name, source in sources.items()
@@ -139,12 +139,12 @@ def check_places(sources: Mapping[str, JobSource], sinks: Mapping[str, JobSink])
         for key, place in places_of(sink):
             if place in taken:
                 assert sink.section is not None
-                raise sink.section.mistake(f"{taken[place]} too; give each a place of its own", key)
+                raise sink.section.mistake(f"{taken[place]}; use a different place for each", key)
             taken[place] = f"sink {name!r} writes there"
 
 
 def places_of(sink: JobSink) -> Iterator[tuple[str, tuple[str, str]]]:
-    """By key where it writes: a path, in a database also the table."""
+    """Where it writes, by key: a path, in a database also the table."""
     if sink.place == "postgres":
         yield sink.place, (str(sink), sink.table)
     elif sink.target:

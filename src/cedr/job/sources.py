@@ -1,4 +1,4 @@
-"""`[sources.NAME]`: a stream, as `cedr.source` makes it, and where its rows come from.
+"""`[sources.NAME]`: a stream, as `cedr.source` defines it, and where its rows come from.
 
 [sources.readings]
 files = "data/*.csv"                              or kafka = {...}, rate = {...}, socket = {...}
@@ -66,25 +66,27 @@ OF_STREAM: dict[str, Kind] = {
     "external_ctis": COLUMN_OR_FLAG,
     "partition": TEXT,
     "idle": LENGTH,
-    "per": NAMES,
+    "progress_by": NAMES,
     "punctuation": TEXT,
     "promises": SCHEMES,
-    "future": LENGTH,
+    "max_ahead": LENGTH,
     "late": TEXT,
     "valid": FLAG,
     "ends": FLAG,
 }
+FORMER = {"per": "progress_by", "future": "max_ahead"}
+"""Keys by their former names, which work for one more version."""
 KEYS = {**ORIGINS, "columns": TABLE, **OF_FILES, **OF_LINES, **OF_STREAM, "time_format": TEXT}
 
 RATE_COLUMNS = ("timestamp", "value")
 KAFKA_COLUMNS = ("kafka_key", "kafka_topic", "kafka_partition", "kafka_offset", "kafka_timestamp")
-"""What Kafka itself says of a message, for `vs`, `partition` and other columns."""
+"""Kafka's metadata of a message, for `vs`, `partition` and other columns."""
 TIMES = ("timestamp", "number")
 
 
 @dataclass(frozen=True, repr=False)
 class JobSource(Discreet):
-    """`options` are those of Spark's own source. `times` says how the times in lines of JSON are written."""
+    """`options` are those of Spark's own source. `times` is how the times in lines of JSON are written."""
 
     stream: Stream
     origin: Origin
@@ -92,6 +94,8 @@ class JobSource(Discreet):
     options: Mapping[str, str | Secret]
     times: str
     section: Section
+    notes: tuple[str, ...] = ()
+    """What `check` remarks about its keys."""
 
     @property
     def source(self) -> Source:
@@ -110,10 +114,12 @@ class JobSource(Discreet):
 
 
 def source_of(section: Section) -> JobSource:
+    notes = former_keys(section)
+    section = with_new_keys(section)
     section.check_keys(KEYS)
     origin = section.one_of(*ORIGINS, what="where its rows come from")
     name = section.path[-1]
-    section.need("columns", "the names and types of what its rows say", '{ machine = "str", load = "float" }')
+    section.need("columns", "the names and types of its payload columns", '{ machine = "str", load = "float" }')
     section.need("vs", "the column of the start times", '"start"')
     section.choice("late", ("collect", "raise"))
     section.choice("unit", get_args(Unit))
@@ -124,23 +130,43 @@ def source_of(section: Section) -> JobSource:
     found = files_of(section) if origin == "files" else None
     for key in OF_FILES if origin != "files" else OF_LINES:
         if key in section and not (key == "format" and is_time_format(section)):
-            right = "kafka and socket" if key in OF_LINES else "files"
-            raise section.mistake(f"{key} is for sources of {right}, and this one has {origin}; leave it out", key)
+            origins = "kafka and socket" if key in OF_LINES else "files"
+            raise section.mistake(f"{key} applies only to {origins} sources, not to {origin}; leave it out", key)
     options = {} if origin == "files" else options_of(section, origin)
-    made = JobSource(stream, origin, found, options, times_of(section, origin), section)  # type: ignore[arg-type]
+    made = JobSource(stream, origin, found, options, times_of(section, origin), section, notes)  # type: ignore[arg-type]
     check_names(made)
     return made
 
 
+def with_new_keys(section: Section) -> Section:
+    """The section with the current names of its keys; `former_keys` are the notes about others."""
+    for old, new in FORMER.items():
+        if old in section and new in section:
+            raise section.mistake(f"{old} is the former name of {new}; leave it out", old)
+    values = {FORMER.get(key, key): value for key, value in section.values.items()}
+    moved = {(*section.path, old): (*section.path, new) for old, new in FORMER.items() if old in section}
+    places = {moved.get(path, path): place for path, place in section.places.items()}
+    return Section(section.file, section.folder, section.path, values, places)
+
+
+def former_keys(section: Section) -> tuple[str, ...]:
+    """A note for each key of a source that has been renamed."""
+    return tuple(
+        f"{'.'.join(section.path)}.{old} is now called {new}; the old name will stop working"
+        for old, new in FORMER.items()
+        if old in section
+    )
+
+
 def is_time_format(section: Section) -> bool:
-    """`format = "csv"` is that of files, `format = "%d.%m.%Y"` that of times."""
+    """`format = "csv"` is a file format, `format = "%d.%m.%Y"` a time format."""
     return "%" in section.get("format", "")
 
 
 def time_format_of(section: Section) -> dict[str, str]:
-    """How times are written. Where the format of files has to be named, too, it is `time_format`."""
+    """How times are written. Where a file format is given as well, the key is `time_format`."""
     if is_time_format(section) and "time_format" in section:
-        raise section.mistake("the format of times is given twice; leave one of them out", "time_format")
+        raise section.mistake("the time format is given twice; leave one of them out", "time_format")
     found = section.get("format") if is_time_format(section) else section.get("time_format")
     return {} if found is None else {"format": found}
 
@@ -151,13 +177,13 @@ def files_of(section: Section) -> Files:
     for key in (*form, "on_bad", "order"):
         section.choice(key, get_args(allowed[key]))
     path = pattern_of(section)
-    said = section.pick(*form, "max_files", "separator", "null_values", "on_bad", "order")
+    given = section.pick(*form, "max_files", "separator", "null_values", "on_bad", "order")
     with section.about(f"files({path!r})", key="files"):
-        return files(path, columns=section.get("header"), **said)
+        return files(path, columns=section.get("header"), **given)
 
 
 def pattern_of(section: Section) -> str:
-    """A path or a glob; in a glob the folder of the job file stands for itself, whatever it is called."""
+    """A path or a glob; in a glob the folder of the job file is escaped."""
     path = section.place("files")
     if os.path.exists(path) or not glob.has_magic(section.get("files")):
         return path
@@ -165,7 +191,7 @@ def pattern_of(section: Section) -> str:
 
 
 def check_there(made: JobSource) -> None:
-    """A misspelt path would wait for ever."""
+    """With a misspelt path the job would wait forever."""
     if made.files is not None:
         with made.section.about(f"files({made.files.path!r})", key="files"):
             check_place(made.files)
@@ -182,7 +208,7 @@ INSTEAD_OF = {"subscribe": ("subscribePattern", "assign")}
 
 
 def options_of(section: Section, origin: str) -> dict[str, str | Secret]:
-    """Options as Spark wants them: texts. Keys with dots may be written without quotes."""
+    """Options for Spark, as strings. Keys with dots may be written without quotes."""
     found = flat(section.sub(origin))
     for key, example in NEEDED[origin].items():
         if not any(k in found for k in (key, *INSTEAD_OF.get(key, ()))):
@@ -201,29 +227,29 @@ def flat(section: Section, before: str = "") -> dict[str, str | Secret]:
         elif isinstance(value, bool | int | float):
             found[f"{before}{key}"] = str(value).lower() if isinstance(value, bool) else str(value)
         else:
-            raise section.mistake(f"{show(value)} is no setting; write a text, a number, or true or false", key)
+            raise section.mistake(f"{show(value)} is not a valid setting; write a string, a number, true or false", key)
     return found
 
 
 def times_of(section: Section, origin: str) -> str:
     if origin == "rate" and "times" in section:
-        raise section.mistake("times is for sources of kafka and socket, and this one has rate; leave it out", "times")
+        raise section.mistake("times applies only to kafka and socket sources, not to rate; leave it out", "times")
     if "times" in section and ("unit" in section or time_format_of(section)):
-        raise section.mistake("unit or format says already how times are written; leave times out", "times")
+        raise section.mistake("unit or format already defines how times are written; leave times out", "times")
     return section.choice("times", TIMES) or ("number" if "unit" in section else "timestamp")
 
 
 def check_names(made: JobSource) -> None:
-    """The columns that Spark's own sources have."""
+    """Check the columns against those of Spark's rate source."""
     if made.origin != "rate":
         return
     for name in needed_columns(made.source, RATE_COLUMNS):
         if name not in RATE_COLUMNS:
             key = next((k for k in ("vs", "ve", "ve_new", "cti") if made.section.get(k) == name), "columns")
-            problem = f"a source of rate has the columns {' and '.join(RATE_COLUMNS)}, not {name!r}"
+            problem = f"a rate source has the columns {' and '.join(RATE_COLUMNS)}, not {name!r}"
             raise made.section.mistake(problem, *([key, name] if key == "columns" else [key]))
 
 
 def line_columns(made: JobSource) -> list[str]:
-    """The columns of a source of lines that stand in the lines themselves."""
+    """The columns of a source of lines that are in the lines themselves."""
     return [name for name in needed_columns(made.source) if name not in KAFKA_COLUMNS or made.origin != "kafka"]

@@ -1,4 +1,4 @@
-"""`[spark]`: where the query runs, how it is cut, and where its state lives."""
+"""`[spark]`: where the query runs, its shards, its checkpoint and Spark's own settings."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ MASTER = re.compile(r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|(spark|
 
 @dataclass(frozen=True, repr=False)
 class SparkSettings(Discreet):
-    """`trigger` is in milliseconds; without one, a micro-batch begins when the last is done."""
+    """`trigger` is in milliseconds; without it, a micro-batch starts when the previous one is done."""
 
     checkpoint: str
     master: str = "local[*]"
@@ -30,21 +30,21 @@ def spark_of(section: Section) -> SparkSettings:
     master = section.get("master", "local[*]")
     if not MASTER.fullmatch(master):
         raise section.mistake(
-            f'{show(master)} is no master of Spark; write "local[*]" for this machine, or "spark://host:7077"', "master"
+            f'{show(master)} is not a Spark master; write "local[*]" for this machine, or "spark://host:7077"', "master"
         )
     shards = section.get("shards")
     if shards is not None and shards < 1:
-        raise section.mistake(f"{shards} shards do no work; write shards = 1 or more", "shards")
+        raise section.mistake(f"{shards} is too small; write shards = 1 or more", "shards")
     with section.about():
         trigger = duration(section.get("trigger"), "trigger") // 1000 if "trigger" in section else None
     conf = flat(section.sub("conf")) if "conf" in section else {}
     for key in conf:
         if not key.startswith("spark."):
-            raise section.mistake(f"{key!r} is no setting of Spark; their names begin with spark.", "conf", key)
+            raise section.mistake(f"{key!r} is not a Spark setting; their names begin with spark.", "conf", key)
     checkpoint = section.place("checkpoint") if "checkpoint" in section else default_checkpoint(section)
     return SparkSettings(checkpoint, master, shards, trigger, conf)
 
 
 def default_checkpoint(section: Section) -> str:
-    """Beside the job file, named after it, so that two jobs of one folder do not meet."""
+    """Next to the job file and named after it, so that two jobs in one folder do not collide."""
     return str(section.folder / f"{Path(section.file).stem}.checkpoint")

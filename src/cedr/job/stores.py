@@ -1,4 +1,4 @@
-"""The sinks of `cedr.sinks` that a job names."""
+"""The sinks of `cedr.sinks` that a job uses."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ def table_sink(sink: JobSink) -> "TableSink":
 
 
 def changelog_sink(sink: JobSink) -> "Changelog":
-    """To files with the time of each micro-batch, so that it can be replayed; to Kafka as JSON."""
+    """A changelog to files, with the time of each micro-batch so that it can be replayed; to Kafka as JSON."""
     if sink.place == "changelog":
         return sinks.changelog("parquet", sink.path, shape=with_time)
     return sinks.changelog("kafka", None, shape=as_json, **dict(sink.options or {}))

@@ -1,4 +1,4 @@
-"""The types of columns, as job files write them: `"str"`, `"decimal(10, 2)"`, or a list of the possible texts."""
+"""The types of columns, as job files write them: `"str"`, `"decimal(10, 2)"`, or a list of the possible strings."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ TYPES: dict[str, pl.DataType] = {
     "float64": pl.Float64(),
 }
 DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
-"""All digits, and those after the point."""
+"""Total digits, and digits after the point."""
 OFTEN = ("str", "int", "float", "bool", "date", "timestamp")
 
 
@@ -47,12 +47,13 @@ def type_of(columns: Section, name: str, value: Any) -> pl.DataType:
         digits, after = map(int, found.groups())
         if not 1 <= digits <= 38 or after > digits:
             raise columns.mistake(
-                f"{show(value)}: a decimal has 1 to 38 digits, as many or fewer after the point", name
+                f"{show(value)}: a decimal has 1 to 38 digits, and at most that many after the point", name
             )
         return pl.Decimal(digits, after)
     if not isinstance(value, str) or value not in TYPES:
         hint = did_you_mean(value, TYPES) if isinstance(value, str) else ""
         raise columns.mistake(
-            f"{show(value)} is not a type{hint or '; write one of ' + ', '.join(OFTEN) + ', or a list of texts'}", name
+            f"{show(value)} is not a type{hint or '; write one of ' + ', '.join(OFTEN) + ', or a list of strings'}",
+            name,
         )
     return TYPES[value]

@@ -1,8 +1,8 @@
 """`${NAME}` and `${file:PATH}` in the texts of a job file, and which of its texts are secrets.
 
-`${NAME}` is a variable of the environment, `${file:PATH}` the content of a file without the last line break; `$${` is
-`${` itself. How to connect to a database, a password, and the options whose names say so become secrets, and so does
-everything that is read from a file. A query must not hold any: it is kept in the checkpoint, and `explain` shows it.
+`${NAME}` is an environment variable, `${file:PATH}` the content of a file without the last line break; `$${` is a
+literal `${`. Connection strings, passwords, options with secret-sounding names, and everything read from a file become
+secrets. A query must not contain any: it is kept in the checkpoint, and `explain` shows it.
 """
 
 import os
@@ -40,7 +40,7 @@ def filled_text(top: Section, path: tuple[str, ...], text: str) -> str | Secret:
         if found["inside"] is None:
             return "${"
         if not found["end"]:
-            raise top.mistake("there is no } after ${; write ${NAME}, or $${ for the characters ${ themselves", *path)
+            raise top.mistake("there is no } after ${; write ${NAME}, or $${ for a literal ${", *path)
         used.append(found["inside"])
         return variable(top, path, found["inside"])
 
@@ -66,28 +66,28 @@ def variable(top: Section, path: tuple[str, ...], inside: str) -> str:
         return content(top, path, inside.removeprefix(FILE))
     if not NAME.fullmatch(inside):
         raise top.mistake(
-            f"${{{inside}}} is not a variable; write ${{NAME}} for one of the environment, ${{file:PATH}} for the "
-            "content of a file, or $${ for the characters ${ themselves",
+            f"${{{inside}}} is not a variable; write ${{NAME}} for an environment variable, ${{file:PATH}} for the "
+            "content of a file, or $${ for a literal ${",
             *path,
         )
     if inside not in os.environ:
-        raise top.mistake(f"the environment has no variable {inside}; set it before you start cedr", *path)
+        raise top.mistake(f"the environment variable {inside} is not set; set it before you start cedr", *path)
     return os.environ[inside]
 
 
 def content(top: Section, path: tuple[str, ...], file: str) -> str:
-    """What a file holds is a secret; of a connection string, its password is."""
+    """The content of a file, which is a secret; of a connection string, only the password is."""
     place = Path(placed(top.folder, file))
     try:
         with place.open("rb") as opened:
             read = opened.read(LARGEST + 1)
         if len(read) > LARGEST:
-            raise top.mistake(f"${{file:{file}}}: {place} has more than a megabyte; a secret is a short text", *path)
+            raise top.mistake(f"${{file:{file}}}: {place} is larger than 1 MB; a secret is a short text", *path)
         text = read.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except OSError as e:
         raise top.mistake(f"${{file:{file}}}: {place} cannot be read: {e.strerror}", *path) from None
     except (UnicodeDecodeError, ValueError):
-        raise top.mistake(f"${{file:{file}}}: {place} is not a text in UTF-8", *path) from None
+        raise top.mistake(f"${{file:{file}}}: {place} is not UTF-8 text", *path) from None
     if not holds_connection(path):
         remember(text)
     return text
@@ -105,7 +105,7 @@ def is_password(path: tuple[str, ...]) -> bool:
 
 
 def is_option(path: tuple[str, ...]) -> bool:
-    """Of Spark, or of one of its sources and sinks. Columns may have any name."""
+    """An option of Spark, or of one of its sources and sinks. Columns may have any name."""
     if path[:2] == ("spark", "conf"):
         return True
     return len(path) > 3 and path[0] in ("sources", "sinks") and path[2] != "columns"

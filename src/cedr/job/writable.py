@@ -1,6 +1,6 @@
-"""Can the sinks of a job write where they should? Asked before any of them makes anything.
+"""Checks that the sinks of a job can write to their places, before any of them creates anything.
 
-Missing folders are made when a sink opens; what stands in their way is a mistake of the job file.
+Missing folders are created when a sink opens; what prevents that is an error in the job file.
 """
 
 import os
@@ -19,7 +19,7 @@ def check_writable(sinks: Iterable[JobSink]) -> None:
 
 
 def local_places(sink: JobSink) -> Iterator[tuple[str, str]]:
-    """By key the paths on this machine."""
+    """The paths on this machine, by key."""
     if isinstance(sink.target, str) and sink.target:
         yield sink.place, sink.target
     if sink.late is not None:
@@ -34,11 +34,11 @@ def problem_of(path: Path, is_file: bool) -> str | None:
     except OSError as e:
         return f"{path} cannot be used: {e.strerror}"
     if there != path and not there.is_dir():
-        return f"{there} is a file, so there can be no folder {path.parent if is_file else path}"
+        return f"{there} is a file; cannot create the folder {path.parent if is_file else path}"
     if there == path and is_file and path.is_dir():
-        return f"{path} is a folder; name a file in it, such as {path.name}/answers.duckdb"
+        return f"{path} is a folder; choose a file in it, such as {path.name}/answers.duckdb"
     if there == path and not is_file and not path.is_dir():
-        return f"{path} is a file; name a folder"
+        return f"{path} is a file; choose a folder"
     if not os.access(there, os.W_OK | (os.X_OK if there.is_dir() else 0), effective_ids=True):
-        return f"{there} cannot be written by this user; change its permissions, or name another place"
+        return f"{there} is not writable for this user; change its permissions, or choose another place"
     return None

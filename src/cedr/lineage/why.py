@@ -17,7 +17,7 @@ from cedr.lineage.rendering import Renderer, pairs, text
 from cedr.plan.node import Node
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
-from cedr.runtime.why_waiting import Words
+from cedr.runtime.why_waiting import Sentences
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.errors import CedrError, QueryError
 
@@ -119,8 +119,8 @@ def fitting(observed: Observed, columns: Mapping[str, Any], vs: int | None, ve: 
     for name, value in columns.items():
         rows = rows_with(rows, name, value, "why")
     if rows.is_empty():
-        words = Words(observed.time_type)
-        named = [(name, words.time(time)) for name, time in (("vs", vs), ("ve", ve)) if time is not None]
+        sentences = Sentences(observed.time_type)
+        named = [(name, sentences.time(time)) for name, time in (("vs", vs), ("ve", ve)) if time is not None]
         requested = pairs([*named, *((n, text(v)) for n, v in columns.items())])
         raise QueryError(
             f"why: none of the {observed.answer.height} matches has {requested}; to find out what prevented one, "

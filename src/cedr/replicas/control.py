@@ -1,11 +1,11 @@
-"""The control store: a folder of small files in which replicas, their merge and people tell each other things.
+"""The control store: a folder of small files through which replicas, their merge and commands communicate.
 
     set.json           the columns of the answer, the same for all versions of the query
-    wishes/NAME        what is wished of a member: which job it runs, and whether it should run or be over
-    standing/NAME      what a member says of itself: its process, how far it has come, what went wrong
-    feedback           the time before which the merge has no more use for what a replica tells
+    wishes/NAME        the desired state of a member: which job it runs, and whether it should run or be over
+    standing/NAME      the status of a member: its process, its progress, its error
+    feedback           the time before which the merge no longer needs the output of replicas
 
-Every file is written whole, so whoever reads sees the old words or the new ones. No one waits for another.
+Every file is replaced as a whole, so readers see the old content or the new. Nobody waits for another.
 """
 
 import json
@@ -24,11 +24,11 @@ from cedr.temporal.time import MIN
 MERGE = "merge"
 """The member that merges the others."""
 
-USERS_MISTAKE, TRY_AGAIN = 2, 3
-"""What a member's process ends with when its error is the user's to mend; and when another process has its checkpoint,
-which may be gone soon, as after a supervisor was killed."""
+USER_ERROR, TRY_AGAIN = 2, 3
+"""The exit codes of a member's process: for an error of the user; and when another process holds its checkpoint, which
+may be gone soon, as after a supervisor was killed."""
 
-REMEDY = "Remove the file, and give the command again that concerns it: run, cutover or retire"
+REMEDY = "Remove the file, and repeat the command that concerns it: run, cutover or retire"
 
 State = Literal["starting", "running", "stopped", "done", "over", "failed"]
 
@@ -52,7 +52,7 @@ class MemberStatus:
     batch: int | None = None
     cti: int = MIN
     idle: bool = False
-    """It has worked in all its input, and waits for more."""
+    """It has processed all its input, and waits for more."""
     error: str = ""
     at: float = 0.0
 
@@ -60,55 +60,55 @@ class MemberStatus:
 class Control:
     def __init__(self, place: str) -> None:
         self.folder = Folder(place, remedy=REMEDY)
-        self.wishes, self.standings = self.folder.sub("wishes"), self.folder.sub("standing")
+        self._desired, self._status = self.folder.sub("wishes"), self.folder.sub("standing")
 
     def make(self) -> None:
-        for folder in (self.folder, self.wishes, self.standings):
+        for folder in (self.folder, self._desired, self._status):
             folder.make()
 
     def agree_on(self, schema: Schema, query: str) -> None:
-        """All versions of the query must have one answer; the first that comes says which columns it has."""
-        said = self.folder.write_once("set.json", json.dumps({"columns": show_schema(schema)}).encode())
-        known = json.loads(said)["columns"]
-        if known != (mine := show_schema(schema)):
+        """All versions of the query must have one answer; the first one determines its columns."""
+        stored = self.folder.write_once("set.json", json.dumps({"columns": show_schema(schema)}).encode())
+        columns = json.loads(stored)["columns"]
+        if columns != (mine := show_schema(schema)):
             raise QueryError(
-                f"{query} puts out {mine}, but the replicas in {self.folder.place} put out {known}; a new version "
-                "must tell the same history, another answer needs a folder of its own"
+                f"{query} emits {mine}, but the replicas in {self.folder.place} emit {columns}; a new version must "
+                "have the same columns, another answer requires its own folder"
             )
 
-    # --- wishes ------------------------------------------------------------------------------------------------------
+    # --- desired states ----------------------------------------------------------------------------------------------
 
-    def wish(self, wish: DesiredState) -> None:
-        self.wishes.write(wish.name, json.dumps(asdict(wish)).encode())
+    def set_desired(self, state: DesiredState) -> None:
+        self._desired.write(state.name, json.dumps(asdict(state)).encode())
 
-    def wished(self) -> dict[str, DesiredState]:
-        found = {name: self.wishes.find(name) for name in self.wishes.names()}
-        return {name: DesiredState(**json.loads(said)) for name, said in found.items() if said is not None}
+    def desired(self) -> dict[str, DesiredState]:
+        found = {name: self._desired.find(name) for name in self._desired.names()}
+        return {name: DesiredState(**json.loads(content)) for name, content in found.items() if content is not None}
 
-    def wish_of(self, name: str) -> DesiredState | None:
-        said = self.wishes.find(name)
-        return None if said is None else DesiredState(**json.loads(said))
+    def desired_of(self, name: str) -> DesiredState | None:
+        content = self._desired.find(name)
+        return None if content is None else DesiredState(**json.loads(content))
 
     def stop_all(self) -> None:
-        """Ask all members to stop; a later run goes on."""
+        """Request all members to stop; a later run resumes them."""
         self.folder.write("stop", b"")
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.folder.remove(["stop"])
 
     @property
     def stopping(self) -> bool:
         return self.folder.has("stop")
 
-    # --- what members say --------------------------------------------------------------------------------------------
+    # --- status ------------------------------------------------------------------------------------------------------
 
-    def stand(self, standing: MemberStatus) -> None:
-        said = {**asdict(standing), "at": time.time()}
-        self.standings.write(standing.name, json.dumps(said).encode(), sync="none")
+    def report(self, status: MemberStatus) -> None:
+        content = {**asdict(status), "at": time.time()}
+        self._status.write(status.name, json.dumps(content).encode(), sync="none")
 
-    def standing(self) -> dict[str, MemberStatus]:
-        found = {name: self.standings.find_intact(name) for name in self.standings.names()}
-        return {name: MemberStatus(**json.loads(said)) for name, said in found.items() if said is not None}
+    def status(self) -> dict[str, MemberStatus]:
+        found = {name: self._status.find_intact(name) for name in self._status.names()}
+        return {name: MemberStatus(**json.loads(content)) for name, content in found.items() if content is not None}
 
     # --- feedback ----------------------------------------------------------------------------------------------------
 
@@ -121,25 +121,25 @@ class Control:
             write_feedback(self.folder, t)
 
     def table(self) -> pl.DataFrame:
-        """One row per member: what it is to do, what it does, and how far it has come."""
-        said = self.standing()
+        """One row per member: its desired state, its status and its progress."""
+        status = self.status()
         rows = [
             {
                 "name": name,
-                "version": wish.version,
-                "wish": "over" if wish.over else "run",
-                "state": said[name].state if name in said else "not started",
-                "process": said[name].process if name in said else None,
-                "batch": said[name].batch if name in said else None,
-                "cti": None if name not in said or said[name].cti == MIN else said[name].cti,
-                "error": said[name].error if name in said else "",
+                "version": desired.version,
+                "desired": "over" if desired.over else "run",
+                "state": status[name].state if name in status else "not started",
+                "process": status[name].process if name in status else None,
+                "batch": status[name].batch if name in status else None,
+                "cti": None if name not in status or status[name].cti == MIN else status[name].cti,
+                "error": status[name].error if name in status else "",
             }
-            for name, wish in sorted(self.wished().items())
+            for name, desired in sorted(self.desired().items())
         ]
         kinds = {
             "name": pl.String,
             "version": pl.Int64,
-            "wish": pl.String,
+            "desired": pl.String,
             "state": pl.String,
             "process": pl.Int64,
             "batch": pl.Int64,

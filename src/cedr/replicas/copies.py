@@ -1,15 +1,14 @@
-"""What a replica writes for the merge: every change of its answer, batch by batch, as numbered Parquet files.
+"""The output of a replica for the merge: every change of its answer, batch by batch, as numbered Parquet files.
 
-    folder/NAME/000000000007-000.parquet the changes of batch 7; the last row promises how far the replica has come
-    folder/NAME/_copy.json               whose it is
+    folder/NAME/000000000007-000.parquet the changes of batch 7; the last row promises the progress of the replica
+    folder/NAME/_copy.json               its identity
     folder/NAME/_reached.json            the last batch and the progress after it
 
 A file is written once and never changes; a batch that is repeated after a crash finds its file there. So the merge may
-read files as they come. A file is small enough to be read in one piece, since what it promises must not overtake its
-rows.
+read files as they arrive. A file is small enough to be read in one piece, since its promise must not overtake its rows.
 
 Columns are those of `merge_by`: the copy's name and join time, the payload, and the times. Times are never missing, as
-an adjust may lead to no end.
+an adjust may change an end to infinity.
 """
 
 import io
@@ -38,11 +37,11 @@ IDENTITY, REACHED = "_copy.json", "_reached.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 REMEDY = "Retire the replica {} and start another one under a new name"
 ROWS = ROWS_AT_ONCE // 2
-"""At most so many rows in one file."""
+"""Maximum number of rows in one file."""
 
 
 class CopySink(TableSink):
-    """`join`: the time from which on the copy is complete; None when it is from the beginning."""
+    """`join`: the time from which on the copy is complete; None if it is complete from the beginning."""
 
     def __init__(self, place: str | os.PathLike[str], name: str, join: int | None = None) -> None:
         if not NAME.fullmatch(name):
@@ -58,11 +57,11 @@ class CopySink(TableSink):
         self.folder.sweep()
         stored = self.folder.find(IDENTITY)
         if stored is None:
-            known = {"join": self.join, "table": table.to_json()}
-            stored = self.folder.write_once(IDENTITY, json.dumps(known, indent=1).encode())
-        known = json.loads(stored)
-        table.check_same(Table.from_json(known["table"]), str(self))
-        self.table, self.join = table, known["join"]
+            identity = {"join": self.join, "table": table.to_json()}
+            stored = self.folder.write_once(IDENTITY, json.dumps(identity, indent=1).encode())
+        identity = json.loads(stored)
+        table.check_same(Table.from_json(identity["table"]), str(self))
+        self.table, self.join = table, identity["join"]
 
     def last_batch(self) -> int | None:
         return self.reached()[0]
@@ -94,7 +93,7 @@ class CopySink(TableSink):
         self.folder.write(REACHED, json.dumps({"batch": batch, "cti": cti}).encode())
 
     def read(self) -> pl.DataFrame:
-        """The table as this copy tells it."""
+        """The table of this copy."""
         return self.table.ordered(self.tally().table())
 
     def tally(self) -> Tally:
@@ -110,12 +109,12 @@ def copy_folder(place: str, name: str) -> Folder:
 
 
 def reached(folder: Folder) -> tuple[int | None, int]:
-    """How far a copy has come: the last batch, and the progress after it."""
+    """The progress of a copy: the last batch, and the progress after it."""
     content = folder.find(REACHED)
     if content is None:
         return None, MIN
-    known = json.loads(content)
-    return known["batch"], known["cti"]
+    stored = json.loads(content)
+    return stored["batch"], stored["cti"]
 
 
 def as_rows(chunk: Chunk, name: str, join: int | None, table: Table) -> pl.DataFrame:
@@ -127,34 +126,34 @@ def as_rows(chunk: Chunk, name: str, join: int | None, table: Table) -> pl.DataF
         pl.lit(None, pl.Boolean).alias(DONE),
         *table.columns,
     )
-    told = [rows, promise(chunk.cti, table)] if chunk.cti != MIN else [rows]
+    frames = [rows, promise(chunk.cti, table)] if chunk.cti != MIN else [rows]
     copy = pl.lit(name).alias(COPY), pl.lit(join, pl.Int64).alias(JOIN)
-    return timed(pl.concat(told, how="diagonal").select(*copy, pl.all()), table)
+    return timed(pl.concat(frames, how="diagonal").select(*copy, pl.all()), table)
 
 
 def promise(cti: int, table: Table) -> pl.DataFrame:
-    """The row that says how far a copy has come."""
+    """The row with the progress of a copy."""
     row = {START: [cti], END: [None], NEW_END: [None], DONE: [True], **{name: [None] for name in table.columns}}
     times = dict.fromkeys((START, END, NEW_END), pl.Int64())
     return pl.DataFrame(row, schema={**times, DONE: pl.Boolean(), **table.columns})
 
 
 def timed(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """With times of the user's type, infinity as the number it is."""
+    """With times of the user's type, infinity as its number."""
     return rows.with_columns(pl.col(START, END, NEW_END).cast(table.time_type))
 
 
 def as_chunk(rows: pl.DataFrame, table: Table) -> Chunk:
-    """The way back from `as_rows`, without the promise."""
-    told = rows.filter(pl.col(DONE).is_null())
-    start, end, new_end = (told[name].cast(pl.Int64) for name in (START, END, NEW_END))
+    """The inverse of `as_rows`, without the promise."""
+    changes = rows.filter(pl.col(DONE).is_null())
+    start, end, new_end = (changes[name].cast(pl.Int64) for name in (START, END, NEW_END))
     inserts = new_end.is_null()
     old, new = end.zip_with(~inserts, start), new_end.zip_with(~inserts, end)
-    return assemble(start.to_numpy(), old.to_numpy(), new.to_numpy(), told.select(*table.columns))
+    return assemble(start.to_numpy(), old.to_numpy(), new.to_numpy(), changes.select(*table.columns))
 
 
 def copies_of(schema: Schema, source: str = "replicas") -> Stream:
-    """The source that reads what replicas with such an answer write."""
+    """The source that reads the output of replicas with such an answer."""
     return api.source(
         source,
         {COPY: str, JOIN: int, **schema},
@@ -172,7 +171,7 @@ def copies_in(place: str | os.PathLike[str]) -> Files:
 
 
 def write_over(place: str | os.PathLike[str], name: str, table: Table) -> None:
-    """Say that a copy is over."""
+    """Declare the end of a copy."""
     sink = CopySink(place, name, INF)
     sink.table = table
     sink.folder.make()
@@ -181,4 +180,4 @@ def write_over(place: str | os.PathLike[str], name: str, table: Table) -> None:
 
 def check_unused(sink: CopySink) -> None:
     if sink.folder.has(IDENTITY):
-        raise SinkError(f"{sink} is there already; a copy that begins anew needs a name of its own")
+        raise SinkError(f"{sink} already exists; use a new name for a copy that starts from scratch")

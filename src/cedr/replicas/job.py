@@ -1,4 +1,4 @@
-"""What a replica runs: a function of the user's that returns a query and its data."""
+"""What a replica runs: a user function that returns a query and its data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replica:
-    """What a job function returns: `def job(spark, name): return cedr.Replica(query, data)`.
+    """The result of a job function: `def job(spark, name): return cedr.Replica(query, data)`.
 
-    trigger, close, shards, join   as `Replicas.start` has them
+    trigger, close, shards, join   as in `Replicas.start`
     sink, policy, merge_trigger    for the merge; by default a Parquet table in the folder `merged` of the set
     """
 
@@ -37,7 +37,7 @@ Job = Callable[["SparkSession", str], Replica]
 
 
 def job_at(place: str) -> Job:
-    """The function a user names as `file.py:function` or `module:function`."""
+    """The function named as `file.py:function` or `module:function`."""
     return function_at(place, "job")
 
 

@@ -1,7 +1,7 @@
 """The process of one member, a replica or the merge: `python -m cedr.replicas.member FOLDER NAME MASTER SUPERVISOR`.
 
-It finds its job in the control store, runs it, says how far it has come, and ends when it is told to, when nothing more
-will come, or when the supervisor is gone. What it ends with tells the supervisor whether to start it again.
+It finds its job in the control store, runs it, reports its progress, and ends when requested, when its input ends, or
+when the supervisor is gone. Its exit code determines whether the supervisor starts it again.
 """
 
 import os
@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from cedr.replicas.control import MERGE, TRY_AGAIN, USERS_MISTAKE, Control, MemberStatus, State
+from cedr.replicas.control import MERGE, TRY_AGAIN, USER_ERROR, Control, MemberStatus, State
 from cedr.replicas.job import job_at, made
-from cedr.replicas.replicas import Replicas, told_up_to
+from cedr.replicas.replicas import Replicas, emitted_up_to
 from cedr.runtime.spark.driver.session import spark_session
 from cedr.runtime.spark.driver.streaming import RunningQuery
 from cedr.sinks.parquet_table import ParquetSink
@@ -22,9 +22,9 @@ from cedr.temporal.errors import CedrError, QueryError
 from cedr.temporal.time import INF, MIN
 
 IDLE = "Waiting for data to arrive"
-"""What Spark says of a query that has found nothing more to read."""
+"""Spark's status of a query that has read all available input."""
 LOOK = 0.25
-"""Seconds between two looks at the control store."""
+"""Seconds between polls of the control store."""
 GRACE = 30.0
 """Seconds a query has to stop by itself after its supervisor has died."""
 
@@ -39,21 +39,21 @@ class Member:
         self.idle = False
 
     def run(self) -> None:
-        wish = self.control.wish_of(self.name)
-        if wish is None:
-            raise QueryError(f"nobody has asked for a member {self.name!r} in {self.folder}")
-        self.stand("starting", MIN)
-        job = job_at(wish.job)
+        desired = self.control.desired_of(self.name)
+        if desired is None:
+            raise QueryError(f"there is no member {self.name!r} in {self.folder}")
+        self.report("starting", MIN)
+        job = job_at(desired.job)
         log = os.path.join(self.folder, "logs", f"{self.name}.java")
         spark = spark_session(self.master, f"cedr {self.name}", log=log)
-        replica = made(job, spark, self.name, wish.job)
+        replica = made(job, spark, self.name, desired.job)
         replicas = Replicas(self.folder, replica.query)
         if self.name == MERGE:
             sink = replica.sink or ParquetSink(os.path.join(self.folder, "merged"))
             running = replicas.start_merge(spark, sink=sink, policy=replica.policy, trigger=replica.merge_trigger)
-            self.state = self.follow(running, lambda: told_up_to(running), ends=True)
+            self.state = self.follow(running, lambda: emitted_up_to(running), ends=True)
         else:
-            join = replica.join if wish.join is None else wish.join
+            join = replica.join if desired.join is None else desired.join
             running = replicas.start(
                 spark,
                 replica.data,
@@ -64,11 +64,11 @@ class Member:
                 shards=replica.shards,
             )
             self.state = self.follow(running, lambda: replicas.reached(self.name))
-        self.stand(self.state, self.cti)
+        self.report(self.state, self.cti)
         spark.stop()
 
     def follow(self, running: RunningQuery, reached: Callable[[], int], ends: bool = False) -> State:
-        """Until the query ends, or somebody wants it to."""
+        """Until the query ends, or is requested to."""
         self.cti, last, self.follows = MIN, -1.0, True
         while running.is_active:
             self.cti = max(self.cti, reached())
@@ -76,12 +76,12 @@ class Member:
                 progress = running.progress
                 self.batch = progress[-1].batchId if progress else self.batch
                 self.idle = bool(progress) and running.spark_query.status["message"] == IDLE
-                self.stand("running", self.cti)
+                self.report("running", self.cti)
                 last = time.monotonic()
             if self.name == MERGE:
                 self.control.feed_back(self.cti)
-            wish = self.control.wish_of(self.name)
-            over = wish is not None and wish.over
+            desired = self.control.desired_of(self.name)
+            over = desired is not None and desired.over
             if over or self.control.stopping or self.orphaned or (ends and self.cti == INF):
                 running.stop()
                 self.cti = max(self.cti, reached())
@@ -105,8 +105,8 @@ class Member:
             time.sleep(GRACE)
         os.killpg(os.getpgrp(), signal.SIGKILL)
 
-    def stand(self, state: State, cti: int, error: str = "") -> None:
-        self.control.stand(MemberStatus(self.name, state, os.getpid(), self.batch, cti, self.idle, error))
+    def report(self, state: State, cti: int, error: str = "") -> None:
+        self.control.report(MemberStatus(self.name, state, os.getpid(), self.batch, cti, self.idle, error))
 
 
 def main(folder: str, name: str, master: str, supervisor: int | None = None) -> int:
@@ -118,8 +118,8 @@ def main(folder: str, name: str, master: str, supervisor: int | None = None) -> 
         member.run()
     except CedrError as e:
         print(f"error: {e}", file=sys.stderr)
-        member.stand("failed", MIN, str(e))
-        return TRY_AGAIN if isinstance(e, InUseError) else USERS_MISTAKE
+        member.report("failed", MIN, str(e))
+        return TRY_AGAIN if isinstance(e, InUseError) else USER_ERROR
     return 0
 
 

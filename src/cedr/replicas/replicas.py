@@ -1,12 +1,12 @@
-"""A set of replicas in a folder: runs of one query that tell the same history, and their merge.
+"""A set of replicas in a folder: runs of one query that emit the same history, and their merge.
 
-    FOLDER/copies/NAME        what replica NAME has told
+    FOLDER/copies/NAME        the output of replica NAME
     FOLDER/checkpoints/NAME   its checkpoint, and that of the merge
-    FOLDER/control            who is there and how far
+    FOLDER/control            the members and their progress
 
 Replicas may run different plans of the query, at different levels of consistency, on different machines; each reads its
-input for itself. The merge follows whichever is ahead. A replica that fails goes on with its checkpoint, or a new one
-takes its place under another name.
+input independently. The merge follows whichever is ahead. A replica that fails continues with its checkpoint, or a new
+one replaces it under another name.
 """
 
 import json
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Replicas:
-    """The replicas of a query in a folder, on a disk that all of them reach."""
+    """The replicas of a query in a folder, on a disk that all of them can access."""
 
     def __init__(self, folder: str | os.PathLike[str], query: Stream) -> None:
         self.place = os.path.abspath(os.path.expanduser(os.fspath(folder)))
@@ -70,7 +70,7 @@ class Replicas:
         return f"replicas in {self.place}: {', '.join(self.names()) or 'none yet'}"
 
     def names(self) -> list[str]:
-        """All copies there have been."""
+        """All copies that ever existed."""
         return sorted(name for name in os.listdir(self.copies) if self._folder(name).has(IDENTITY))
 
     def checkpoint(self, name: str) -> str:
@@ -93,16 +93,16 @@ class Replicas:
         shards: int | None = None,
         late: str | None = None,
     ) -> RunningQuery:
-        """Run one replica in this process; with the same name again it goes on where it stopped.
+        """Run one replica in this process; with the same name it continues where it stopped.
 
         join   the replica reads its input from some point on only, and its answer is complete for all events that end
                at this time or later
         """
         if name == MERGE:
-            raise QueryError(f"replica {name!r}: this name is that of the merge; choose another")
-        wish = self.control.wish_of(name)
-        if wish is not None and wish.over:
-            raise QueryError(f"replica {name!r} is over; start the new one under another name")
+            raise QueryError(f"replica {name!r}: this name is reserved for the merge; choose another")
+        desired = self.control.desired_of(name)
+        if desired is not None and desired.over:
+            raise QueryError(f"replica {name!r} is over; start a new one under another name")
         sink = CopySink(self.copies, name, as_chronon(join, f"replica {name!r}, join"))
         return start(
             nodes.Level(self.query.plan),
@@ -118,7 +118,7 @@ class Replicas:
         )
 
     def merged(self, policy: Policy | str = "first", algorithm: str = "R4") -> Stream:
-        """The one history that all replicas tell."""
+        """The one history that all replicas emit."""
         return copies_of(self.query.schema).merge_by(
             COPY, join=JOIN, policy=policy, algorithm=algorithm, wrong="detach"
         )
@@ -133,9 +133,9 @@ class Replicas:
         shards: int | None = None,
         late: str | None = None,
     ) -> RunningQuery:
-        """Merge all replicas, those still to come included, into a sink. At least one must have told something."""
+        """Merge all replicas, including future ones, into a sink. At least one must have output."""
         if not any(name.endswith(".parquet") for copy in self.names() for name in self._folder(copy).names()):
-            raise QueryError(f"no replica in {self.place} has told anything yet; start one first")
+            raise QueryError(f"no replica in {self.place} has any output yet; start one first")
         return start(
             nodes.Level(self.merged(policy).plan),
             spark,
@@ -147,26 +147,26 @@ class Replicas:
             late=late,
         )
 
-    # --- copies come and go ------------------------------------------------------------------------------------------
+    # --- copies -------------------------------------------------------------------------------------------------------
 
     def reached(self, name: str) -> int:
-        """The time up to which a replica has told everything."""
+        """The time up to which the output of a replica is complete."""
         return reached(self._folder(name))[1]
 
     def retire(self, name: str) -> None:
-        """Say that a replica is over. What it alone has told is taken back in time; it can never speak again."""
+        """Retire a replica. What it alone has emitted is retracted in time; its name cannot be used again."""
         retire(self.place, name)
 
     def _table(self, name: str) -> Table:
         found = table_of(self._folder(name))
         if found is None:
-            raise QueryError(f"there is no replica {name!r} in {self.place}; there are: {', '.join(self.names())}")
+            raise QueryError(f"there is no replica {name!r} in {self.place}; available: {', '.join(self.names())}")
         return found
 
     def seed(self, name: str, table: pl.DataFrame, until: "int | datetime") -> None:
-        """A table of the answer as a copy: `vs`, `ve` and the payload, all there is up to the time `until`.
+        """A table of the answer as a copy: `vs`, `ve` and the payload, complete up to the time `until`.
 
-        A replica that starts with a later input and a `join` of `until` or before goes on from there.
+        A replica that starts with a later input and a `join` of `until` or before continues from there.
         """
         check_columns(["vs", "ve", *self.query.schema], table.schema, f"seed({name!r})")
         end = as_chronon(until, f"seed({name!r}), until")
@@ -183,9 +183,9 @@ class Replicas:
         sink.note(None, end)
 
     def jump_start(self, name: str, checkpoint_of: str) -> None:
-        """Give a new replica the state of another one that does not run: it begins where that one stopped.
+        """Give a new replica the state of another one that does not run: it continues where that one stopped.
 
-        Start it afterwards with the same input and plan. It is complete from the time which the other had reached.
+        Start it afterwards with the same input and plan. It is complete from the progress of the other on.
         """
         donor = CopySink(self.copies, checkpoint_of)
         donor.table = self._table(checkpoint_of)
@@ -195,7 +195,7 @@ class Replicas:
         lock = Lock(folder)
         try:
             shutil.copytree(self.checkpoint(checkpoint_of), self.checkpoint(name), ignore=not_copied)
-            # Spark knows a query by this number, and lets each run once.
+            # Spark identifies a query by this id, and runs each only once at a time.
             Folder(self.checkpoint(name)).sub("spark").write_plain(
                 "metadata", json.dumps({"id": str(uuid4())}).encode()
             )
@@ -203,7 +203,7 @@ class Replicas:
         finally:
             lock.release()
         if last_committed(folder) is None:
-            raise QueryError(f"replica {checkpoint_of!r} has finished no batch; start {name!r} from the beginning")
+            raise QueryError(f"replica {checkpoint_of!r} has not finished any batch; start {name!r} from the beginning")
         join = max(cti, self.control.feedback)
         new.join = None if join == MIN else join
         new.open(donor.table)
@@ -213,47 +213,47 @@ class Replicas:
         new.note(batch, cti)
 
     def status(self) -> pl.DataFrame:
-        """One row per replica: how far it has come, from when on it is complete, whether it is over."""
+        """One row per replica: its progress, from when on it is complete, whether it is over."""
         rows = []
         for name in self.names():
             batch, cti = reached(self._folder(name))
             stored = self._folder(name).find(IDENTITY)
             assert stored is not None
-            wish = self.control.wish_of(name)
-            over = wish is not None and wish.over
+            desired = self.control.desired_of(name)
+            over = desired is not None and desired.over
             rows.append((name, batch, None if cti == MIN else cti, json.loads(stored)["join"], over))
         kinds = {"name": pl.String, "batch": pl.Int64, "cti": pl.Int64, "join": pl.Int64, "over": pl.Boolean}
         return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
 def not_copied(where: str, names: list[str]) -> list[str]:
-    """What belongs to one checkpoint alone."""
+    """Files that belong to one checkpoint only."""
     return [name for name in names if name in ("lock", "metadata", ".metadata.crc")]
 
 
 def table_of(folder: Folder) -> Table | None:
-    """What a copy tells, if it is one."""
+    """The table of a copy, if there is one."""
     stored = folder.find(IDENTITY)
     return None if stored is None else Table.from_json(json.loads(stored)["table"])
 
 
 def retire(place: str, name: str) -> None:
-    """See `Replicas.retire`. A replica that has told nothing yet has nothing to take back."""
+    """See `Replicas.retire`. A replica without output has nothing to retract."""
     control = Control(os.path.join(place, "control"))
-    wish, table = control.wish_of(name), table_of(copy_folder(os.path.join(place, "copies"), name))
-    if wish is None and table is None:
-        there = ", ".join(sorted(name for name in control.wished() if name != MERGE)) or "none"
-        raise QueryError(f"there is no replica {name!r} in {place}; there are: {there}")
-    control.wish(replace(wish or DesiredState(name), over=True))
+    desired, table = control.desired_of(name), table_of(copy_folder(os.path.join(place, "copies"), name))
+    if desired is None and table is None:
+        names = ", ".join(sorted(name for name in control.desired() if name != MERGE)) or "none"
+        raise QueryError(f"there is no replica {name!r} in {place}; available: {names}")
+    control.set_desired(replace(desired or DesiredState(name), over=True))
     if table is not None:
         write_over(os.path.join(place, "copies"), name, table)
 
 
-def told_up_to(running: RunningQuery) -> int:
-    """The progress of a query's answer after its last micro-batch, if that is done; otherwise nothing is said."""
+def emitted_up_to(running: RunningQuery) -> int:
+    """The progress of a query's answer after its last micro-batch, if that is committed; otherwise MIN."""
     metrics, done = running.metrics(), last_committed(running.folder)
     if not metrics.height or done is None or done < int(metrics["batch"].to_numpy().max()):
         return MIN
     last = metrics.filter(pl.col("stage") == running.job.last)
-    told = last.filter(pl.col("step") == pl.col("step").max())["cti_out"].fill_null(MIN).to_numpy()
-    return int(told.min()) if len(told) == running.job.shards else MIN
+    ctis = last.filter(pl.col("step") == pl.col("step").max())["cti_out"].fill_null(MIN).to_numpy()
+    return int(ctis.min()) if len(ctis) == running.job.shards else MIN

@@ -1,1 +1,1 @@
-"""Running a plan: the engine of one fragment, and the local runtime that feeds it."""
+"""Running a plan: the engine of one fragment, and the local runtime."""

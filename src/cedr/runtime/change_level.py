@@ -1,11 +1,11 @@
-"""Moving the state of a running query into the operators of another consistency level.
+"""Moves the state of a running query into the operators of another consistency level.
 
 Both fragments come from the same query, so they differ only in the operators that check and wait (Finalize, Guard,
-Align) on the way into the others. The others are matched in order and keep their state, and so do Finalize and Guard.
-Every Align lets its rows go; they enter the new operators on the same way, which hold what the new level says.
+Align) on the paths into the others. The others are matched in order and keep their state, and so do Finalize and Guard.
+Every Align is flushed; its rows enter the new operators on the same path, which hold what the new level requires.
 
-The old operators stay as they are: new ones take copies of their state, and copies of the old Aligns let the rows go.
-So a change that is refused, at whatever point, leaves the running query alone.
+The old operators are not changed: new ones take copies of their state, and copies of the old Aligns are flushed. So a
+rejected change leaves the running query as it was.
 """
 
 from collections.abc import Iterator
@@ -33,13 +33,13 @@ OUTPUT: Place = (-1, 0)
 def transplant(
     old: Fragment, old_operators: list[Operator], new: Fragment, new_operators: list[Operator], highest: list[int]
 ) -> dict[Place, Chunk]:
-    """Fill the new operators; returns the rows set free, by the port of the new fragment they are to enter.
+    """Fill the new operators; returns the flushed rows, by the port of the new fragment that they enter.
 
     `highest` is the latest start each old operator has seen; a new Align counts its blocking from there.
     """
     before, after = main_steps(old), main_steps(new)
     if [old.steps[i].name for i in before] != [new.steps[i].name for i in after]:
-        raise QueryError("the query has other operators at this level; start it again at the new level")
+        raise QueryError("the query has other operators at this level; restart it at the new level")
     for i, j in zip(before, after, strict=True):
         hand_over(old_operators[i], new_operators[j])
     mover = Mover(old, old_operators, new, new_operators, highest)
@@ -51,7 +51,7 @@ def main_steps(fragment: Fragment) -> list[int]:
 
 
 def places(fragment: Fragment) -> Iterator[Place]:
-    """All ports into which a way leads, in an order that both fragments share."""
+    """All ports with a path into them, in an order that both fragments share."""
     for i in main_steps(fragment):
         yield from ((i, port) for port in range(len(fragment.steps[i].inputs)))
     yield OUTPUT
@@ -69,7 +69,7 @@ def way(fragment: Fragment, place: Place) -> list[int]:
 
 
 def stretches(fragment: Fragment, steps: list[int]) -> tuple[list[int], list[list[int]]]:
-    """The checks of a way, and the Aligns before the first, between them, and after the last."""
+    """The checks of a path, and the Aligns before the first, between them, and after the last."""
     checks: list[int] = []
     aligns: list[list[int]] = [[]]
     for i in steps:
@@ -87,7 +87,7 @@ def hand_over(old: Operator, new: Operator) -> None:
 
 
 class Mover:
-    """Moves the ways one by one. A step on several ways is moved once, and all of them get its rows."""
+    """Moves the paths one by one. A step on several paths is moved once, and all of them get its rows."""
 
     def __init__(
         self,
@@ -103,11 +103,11 @@ class Mover:
         self.entered: dict[int, Chunk] = {}
 
     def move(self, there: Place, here: Place) -> tuple[Place, Chunk]:
-        """Stretch by stretch: free what the old Aligns hold, let the new ones take it, then pass the next check."""
+        """Stretch by stretch: flush the old Aligns, let the new ones hold the rows, then pass the next check."""
         old_checks, old_aligns = stretches(self.old, way(self.old, there))
         new_checks, new_aligns = stretches(self.new, way(self.new, here))
         if [self.old.steps[i].name for i in old_checks] != [self.new.steps[j].name for j in new_checks]:
-            raise QueryError("the query is checked in another way at this level; start it again at the new level")
+            raise QueryError("the query has other checks at this level; restart it at the new level")
         rows = empty(self.schema(here))
         seen = max((self.highest[i] for i in way(self.old, there) or there[:1] if i >= 0), default=MIN)
         for stretch in range(len(old_aligns)):
@@ -134,13 +134,13 @@ class Mover:
         return dict(node.schema if node else self.new.schema)
 
     def flush(self, number: int) -> Chunk:
-        """All rows an old Align holds, in order, with the progress it had been told."""
+        """All rows an old Align holds, in order, with its progress."""
         if number not in self.flushed:
             operator = self.old.steps[number].make()
             hand_over(self.old_operators[number], operator)
-            told, promised = operator.cti, operator.promised[0].all()
+            cti, promised = operator.cti, operator.promised[0].all()
             rows = operator.process(0, empty(operator.schema, INF)).rows
-            self.flushed[number] = Chunk(rows, told, promises=promised)
+            self.flushed[number] = Chunk(rows, cti, promises=promised)
         return self.flushed[number]
 
     def enter(self, number: int, rows: Chunk) -> Chunk:

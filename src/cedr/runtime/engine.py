@@ -1,8 +1,8 @@
 """The engine: one fragment of a plan, fed with chunks.
 
 `push` sends a chunk of one source through the operators in topological order, `feed` chunks of several at once. An
-operator is called once per chunk and port; what its ports yield goes on as one chunk. Between two pushes the engine is
-at rest: it can be saved and restored elsewhere, and it can change its consistency level.
+operator is called once per chunk and port; the outputs of its ports are joined into one chunk. Between two pushes the
+engine is at rest: it can be saved and restored elsewhere, and it can change its consistency level.
 """
 
 from collections import Counter
@@ -36,36 +36,36 @@ class Engine:
         self.highest = [MIN] * len(self.operators)
         """The highest start each operator has seen."""
         self.users = Counter([fragment.output, *(origin for step in fragment.steps for origin in step.inputs)])
-        """How many take the rows of a source or step; what two take, none may call useless."""
+        """Number of consumers of a source or step; rows with two consumers must not be skipped for one of them."""
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
         return self.fragment.schema
 
     def push(self, source: str, chunk: Chunk) -> Chunk:
-        """What changes in the answer after the next chunk of a source."""
+        """The changes of the answer after the next chunk of a source."""
         return self._answer(self.feed({source: chunk}))
 
     def feed(self, arrived: Mapping[str, Chunk]) -> dict[Input, Chunk]:
-        """Take the next chunks of some sources; returns what each source and step put out, by its name or number.
+        """Take the next chunks of some sources; returns the output of each source and step, by its name or number.
 
-        Steps that nothing reached are not in it. A chunk whose CTI is MIN promises nothing new.
+        Steps without input are omitted. A chunk whose CTI is MIN promises nothing new.
         """
-        told: dict[Input, Chunk] = {}
+        chunks: dict[Input, Chunk] = {}
         for source, chunk in arrived.items():
             if source not in self.fragment.sources:
-                known = ", ".join(map(repr, self.fragment.sources))
-                raise QueryError(f"this query has no source {source!r}; its sources are {known}")
-            told[source] = chunk
-        return self._run(told)
+                names = ", ".join(map(repr, self.fragment.sources))
+                raise QueryError(f"this query has no source {source!r}; its sources are {names}")
+            chunks[source] = chunk
+        return self._run(chunks)
 
     def tick(self) -> Chunk:
-        """What changes because time has passed: rows that an Align with a clock has held long enough."""
+        """The changes because time has passed: rows that an Align with a clock has held long enough."""
         ticking = [(i, op) for i, op in enumerate(self.operators) if isinstance(op, Align) and op.clock]
         return self._answer(self._run({i: op.tick() for i, op in ticking}))
 
     def _run(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> dict[Input, Chunk]:
-        """`arrived`: what sources and steps have put out. `entering`: what goes into single ports besides."""
+        """`arrived`: output of sources and steps. `entering`: additional input of single ports."""
         for number, step in enumerate(self.fragment.steps):
             outputs = [arrived[number]] if number in arrived else []
             for port, origin in enumerate(step.inputs):
@@ -77,21 +77,21 @@ class Engine:
         return arrived
 
     def skip_before(self, t: int) -> None:
-        """Whoever takes the answer has no more use for rows with both ends before t: no more work is done for them.
+        """The consumer no longer needs rows with both ends before t, so they are not computed any more.
 
-        For a merge that stands elsewhere, with other plans for this query: what it then says with `feedback()`.
+        For a merge in another process, with other plans for this query: the value of its `feedback()`.
         """
         if t != MIN:
-            self._tell(self.fragment.output, t)
+            self._skip(self.fragment.output, t)
 
     def _feed_back(self, number: int, t: int, judged: bool = True) -> None:
-        """Tell the inputs of a step, and theirs, that rows with both ends before t are of no more use to it."""
+        """Tell the inputs of a step, and theirs, that it no longer needs rows with both ends before t."""
         if t != MIN:
             for origin in self.fragment.steps[number].inputs:
-                self._tell(origin, t, judged)
+                self._skip(origin, t, judged)
 
-    def _tell(self, origin: Input, t: int, judged: bool = True) -> None:
-        """`judged`: no Finalize stands between, so that no row can break a promise."""
+    def _skip(self, origin: Input, t: int, judged: bool = True) -> None:
+        """`judged`: there is no Finalize in between, so that no row can break a promise."""
         if isinstance(origin, int) and self.users[origin] == 1:
             operator = self.operators[origin]
             self._feed_back(origin, operator.skip_before(t, judged), judged and not operator.judges)
@@ -111,7 +111,7 @@ class Engine:
         return [op for op in self.operators if isinstance(op, LMerge)]
 
     def take_late(self, reported_elsewhere: Collection[Input] = ()) -> pl.DataFrame:
-        """Rows put aside since the last call, with the reason; columns of different paths side by side."""
+        """Late rows since the last call, with the reason; different paths may have different columns."""
         taken = {number: op.take_late() for number, op in enumerate(self.operators) if hasattr(op, "take_late")}
         found = [frame for number, frame in taken.items() if frame.height and number not in reported_elsewhere]
         return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
@@ -128,7 +128,7 @@ class Engine:
     # --- saving and restoring ------------------------------------------------------------------------------------
 
     def snapshot(self) -> State:
-        """Everything needed to go on in a fresh engine of the same fragment."""
+        """Everything needed to continue in a new engine of the same fragment."""
         return {
             "steps": [step.name for step in self.fragment.steps],
             "operators": [op.snapshot() for op in self.operators],
@@ -151,12 +151,12 @@ class Engine:
     # --- consistency ---------------------------------------------------------------------------------------------
 
     def set_consistency(self, consistency: Consistency) -> Chunk:
-        """Go on at another level; returns the rows that a shorter block sets free.
+        """Continue at another level; returns the rows that a shorter block releases.
 
         Call it at a sync point: between two pushes, when everything that arrived lies before everything still to
-        come. From then on the answer is what it would have been had the query always had the new level. Operators
-        keep their state, rows held back stay held or leave as the new level says, and a query that forgot something
-        at a low level does not get it back. A change that raises has changed nothing.
+        come. From then on the answer is the same as if the query had always had the new level. Operators keep their
+        state, rows held back stay held or are released as the new level requires, and a query that forgot something
+        at a low level does not get it back. A change that raises has no effect.
         """
         fresh = Engine(self.fragment.at_level(consistency))
         freed = transplant(self.fragment, self.operators, fresh.fragment, fresh.operators, self.highest)

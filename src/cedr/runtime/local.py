@@ -1,4 +1,4 @@
-"""The local runtime: a query over data at hand, in this process."""
+"""The local runtime: runs a query over given data in this process."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ CHUNK_SIZE = 50_000
 
 
 class LocalRun:
-    """One run of a fragment: feeds the engine and collects what it says."""
+    """One run of a fragment: feeds the engine and collects its output."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LocalRun:
         return dict(data)
 
     def result(self, chunks: list[Chunk]) -> Result:
-        """The answer so far, and these chunks as what was said."""
+        """The answer so far, and these chunks as its changelog."""
         late = pl.concat(self.late, how="diagonal_relaxed") if self.late else pl.DataFrame()
         return Result(
             self.engine.schema,
@@ -102,13 +102,13 @@ class LocalRun:
         )
 
     def why_waiting(self) -> WhyWaiting:
-        """Who or what holds the query back now."""
+        """What holds the query back now."""
         fragment = self.engine.fragment
-        standings = [source_status(ingest.progress) for ingest in self.ingests.values()]
+        statuses = [source_status(ingest.progress) for ingest in self.ingests.values()]
         missing = analyse(optimize(fragment.query, fragment.rules).plan) if fragment.query else ()
         return why_waiting(
             fragment.sources,
-            [] if self.closed else standings,
+            [] if self.closed else statuses,
             held_rows(fragment.steps, self.engine.metrics()),
             sum(ingest.late.counts["from_the_future"] for ingest in self.ingests.values()),
             [text for finding in missing for text in finding.missing],
@@ -116,19 +116,19 @@ class LocalRun:
         )
 
     def time_type(self) -> pl.DataType:
-        """Times are shown as the sources have them; sources that disagree cannot be compared."""
+        """Times are shown in the type of the sources; different types cannot be compared."""
         kinds = {name: i.time_type for name, i in self.ingests.items() if i.time_type is not None}
         if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
             raise QueryError(
-                f"the sources tell time differently ({', '.join(f'{n}: {k}' for n, k in kinds.items())}); "
-                "convert them to timestamps, or all to whole numbers"
+                f"the sources use different time types ({', '.join(f'{n}: {k}' for n, k in kinds.items())}); "
+                "convert all of them to timestamps or to whole numbers"
             )
         return next(iter(kinds.values()), pl.Int64())
 
 
 def run(fragment: Fragment, data: Any, *, chunk_size: int = CHUNK_SIZE, close: bool = True) -> Result:
     """The answer to all the data."""
-    local = LocalRun(fragment, chunk_size, patience=INF)  # the chunks are kept anyway
+    local = LocalRun(fragment, chunk_size, patience=INF)  # the chunks are kept in any case
     chunks = list(local.steps(data, close))
     result = local.result(chunks)
     result.warn_of_late(stacklevel=3)

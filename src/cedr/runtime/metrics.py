@@ -1,8 +1,8 @@
-"""What each operator has done and holds, as a table.
+"""The metrics of each operator, as a table.
 
 lag        how far its progress is behind the highest start it has seen
-late       rows it put aside because they came too late or named nothing
-repaired   the share of the rows it put out that it later adjusted: adjusts out per insert out
+late       its late rows: too late, or without a matching tuple
+repaired   the share of its output rows that it adjusted later: adjusts out per insert out
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ LOOP_SCHEMA = {"step": pl.Int64, "method": pl.String, **dict.fromkeys(LoopMetric
 
 
 def loop_table(loops: Mapping[int, LoopMetrics]) -> pl.DataFrame:
-    """How the loops of a query come forward, by the number of their step."""
+    """The progress of the loops of a query, by the number of their step."""
     return pl.DataFrame([(number, *m) for number, m in loops.items()], schema=LOOP_SCHEMA, orient="row")
 
 
@@ -68,7 +68,7 @@ def progress(cti: int) -> int | None:
 
 
 def lag(highest: int, cti: int) -> int | None:
-    """Nothing is known before the first CTI; after the last one nothing lags."""
+    """Unknown before the first CTI, zero after the last."""
     if cti == INF or highest == MIN:
         return 0
     return None if cti == MIN else max(highest - cti, 0)

@@ -1,7 +1,7 @@
-"""What a query has answered, in every form a user may want it.
+"""The result of a query, in every form a user may need.
 
-elements, changelog   what was said, in order: for the last step of `updates` only what that step said
-history, table        what holds after all that was said so far
+elements, changelog   the output in order; each result of `updates` contains only the output of its step
+history, table        the answer after all output so far
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ EMPTY = pl.DataFrame()
 
 
 class Result:
-    """What a query has answered in this process."""
+    """The answer of a query in this process."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Result:
         return table + (f"<p>{late:,} late rows: <code>late()</code></p>" if late else "")
 
     def elements(self) -> list[Element]:
-        """The physical stream: inserts, adjusts, punctuations and CTIs in the order in which they were put out."""
+        """The physical stream: inserts, adjusts, punctuations and CTIs in the order of their emission."""
         return [e for chunk in self.chunks for e in chunk.elements()]
 
     def history(self) -> History:
@@ -65,7 +65,7 @@ class Result:
         return History(Event(vs, ve, Row(dict(zip(names, values, strict=True)))) for vs, ve, *values in rows)
 
     def table(self) -> pl.DataFrame:
-        """The canonical history: `vs`, `ve` and the payload, sorted. No end is a missing `ve`."""
+        """The canonical history: `vs`, `ve` and the payload, sorted. A missing `ve` is infinite."""
         return table_of(self._tally, self._time_type)
 
     def to_arrow(self) -> pa.Table:
@@ -77,18 +77,18 @@ class Result:
     def changelog(self) -> pl.DataFrame:
         """Every change in order: `change` (insert, adjust, remove), the times, the payload. Progress is in `elements`.
 
-        `ve` is the end the tuple had, for an insert the one it gets; `ve_new` is missing for inserts.
+        `ve` is the end of the tuple before the change, for an insert its first end; `ve_new` is missing for inserts.
         """
         rows = pl.concat([chunk.rows for chunk in self.chunks]) if self.chunks else self._no_rows()
         return changes(rows, MIN, self._time_type, self.schema)
 
     def late(self) -> pl.DataFrame:
-        """Rows that were put aside, with the reason: too late, unknown, or without a lifetime."""
+        """Late rows with the reason: too late, unknown, or without a lifetime."""
         found = self._late_frames()
         return self._readable(pl.concat(found, how="diagonal_relaxed") if found else LateStream(self.schema).take())
 
     def warn_of_late(self, stacklevel: int = 1) -> None:
-        """A `LateWarning`, if rows were put aside."""
+        """A `LateWarning`, if there are late rows."""
         counts: Counter[str] = Counter()
         for frame in self._late_frames():
             counts.update(counted(frame))
@@ -101,13 +101,13 @@ class Result:
         return readable(rows, self._time_type, self.schema)
 
     def metrics(self) -> pl.DataFrame:
-        """One row per operator: what it did and what it holds."""
+        """One row per operator: its input, output and state."""
         return self._metrics
 
     def why_waiting(self) -> WhyWaiting:
-        """Who or what holds the query back, as the run stands now: the last result of `updates` knows most."""
+        """What holds the query back, at the current state of the run; best called on the last result of `updates`."""
         if self._waiting is None:
-            raise QueryError("this result is a part of what a query on Spark has answered; ask the query itself")
+            raise QueryError("this result is a part of the answer of a query on Spark; call why_waiting() of the query")
         return self._waiting()
 
     def _no_rows(self) -> pl.DataFrame:
@@ -115,7 +115,7 @@ class Result:
 
 
 def unknown_tuples(tally: Tally) -> pl.DataFrame:
-    """Adjusts whose tuple never came, as late rows. With state, Finalize finds them."""
+    """Adjusts of tuples that were never inserted, as late rows. In a query with state, Finalize finds them."""
     late = LateStream(tally.schema)
     if (rows := tally.unknown()).height:
         named = rows.with_columns(pl.col(VE).alias(OLD), pl.lit(None, pl.Int64).alias(NEW)).select(*late.schema)

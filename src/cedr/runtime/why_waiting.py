@@ -1,7 +1,7 @@
-"""`why_waiting`: who or what holds a running query back.
+"""`why_waiting`: what holds a running query back.
 
-From how far each source has come (`standing`), what each operator holds (its metrics), how many rows were put aside as
-from the future, and what the plan misses (`plan.analysis`), sentences are made, and two tables with the figures.
+Combines the progress of each source, the rows each operator holds (its metrics), the number of late rows from the
+future, and what the plan lacks (`plan.analysis`) into sentences and two tables.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,17 +20,17 @@ from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN, show
 
 FAR_AHEAD = timedelta(days=1)
-"""A source whose progress is so much ahead of the clock was moved by a row from the future."""
+"""A source whose progress is this far ahead of the clock was moved by a row from the future."""
 
 
 class Held(NamedTuple):
-    """The rows an operator holds, and how far its input has come."""
+    """The rows an operator holds, and the progress of its input."""
 
     operator: str
     rows: int
     progress: int
     waits: bool = False
-    """It holds them back, and does not only remember them."""
+    """It holds them back, rather than remembering them."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class WhyWaiting:
     """Prints as sentences and tables.
 
     reasons     what holds progress back, in sentences
-    sources     of each source the partitions or keys that are slowest or ahead: settled up to when, highest start, and
-                when they were heard of last
+    sources     for each source the partitions or keys that are slowest or ahead: final up to when, highest start, and
+                time of the last report
     operators   the operators that hold rows
     """
 
@@ -54,27 +54,27 @@ class WhyWaiting:
 
 def why_waiting(
     sources: Mapping[str, Source],
-    standings: Iterable[SourceStatus],
+    statuses: Iterable[SourceStatus],
     held: Iterable[Held],
     from_the_future: int,
     missing: Iterable[str],
     time_type: TimeType,
 ) -> WhyWaiting:
-    words = Words(time_type)
-    by_source = {s.source: s for s in standings}
-    standing = [s for name in sources if (s := by_source.get(name)) is not None and s.cti != INF]
+    sentences = Sentences(time_type)
+    by_source = {s.source: s for s in statuses}
+    active = [s for name in sources if (s := by_source.get(name)) is not None and s.cti != INF]
     holding = [h for h in held if h.rows]
-    reasons = [text for s in standing for text in words.of_source(sources[s.source], s)]
-    reasons += [words.of_operator(h) for h in holding if h.waits]
+    reasons = [text for s in active for text in sentences.of_source(sources[s.source], s)]
+    reasons += [sentences.of_operator(h) for h in holding if h.waits]
     if from_the_future:
-        reasons.append(f"{counted(from_the_future, 'row')} from the future put aside, with the other late rows")
-    if standing:
+        reasons.append(f"{counted(from_the_future, 'row')} from the future; see the late rows")
+    if active:
         reasons += [f"missing: {text}" for text in dict.fromkeys(missing)]
     return WhyWaiting(
         tuple(reasons) or ("nothing waits: all sources have ended",),
-        members_table(sources, standing, time_type),
+        members_table(sources, active, time_type),
         pl.DataFrame(
-            [(h.operator, h.rows, words.time(h.progress) if h.progress != MIN else None) for h in holding],
+            [(h.operator, h.rows, sentences.time(h.progress) if h.progress != MIN else None) for h in holding],
             schema={"operator": pl.String, "rows": pl.Int64, "cti": pl.String},
             orient="row",
         ),
@@ -82,32 +82,32 @@ def why_waiting(
 
 
 def held_rows(steps: Iterable[Step], metrics: pl.DataFrame) -> list[Held]:
-    """What operators hold, from a table of their metrics, which may have several rows for one."""
+    """The rows that operators hold, from a table of metrics, which may have several rows for one operator."""
     by_step = metrics.group_by("step").agg(pl.col("state_rows").sum(), pl.col("cti_in").fill_null(MIN).min())
-    known = {step: (rows, cti) for step, rows, cti in by_step.iter_rows()}
+    by_number = {step: (rows, cti) for step, rows, cti in by_step.iter_rows()}
     return [
-        Held(step.node.describe(), *known[number], isinstance(step.node, Align | Sort))
+        Held(step.node.describe(), *by_number[number], isinstance(step.node, Align | Sort))
         for number, step in enumerate(steps)
-        if number in known
+        if number in by_number
     ]
 
 
 @dataclass(frozen=True)
-class Words:
-    """Sentences, with times as the user has them."""
+class Sentences:
+    """Sentences with times in the user's type."""
 
     time_type: TimeType
 
     def of_source(self, source: Source, s: SourceStatus) -> Iterator[str]:
         if not s.slowest:
-            yield f"source {s.source!r} has told nothing yet"
+            yield f"source {s.source!r} has not reported anything yet"
             return
         slow = next((m for m in s.slowest if not given_up(source, s, m)), s.slowest[0])
         yield self._slow(source, s, slow)
         for m in s.slowest:
             if given_up(source, s, m):
                 longer = f"{silence(s, m)}, longer than {show_duration(source.idle or 0)}"
-                yield f"{m.name} of source {s.source!r} is given up, as it was silent for {longer}"
+                yield f"{m.name} of source {s.source!r} no longer counts: it has been silent for {longer}"
         for m in s.ahead:
             yield (
                 f"{m.name} of source {s.source!r} is far ahead: its highest start is {self.time(m.highest)}, "
@@ -116,23 +116,24 @@ class Words:
         if self._ahead_of_clock(s):
             yield (
                 f"source {s.source!r} is ahead of the clock, at {self.time(s.cti)}: a row from the future has moved it "
-                'and makes others late; declare it with future="1h", or with per="column" if clocks differ by key'
+                'and makes others late; declare it with max_ahead="1h", or with progress_by="column" if clocks differ '
+                "by key"
             )
 
     def _slow(self, source: Source, s: SourceStatus, slow: Member) -> str:
-        reached = f"source {s.source!r} has come to {self.time(s.cti)}" if s.cti != MIN else ""
+        reached = f"source {s.source!r} has progressed to {self.time(s.cti)}" if s.cti != MIN else ""
         if not slow.name:
             behind = f", {self.length(source.delay)} behind its highest start" if source.delay else ""
-            return reached + behind if reached else f"source {s.source!r} has not said how far it has come"
-        came = f"come to {self.time(slow.settled)}" if slow.settled != MIN else "not said how far it has come"
-        silent = f"; it was heard of last at {moment(slow.at)}, {silence(s, slow)} before the others"
+            return reached + behind if reached else f"source {s.source!r} has not reported any progress"
+        came = f"progressed to {self.time(slow.promised)}" if slow.promised != MIN else "not reported any progress"
+        silent = f"; its last report was at {moment(slow.at)}, {silence(s, slow)} before the others"
         of = f"{slow.name} has {came} and is the slowest of {s.members}{silent if s.now > slow.at else ''}"
-        if source.per and source.idle is None:
-            return f"source {s.source!r} has a progress for each {', '.join(source.per)}: {of}"
-        return f"{reached or f'source {s.source!r} has not come far'}: {of}"
+        if source.progress_by and source.idle is None:
+            return f"source {s.source!r} has separate progress for each {', '.join(source.progress_by)}: {of}"
+        return f"{reached or f'source {s.source!r} has no progress'}: {of}"
 
     def of_operator(self, h: Held) -> str:
-        reached = f"come to {self.time(h.progress)}" if h.progress != MIN else "told no CTI"
+        reached = f"progressed to {self.time(h.progress)}" if h.progress != MIN else "no CTI"
         return f"{h.operator} holds back {counted(h.rows, 'row')}; its input has {reached}"
 
     def _ahead_of_clock(self, s: SourceStatus) -> bool:
@@ -157,7 +158,7 @@ def silence(s: SourceStatus, member: Member) -> str:
 
 
 def moment(microseconds: int) -> str:
-    """A time of the clock, which is a time of day unless a test hands in another."""
+    """A wall-clock time, unless a test uses another clock."""
     return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
@@ -165,24 +166,22 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def members_table(
-    sources: Mapping[str, Source], standings: Iterable[SourceStatus], time_type: TimeType
-) -> pl.DataFrame:
+def members_table(sources: Mapping[str, Source], statuses: Iterable[SourceStatus], time_type: TimeType) -> pl.DataFrame:
     rows = [
-        (s.source, m.name, m.settled, m.highest, m.at // 1_000_000, note)
-        for s in standings
+        (s.source, m.name, m.promised, m.highest, m.at // 1_000_000, note)
+        for s in statuses
         for note, members in (("slowest", s.slowest), ("ahead", s.ahead))
         for m in members
         if note == "ahead" or m not in s.ahead
     ]
-    schema = {"source": pl.String, "of": pl.String, "settled": pl.Int64, "highest": pl.Int64, "heard": pl.Int64}
+    schema = {"source": pl.String, "of": pl.String, "final": pl.Int64, "highest": pl.Int64, "reported": pl.Int64}
     frame = pl.DataFrame(rows, schema={**schema, "note": pl.String}, orient="row")
-    shown = as_user_times(frame, ["settled", "highest"], time_type)
-    return shown.with_columns(pl.from_epoch("heard").dt.replace_time_zone("UTC"))
+    shown = as_user_times(frame, ["final", "highest"], time_type)
+    return shown.with_columns(pl.from_epoch("reported").dt.replace_time_zone("UTC"))
 
 
 def table(frame: pl.DataFrame) -> str:
-    """Columns side by side, as wide as they need."""
+    """Columns next to each other, as wide as necessary."""
     rows = [frame.columns, *([("" if v is None else str(v)) for v in row] for row in frame.iter_rows())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)

@@ -1,7 +1,7 @@
 """The changelog: every insert, adjust and promise of the answer, as rows for any of Spark's own sinks.
 
 Spark writes each micro-batch's rows once if its sink can: a Parquet sink does, Kafka repeats a batch that was
-interrupted. The columns are told in `cedr.runtime.spark.driver.answers`.
+interrupted. The columns are described in `cedr.runtime.spark.driver.answers`.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from cedr.temporal.errors import QueryError
 
 
 def has_times_of_day(kind: Any) -> bool:
-    """Is a type, or one inside it, a time of day?"""
+    """Whether a type, or one inside it, is a time of day."""
     if isinstance(kind, pl.Struct):
         return any(has_times_of_day(field.dtype) for field in kind.fields)
     return has_times_of_day(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind == pl.Time
@@ -28,7 +28,7 @@ def has_times_of_day(kind: Any) -> bool:
 
 @dataclass(frozen=True)
 class Changelog:
-    """`shape` makes of the changelog what the sink wants, such as one `value` column for Kafka."""
+    """`shape` converts the changelog to what the sink requires, such as one `value` column for Kafka."""
 
     format: str
     path: str | None = None
@@ -36,7 +36,7 @@ class Changelog:
     shape: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
     def check(self, table: Table) -> None:
-        """Spark has a type for every column, also in streams."""
+        """Check that Spark has a type for every column, also in streams."""
         spark_schema(table.shown_schema)
         if times := [name for name, kind in table.columns.items() if has_times_of_day(kind)]:
             raise QueryError(

@@ -1,7 +1,7 @@
 """Spark's types for the columns of an answer.
 
-Spark has no unsigned or 128-bit integers, no categories, and times only in microseconds. A column changes to a type
-that holds all of its values exactly, or is rejected when the query starts.
+Spark has no unsigned or 128-bit integers, no categories, and times only in microseconds. A column is converted to a
+type that represents all of its values exactly, or is rejected when the query starts.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ WIDER: dict[Any, pl.DataType] = {
     pl.Null: pl.String(),
 }
 UTC = "UTC"
-"""Spark keeps instants; the zone in which it shows them is the session's."""
+"""Spark stores instants; it shows them in the zone of the session."""
 
 
 def spark_type(kind: pl.DataType, column: str) -> pl.DataType:
-    """The polars type that Spark has for values of this type; an error if none holds them all."""
+    """The polars type that Spark has for values of this type; an error if no type represents them all."""
     match kind:
         case pl.Datetime() | pl.Duration() if kind.time_unit == "ns":
             what = "timestamps" if isinstance(kind, pl.Datetime) else "intervals"
@@ -61,8 +61,8 @@ def as_type(kind: Any) -> pl.DataType:
 
 def spark_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """The same rows in types that Spark has."""
-    wanted = {name: spark_type(kind, name) for name, kind in frame.schema.items()}
-    return frame.with_columns(pl.col(name).cast(to) for name, to in wanted.items() if to != frame.schema[name])
+    types = {name: spark_type(kind, name) for name, kind in frame.schema.items()}
+    return frame.with_columns(pl.col(name).cast(to) for name, to in types.items() if to != frame.schema[name])
 
 
 def spark_schema(columns: Mapping[str, pl.DataType]) -> StructType:
@@ -72,18 +72,18 @@ def spark_schema(columns: Mapping[str, pl.DataType]) -> StructType:
 
 
 def arrow_schema(columns: Mapping[str, pl.DataType]) -> pa.Schema:
-    """The Arrow types in which Spark takes these columns."""
+    """The Arrow types in which Spark accepts these columns."""
     return to_arrow_schema(spark_schema(columns), timezone=UTC)
 
 
 def as_table(frame: pl.DataFrame) -> pa.Table:
-    """The rows as Spark takes them, in the types of `arrow_schema`."""
+    """The rows in the types of `arrow_schema`."""
     table = spark_frame(frame).to_arrow(compat_level=pl.CompatLevel.oldest())
     return table.cast(arrow_schema(frame.schema))
 
 
 def in_utc(kind: pa.DataType) -> pa.DataType:
-    """The type with the zone of its instants replaced; polars reads zones by name only, Spark has `+05:30`, too."""
+    """The type with the zone of its instants replaced; polars knows zones by name only, Spark also has `+05:30`."""
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp(kind.unit, UTC)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -94,7 +94,7 @@ def in_utc(kind: pa.DataType) -> pa.DataType:
 
 
 def as_frame(batches: list[pa.RecordBatch]) -> pl.DataFrame:
-    """Rows as Spark gives them; times with a zone are in UTC."""
+    """Rows from Spark; times with a zone are in UTC."""
     table = pa.Table.from_batches(batches)
-    wanted = pa.schema([field.with_type(in_utc(field.type)) for field in table.schema])
-    return pl.DataFrame(table if wanted.equals(table.schema) else table.cast(wanted))
+    schema = pa.schema([field.with_type(in_utc(field.type)) for field in table.schema])
+    return pl.DataFrame(table if schema.equals(table.schema) else table.cast(schema))

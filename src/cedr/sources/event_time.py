@@ -1,7 +1,7 @@
-"""The times of a source as columns of its tables: each is a column, or made of columns by an expression.
+"""The times of a source: each is a column of its tables, or an expression over columns.
 
-A text names a column if there is one of exactly this name; else it is an expression of the CEDR language. A time that
-is text is read with the source's format, and one that is a whole number counts the source's unit.
+A text that equals the name of a column is that column; otherwise it is an expression of the CEDR language. Times that
+are text are parsed with the source's format, and whole numbers count the source's unit.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,13 +16,13 @@ from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.formats import time_of_format
 
 Names = Collection[str] | None
-"""The columns of a table, where they are known."""
+"""The columns of a table, if known."""
 
 UTC = pl.Datetime("us", "UTC")
 
 
 def time_settings(source: Source) -> dict[str, str]:
-    """What the user gave for each of the times, by the name of the argument; the start first."""
+    """The text that the user gave for each of the times, by argument; the start first."""
     found = {"vs": source.vs, "ve": source.ve, "ve_new": source.ve_new, "cti": source.cti}
     if isinstance(source.duration, str) and not source.ve:
         found["duration"] = source.duration
@@ -30,8 +30,8 @@ def time_settings(source: Source) -> dict[str, str]:
 
 
 def parts_of(text: str) -> list[str] | None:
-    """The columns of an expression of the CEDR language; None when the text is none, but the name of a column."""
-    if text.isidentifier():  # a task that reads files need not load the language for this
+    """The columns of an expression of the CEDR language; None if the text is the name of a column instead."""
+    if text.isidentifier():  # avoids loading the language in tasks that read files
         return None
     from cedr.language.over_columns import columns_of, scalar_of
 
@@ -46,7 +46,7 @@ def is_column(source: Source, text: str, names: Names) -> bool:
 
 
 def columns_read(source: Source, text: str, names: Names = None) -> list[str]:
-    """The columns that a time is made of."""
+    """The columns that a time is computed from."""
     if is_column(source, text, names):
         return [text]
     expression = dict(source.expressions).get(text)
@@ -56,12 +56,12 @@ def columns_read(source: Source, text: str, names: Names = None) -> list[str]:
 
 
 def time_columns(source: Source, names: Names = None) -> list[str]:
-    """The columns of a table that hold times or parts of them, those of the start first."""
+    """The columns of a table that contain times or parts of them, those of the start first."""
     return list(dict.fromkeys(c for text in time_settings(source).values() for c in columns_read(source, text, names)))
 
 
 def direct_column(source: Source, text: str, names: Names = None) -> str | None:
-    """The column that is a time as it stands; None when an expression makes it."""
+    """The column that contains a time directly; None if an expression computes it."""
     if is_column(source, text, names):
         return text
     quoted = text[1:-1]
@@ -69,13 +69,13 @@ def direct_column(source: Source, text: str, names: Names = None) -> str | None:
 
 
 def needed_columns(source: Source, names: Names = None) -> list[str]:
-    """All columns of a table that are read: payload, times, partition, counts and punctuation, each once."""
+    """All columns of a table that are read: payload, times, partition, counts and punctuation."""
     others = [c for c in (source.partition, source.counts, source.punctuation) if c]
     return list(dict.fromkeys([*source.schema, *time_columns(source, names), *others]))
 
 
 def time_values(source: Source, setting: str, text: str, frame: pl.DataFrame) -> pl.Series:
-    """One of the times of all rows, as the table has it or as the expression makes it."""
+    """One of the times of all rows, from its column or computed by its expression."""
     if is_column(source, text, frame.columns):
         return frame[text]
     what = f"source {source.name!r}: {setting}={text!r}"
@@ -103,12 +103,12 @@ def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType],
         return found
     check_columns(expression.meta.root_names(), columns, what)
     if not row_wise(expression, dict(columns)):
-        raise QueryError(f"{what} looks at several rows; a time is made of the columns of its own row")
+        raise QueryError(f"{what} looks at several rows; a time must depend on its own row only")
     return expression
 
 
 def check_times(source: Source, columns: Mapping[str, pl.DataType]) -> TimeType:
-    """How the times of a source look, for a table with columns of these types; all of them must be times."""
+    """The time type of a source, for a table with columns of these types; raises if a time has another type."""
     kinds = {}
     for setting, text in time_settings(source).items():
         needed = {name: columns[name] for name in columns_read(source, text, columns) if name in columns}
@@ -132,14 +132,14 @@ def named(source: Source, setting: str) -> str:
 
 
 def how_to_read(setting: str) -> str:
-    """Times or lengths that are text."""
+    """Advice for times or durations that are text."""
     if setting == "duration":
-        return 'write a column of whole numbers, or an expression: duration="CAST(seconds AS INT) * 1 second"'
-    return 'say how it is written, for example format="%m/%d/%Y %H:%M", or parse it first'
+        return 'use a column of whole numbers, or an expression: duration="CAST(seconds AS INT) * 1 second"'
+    return 'declare its format, for example format="%m/%d/%Y %H:%M", or parse it first'
 
 
 def shown_type(source: Source, kind: pl.DataType) -> TimeType:
-    """How times of this type are shown."""
+    """The type in which times of this column type are shown."""
     if kind in (pl.String, pl.Categorical, pl.Enum) and source.format:
         return time_of_format(source.format)
     return UTC if kind.is_integer() and source.unit else time_type(kind)

@@ -1,9 +1,9 @@
-"""From what a user has to chunks: tables with time columns, or elements.
+"""Turns tables with time columns, or elements, into chunks.
 
-A table's rows are taken in their order, which is the order of arrival. Its time columns may be whole numbers,
-timestamps or dates; times without a value mean: no end (`ve`), an insert (`ve_new`), no word about progress (`cti`).
-A row whose times make no lifetime, or that is ahead of the clock further than its source allows, never enters a chunk;
-it goes to the late stream. A row that is a punctuation leaves a promise.
+The order of a table's rows is the order of arrival. Its time columns may be whole numbers, timestamps or dates; a
+missing time means: no end (`ve`), an insert (`ve_new`), no progress (`cti`). A row whose times are not a lifetime, or
+that is further ahead of the clock than its source allows, goes to the late stream instead of a chunk. A row that is a
+punctuation becomes a promise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from cedr.plan.schema import check_columns, first_line
 from cedr.sources.event_time import needed_columns
 from cedr.sources.keys import highest_of_keys
 from cedr.sources.progress import Partition, Progress, ProgressReport, highest_by
-from cedr.sources.punctuation_rows import Alike, about_everything, alike, marked
+from cedr.sources.punctuation_rows import PunctuationGroup, about_everything, grouped, marked
 from cedr.sources.row_times import NO_END, RowTimes, row_times
 from cedr.sources.timed_table import Externals, TimedTable
 from cedr.sources.user_times import TimeType, check_alike
@@ -38,7 +38,7 @@ from cedr.temporal.time import INF, MIN, show
 ELEMENTS = (Insert, Adjust, Cti, Punctuation, ExternalCti)
 
 Clock = Callable[[], int]
-"""The time of day, in microseconds since 1970."""
+"""The wall-clock time, in microseconds since 1970."""
 
 
 def wall_clock() -> int:
@@ -47,19 +47,19 @@ def wall_clock() -> int:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows in arrival order, and what holds after them."""
+    """Rows in arrival order, and the progress after them."""
 
     rows: pl.DataFrame
-    told: ProgressReport
+    report: ProgressReport
     files: tuple[str, ...] = ()
     """As in a chunk."""
 
 
 class Ingest:
-    """The chunks of one source. Keeps what the source has promised so far and what could not be used."""
+    """The chunks of one source. Keeps the progress of the source and its late rows."""
 
     def __init__(self, source: Source, clock: Clock = wall_clock, query: Node | None = None) -> None:
-        """`query` is checked when the times turn out to be whole numbers without a unit."""
+        """`query` is checked if the times are whole numbers without a unit."""
         self.source, self.clock, self.query = source, clock, query
         self.late = LateStream(source.schema)
         self.time_type: TimeType | None = None
@@ -67,15 +67,15 @@ class Ingest:
         self._arrived = 0
 
     def chunks(self, data: Any, chunk_size: int) -> Iterator[Chunk]:
-        """The data in chunks of at most so many rows, each with the progress that holds after it."""
+        """The data in chunks of at most `chunk_size` rows, each with the progress after it."""
         for piece in self.pieces(data, chunk_size):
             if self.source.ordered and piece.rows.height:
                 check_order(self.source, Chunk(piece.rows), self.progress)
-            cti = self.progress.hear([piece.told])
-            yield Chunk(piece.rows, cti, piece.told.external, self.progress.take_promises(), piece.files)
+            cti = self.progress.update([piece.report])
+            yield Chunk(piece.rows, cti, piece.report.external, self.progress.take_promises(), piece.files)
 
     def pieces(self, data: Any, chunk_size: int) -> Iterator[Piece]:
-        """The data in pieces, each with what the source itself says about progress."""
+        """The data in pieces, each with what the source itself reports about progress."""
         found = element_pieces(self, data, chunk_size) if is_elements(data) else table_pieces(self, data, chunk_size)
         for piece in found:
             yield self._checked(piece)
@@ -84,11 +84,11 @@ class Ingest:
         source, chunk = self.source, Chunk(piece.rows)
         if source.insert_only and not chunk.is_insert.all():
             adjust = Chunk(chunk.rows.filter(pl.Series(~chunk.is_insert))[:1]).elements()[0]
-            said = "insert_only=True" if source.ve_new else "no ve_new column"
-            raise QueryError(f"source {source.name!r} has {said}, but {adjust} came; declare it with insert_only=False")
+            why = "insert_only=True" if source.ve_new else "no ve_new column"
+            raise QueryError(f"source {source.name!r} has {why}, but {adjust} came; declare it with insert_only=False")
         return piece
 
-    def told(
+    def report(
         self,
         rows: pl.DataFrame,
         partitions: pl.Series | None,
@@ -96,17 +96,17 @@ class Ingest:
         external: Externals = (),
         promises: Promises = NONE,
     ) -> ProgressReport:
-        """What these rows say about progress, beside the CTIs and punctuations told."""
-        chunk, per = Chunk(rows), list(self.source.per)
+        """The progress of these rows, together with their CTIs and punctuations."""
+        chunk, by = Chunk(rows), list(self.source.progress_by)
         syncs = chunk.sync if self.source.external else None
-        if per:
-            keys = highest_of_keys(rows.select(per), chunk.vs) if len(chunk) else None
+        if by:
+            keys = highest_of_keys(rows.select(by), chunk.vs) if len(chunk) else None
             return ProgressReport({}, ctis, external, syncs, self.clock(), keys, promises)
         highest = highest_by(chunk.sync if self.source.ordered else chunk.vs, partitions)
         return ProgressReport(highest, ctis, external, syncs, self.clock(), promises=promises)
 
     def fix_time_type(self, kind: TimeType) -> None:
-        """The first table decides how times look; the others have to agree."""
+        """The first table determines the time type; the others must have the same."""
         if self.query is not None and not isinstance(kind, pl.Datetime):
             check_lengths(self.source, self.query)
             self.query = None
@@ -115,10 +115,10 @@ class Ingest:
         check_alike(self.source, self.time_type, kind)
 
     def too_early(self, vs: pl.Series) -> pl.Series | None:
-        """Which starts are ahead of the clock further than the source allows; None when there is none."""
-        if self.source.future is None:
+        """Which starts are further ahead of the clock than the source allows; None if there are none."""
+        if self.source.max_ahead is None:
             return None
-        found = (vs > self.clock() + self.source.future).fill_null(False)
+        found = (vs > self.clock() + self.source.max_ahead).fill_null(False)
         return found if found.any() else None
 
     def reject(self, rows: pl.DataFrame, positions: Times, reason: Reason, promise: str | pl.Series) -> None:
@@ -128,8 +128,8 @@ class Ingest:
         self.late.add(late)
 
     def reject_early(self, rows: pl.DataFrame, positions: Times, files: pl.Series | None = None) -> None:
-        ahead, now = show(self.source.future or 0), show(self.clock())
-        promise = f"it starts more than {ahead} after {now}, the time when it came"
+        ahead, now = show(self.source.max_ahead or 0), show(self.clock())
+        promise = f"it starts more than {ahead} after {now}, when it arrived"
         self.reject(rows, positions, "from_the_future", promise if files is None else naming_files(promise, files))
 
 
@@ -138,7 +138,7 @@ def is_elements(data: Any) -> bool:
 
 
 def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
-    highest = max((heard.highest for heard in progress.partitions.values()), default=MIN)
+    highest = max((partition.highest for partition in progress.partitions.values()), default=MIN)
     syncs = np.concatenate([[highest], chunk.sync])
     if (falls := syncs[1:] < syncs[:-1]).any():
         at = int(np.argmax(falls))
@@ -146,7 +146,7 @@ def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
         raise StreamError(
             element,
             at,
-            f"source {source.name!r} is declared ordered, but {int(syncs[at])} came before; leave ordered out",
+            f"source {source.name!r} is declared ordered, but {int(syncs[at])} came before; remove ordered=True",
         )
 
 
@@ -162,7 +162,7 @@ def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int)
             chunk = chunk_of(piece, ingest.source.schema)
             rows = in_time(ingest, chunk.rows)
             ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
-            yield Piece(rows, ingest.told(rows, None, ctis, chunk.external, chunk.promises))
+            yield Piece(rows, ingest.report(rows, None, ctis, chunk.external, chunk.promises))
 
 
 def in_time(ingest: Ingest, rows: pl.DataFrame) -> pl.DataFrame:
@@ -180,18 +180,18 @@ def in_time(ingest: Ingest, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def until_broken(elements: Sequence[Element]) -> Iterator[list[Element]]:
-    """Cut before an element that breaks a promise of the same piece, so that the promise is known when it comes."""
+    """Cut before an element that breaks a promise of the same piece, so that the promise is known when it arrives."""
     piece: list[Element] = []
-    told: list[Punctuation] = []
+    promised: list[Punctuation] = []
     cti = MIN
     for e in elements:
         if isinstance(e, Cti):
             cti = max(cti, e.t)
         elif isinstance(e, Punctuation):
-            told.append(e)
-        elif isinstance(e, Insert | Adjust) and (e.sync < cti or any(p.forbids(e.payload, e.sync) for p in told)):
+            promised.append(e)
+        elif isinstance(e, Insert | Adjust) and (e.sync < cti or any(p.forbids(e.payload, e.sync) for p in promised)):
             yield piece
-            piece, told, cti = [], [], MIN
+            piece, promised, cti = [], [], MIN
         piece.append(e)
     yield piece
 
@@ -202,7 +202,7 @@ def check_payload(element: Element, source: Source) -> None:
     if not isinstance(element, Insert | Adjust):
         return
     if not isinstance(element.payload, Row):
-        raise PayloadError(f"{element}: source {source.name!r} takes rows, such as Row({', '.join(source.schema)})")
+        raise PayloadError(f"{element}: source {source.name!r} requires rows, such as Row({', '.join(source.schema)})")
     check_columns(source.schema, element.payload, f"{element}: source {source.name!r}")
 
 
@@ -233,22 +233,22 @@ def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
         return
     if source.vs is None:
         raise QueryError(
-            f"source {source.name!r} names no time column, so it cannot read a table; "
+            f"source {source.name!r} has no time column, so it cannot read a table; "
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
     ctis_by_partition, timed = timed_rows(ingest, frame)
     for start, end, promises in timed.cuts(chunk_size, ingest.progress.cti):
         rows = timed.rows[start:end]
         if timed.partitions is None:
-            cti = int(timed.told[end])
+            cti = int(timed.ctis[end])
             ctis: dict[Partition, int] = {None: cti} if cti != MIN else {}
-            yield Piece(rows, ingest.told(rows, None, ctis, promises=promises), timed.files)
+            yield Piece(rows, ingest.report(rows, None, ctis, promises=promises), timed.files)
         else:
             ctis = ctis_by_partition if end == timed.rows.height else {}
-            told = ingest.told(rows, timed.partitions[start:end], ctis, promises=promises)
-            yield Piece(rows, told, timed.files)
+            report = ingest.report(rows, timed.partitions[start:end], ctis, promises=promises)
+            yield Piece(rows, report, timed.files)
     if timed.external:
-        yield Piece(timed.rows[:0], ingest.told(timed.rows[:0], None, {}, timed.external))
+        yield Piece(timed.rows[:0], ingest.report(timed.rows[:0], None, {}, timed.external))
 
 
 def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int], TimedTable]:
@@ -263,17 +263,17 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int
         old, new = end.zip_with(is_adjust, vs), changed.zip_with(is_adjust, end)
     else:
         is_adjust, old, new = pl.repeat(False, frame.height, eager=True), vs, end
-    said, is_said = payload(frame, source), marked(source, frame)
+    payloads, is_punctuation = payload(frame, source), marked(source, frame)
     if times.wrong is not None:
         ctis = ctis.set(times.wrong.is_not_null(), MIN)
-        is_said = None if is_said is None else is_said & times.wrong.is_null()
-    if is_said is not None:
-        everything = is_said & about_everything(source, said)
+        is_punctuation = None if is_punctuation is None else is_punctuation & times.wrong.is_null()
+    if is_punctuation is not None:
+        everything = is_punctuation & about_everything(source, payloads)
         ctis = pl.Series(np.where(everything, np.maximum(ctis, vs.fill_null(INF)), ctis))
-    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(said.get_columns())
+    rows = pl.DataFrame({VS: vs, OLD: old, NEW: new}).hstack(payloads.get_columns())
     partitions = frame[source.partition] if source.partition else None
-    told, timed = set_aside(ingest, rows, times, ctis, is_adjust, is_said, partitions, external)
-    by_partition = highest_by(told.to_numpy(), partitions) if partitions is not None else {}
+    valid_ctis, timed = without_rejected(ingest, rows, times, ctis, is_adjust, is_punctuation, partitions, external)
+    by_partition = highest_by(valid_ctis.to_numpy(), partitions) if partitions is not None else {}
     return {partition: cti for partition, cti in by_partition.items() if cti != MIN}, timed
 
 
@@ -300,27 +300,27 @@ def payload(frame: pl.DataFrame, source: Source) -> pl.DataFrame:
         raise PayloadError(f"table for source {source.name!r}: {first_line(e)}") from None
 
 
-def set_aside(
+def without_rejected(
     ingest: Ingest,
     rows: pl.DataFrame,
     times: RowTimes,
     ctis: pl.Series,
     is_adjust: pl.Series,
-    is_said: pl.Series | None,
+    is_punctuation: pl.Series | None,
     partitions: pl.Series | None,
     external: Externals,
 ) -> tuple[pl.Series, TimedTable]:
-    """Rows that cannot be events go to the late stream; those that only tell progress leave their word behind.
+    """Moves rows that cannot be events to the late stream; rows that only report progress are removed.
 
-    Returns the CTIs that count, too: of a row from the future nothing does.
+    Also returns the CTIs that count: a row from the future has none.
     """
     vs, old, new = (rows[name] for name in TIMES)
     only_progress = vs.is_null() & (ctis > MIN)
     good_insert = ~is_adjust & (new > vs)
     good_adjust = is_adjust & (old > vs) & (new >= vs) & (new != old)
     good = (good_insert | good_adjust).fill_null(False)
-    if is_said is not None:
-        only_progress, good = only_progress | is_said, good & ~is_said
+    if is_punctuation is not None:
+        only_progress, good = only_progress | is_punctuation, good & ~is_punctuation
     if times.wrong is not None:
         usable = times.wrong.is_null()
         only_progress, good = only_progress & usable, good & usable
@@ -333,22 +333,24 @@ def set_aside(
         from_files = None if times.files is None else times.files.filter(early)
         ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()), from_files)
         good, ctis = good & ~early, ctis.set(early, MIN)
-    told = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
+    progress = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
     kept = np.flatnonzero(good.to_numpy())
     files, numbers = times.numbered_files()
     filed = rows.with_columns(numbers.alias(FILE)) if len(files) > 1 else rows
     if len(kept) == rows.height:
-        return ctis, TimedTable(filed, told, partitions, external, [], files)
-    told = told[np.append(kept, rows.height)]
+        return ctis, TimedTable(filed, progress, partitions, external, [], files)
+    progress = progress[np.append(kept, rows.height)]
     kept_partitions = None if partitions is None else partitions[kept]
-    punctuations = said_between(ingest.source, rows, is_said, kept)
-    return ctis, TimedTable(filed[kept], told, kept_partitions, external, punctuations, files)
+    punctuations = punctuations_between(ingest.source, rows, is_punctuation, kept)
+    return ctis, TimedTable(filed[kept], progress, kept_partitions, external, punctuations, files)
 
 
-def said_between(source: Source, rows: pl.DataFrame, is_said: pl.Series | None, kept: Times) -> list[Alike]:
+def punctuations_between(
+    source: Source, rows: pl.DataFrame, is_punctuation: pl.Series | None, kept: Times
+) -> list[PunctuationGroup]:
     """The punctuations between the rows that are kept."""
-    if is_said is None:
+    if is_punctuation is None:
         return []
-    said = rows.filter(is_said)
-    places = np.searchsorted(kept, np.flatnonzero(is_said.to_numpy()))
-    return alike(source, said.drop(TIMES), said[VS].fill_null(INF).to_numpy(), places)
+    found = rows.filter(is_punctuation)
+    places = np.searchsorted(kept, np.flatnonzero(is_punctuation.to_numpy()))
+    return grouped(source, found.drop(TIMES), found[VS].fill_null(INF).to_numpy(), places)

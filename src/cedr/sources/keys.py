@@ -1,7 +1,7 @@
-"""What was heard of each value of some columns, for sources in which each value progresses by itself.
+"""The progress of each value of some columns, for sources in which each value progresses independently.
 
-A value is promised up to its highest start less the delay. That concerns no other value: one that is silent or whose
-clock is ahead holds nobody back and makes nobody late. Only `slowest` looks at all of them.
+A value is promised up to its highest start minus the delay. This does not affect other values: one that is silent or
+whose clock is ahead neither delays others nor makes them late. Only `slowest` considers all of them.
 """
 
 from typing import Any
@@ -18,20 +18,20 @@ from cedr.temporal.time import INF, MIN
 HIGHEST = "_highest"
 """The column of highest starts in a table of values."""
 AT = "_at"
-"""The column of times of hearing."""
+"""The column of times of the last report."""
 
 
 def highest_of_keys(keys: pl.DataFrame, starts: Times) -> pl.DataFrame:
     """Each value once, with its highest start."""
-    return most(keys.with_columns(pl.Series(HIGHEST, starts)))
+    return maxima(keys.with_columns(pl.Series(HIGHEST, starts)))
 
 
-def most(told: pl.DataFrame) -> pl.DataFrame:
-    return told.group_by(pl.exclude(HIGHEST)).agg(pl.col(HIGHEST).max())
+def maxima(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by(pl.exclude(HIGHEST)).agg(pl.col(HIGHEST).max())
 
 
 class Keys:
-    """By the number of a value: its highest start, and when it was heard of last."""
+    """For each value, by its number: its highest start, and when it last reported."""
 
     def __init__(self, schema: Schema, delay: int) -> None:
         self.schema, self.delay = dict(schema), delay
@@ -39,16 +39,16 @@ class Keys:
         self._highest: Times = np.empty(0, dtype=np.int64)
         self._at: Times = np.empty(0, dtype=np.int64)
         self._risen: list[Ids] = []
-        """Values whose highest start has risen since promises were asked for."""
+        """Values whose highest start has risen since promises were last taken."""
 
     def __len__(self) -> int:
         return len(self._index)
 
-    def hear(self, told: pl.DataFrame, at: int) -> None:
-        """`told` has each value once."""
-        ids = self._index.ids(told.select(list(self.schema)))
+    def update(self, reported: pl.DataFrame, at: int) -> None:
+        """`reported` contains each value once."""
+        ids = self._index.ids(reported.select(list(self.schema)))
         self._make_room(len(self._index))
-        highest = told[HIGHEST].to_numpy()
+        highest = reported[HIGHEST].to_numpy()
         risen = highest > self._highest[ids]
         self._highest[ids[risen]] = highest[risen]
         self._at[ids] = np.maximum(self._at[ids], at)
@@ -62,7 +62,7 @@ class Keys:
             self._at = np.append(self._at, np.zeros(more, dtype=np.int64))
 
     def take_promises(self, cti: int) -> Promises:
-        """What is new since the last time, beside the CTI."""
+        """New promises since the last call, in addition to the CTI."""
         if not self._risen:
             return NONE
         ids = np.unique(np.concatenate(self._risen))
@@ -72,18 +72,18 @@ class Keys:
         return point_promises(self._index.take(ids), before) if len(ids) else NONE
 
     def _promised(self, highest: Times) -> Times:
-        """Of starts; one at infinity says nothing, as in `Progress`."""
+        """The promises for highest starts; infinity promises nothing, as in `Progress`."""
         before = np.maximum(highest, MIN + self.delay) - self.delay
         return np.where(highest == INF, MIN, before)
 
     def slowest(self, since: int) -> int:
-        """The promise that all values have made that were heard of since then."""
+        """The promise of all values that have reported since then."""
         size = len(self)
         active = self._highest[:size][self._at[:size] >= since]
         return int(self._promised(active).min()) if len(active) else MIN
 
     def forget(self, cti: int, before: int) -> None:
-        """Values not heard of since, when nothing but the CTI is promised about them; once they are the most."""
+        """Drop values that have not reported since and are promised only by the CTI, once they are the majority."""
         if not self._index.may_compact():
             return
         size = len(self)
@@ -92,15 +92,15 @@ class Keys:
         if self._index.compact(kept) is not None:
             self._highest, self._at = highest[kept], at[kept]
 
-    def heard(self, most: int | None = None, *, furthest: bool = False) -> pl.DataFrame:
-        """The values with their highest start, the time promised and when they were heard of, the slowest first."""
-        order = extremes(self.highest(), len(self) if most is None else most, furthest)
+    def table(self, limit: int | None = None, *, furthest: bool = False) -> pl.DataFrame:
+        """The values with their highest start, promised time and time of the last report, the slowest first."""
+        order = extremes(self.highest(), len(self) if limit is None else limit, furthest)
         highest = self._highest[order]
         times = {HIGHEST: highest, BEFORE: self._promised(highest), AT: self._at[order]}
         return self._index.take(order).with_columns(pl.Series(name, column) for name, column in times.items())
 
     def highest(self) -> Times:
-        """Of all values."""
+        """The highest start of every value."""
         return self._highest[: len(self)]
 
     def save(self) -> dict[str, Any]:
@@ -119,11 +119,11 @@ class Keys:
         self._risen = [] if state["risen"] is None else [state["risen"]]
 
 
-def extremes(times: Times, most: int, furthest: bool) -> Ids:
-    """The places of the earliest, in order, or of the latest, the last first; without sorting all of them."""
+def extremes(times: Times, limit: int, furthest: bool) -> Ids:
+    """The positions of the earliest times in order, or of the latest in reverse order, without a full sort."""
     places = np.arange(len(times))
-    if 0 < most < len(times):
-        parted = np.argpartition(times, len(times) - most if furthest else most - 1)
-        places = parted[-most:] if furthest else parted[:most]
-    order = places[np.argsort(times[places], kind="stable")][:most]
+    if 0 < limit < len(times):
+        parted = np.argpartition(times, len(times) - limit if furthest else limit - 1)
+        places = parted[-limit:] if furthest else parted[:limit]
+    order = places[np.argsort(times[places], kind="stable")][:limit]
     return order[::-1] if furthest else order

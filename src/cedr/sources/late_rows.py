@@ -1,7 +1,7 @@
-"""Late rows as users see them: messages with their own times, and one warning for a run that had some.
+"""Late rows in the user's terms: messages with the user's times, and one warning for a run that had some.
 
-Operators know chronons only, so their messages are about numbers. What the user's times look like is known where the
-late rows are handed over; there the numbers in the messages become times.
+Operators only know chronons, so their messages contain numbers. The user's time type is known where late rows are
+returned; there the numbers in the messages are converted.
 """
 
 import warnings
@@ -22,7 +22,7 @@ TIMES = (
     (rf"but {NUMBER} came before", f"but {BEGIN}${{1}}{END} came before"),
     (rf"(its sync time|lies before|but cti| before|more than \d+ after) {NUMBER}", f"${{1}} {BEGIN}${{2}}{END}"),
 )
-"""Where times stand in messages of `cedr.operators.late` and of those who write promises for it."""
+"""The positions of times in messages of `cedr.operators.late` and in the promises passed to it."""
 
 
 def with_user_times(messages: pl.Series, kind: TimeType) -> pl.Series:
@@ -53,21 +53,34 @@ def in_user_times(error: CedrError, kind: TimeType) -> CedrError:
     return error
 
 
+BEHIND = {"below_cti", "below_punctuation", "forgotten"}
+"""Reasons of rows that arrived too late; other rows are invalid."""
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    """`1 row arrived behind the watermark`, or how many rows could not be used, by reason."""
+    total = sum(counts.values())
+    rows = f"{total:,} {'row' if total == 1 else 'rows'}"
+    if set(counts) <= BEHIND:
+        return f"{rows} arrived behind the watermark"
+    why = ", ".join(f"{reason}: {n:,}" for reason, n in sorted(counts.items(), key=lambda item: -item[1]))
+    return f"{rows} could not be used ({why})"
+
+
 def warn_of_late(counts: Mapping[str, int], stacklevel: int) -> None:
-    """Once for a run; `counts` is by reason."""
+    """Warn once for a run; `counts` is by reason."""
     if total := sum(counts.values()):
-        why = ", ".join(f"{reason}: {n:,}" for reason, n in sorted(counts.items(), key=lambda item: -item[1]))
-        rows, are = ("row was", "is") if total == 1 else ("rows were", "are")
+        are, them = ("is", "it") if total == 1 else ("are", "them")
         warnings.warn(
-            f"{total:,} {rows} set aside ({why}) and {are} not part of the answer; late() lists what was set aside "
-            'with the reasons, and late="raise" in cedr.source makes it an error',
+            f"{summary(counts)} and {are} not part of the result; late() returns {them} with the reasons, and "
+            'late="raise" in cedr.source raises an error instead',
             LateWarning,
             stacklevel=stacklevel + 1,
         )
 
 
 def counted(late: pl.DataFrame) -> dict[str, int]:
-    """How many late rows there are for each reason."""
+    """The number of late rows for each reason."""
     if not late.height:
         return {}
     column = "_reason" if "_reason" in late.columns else "reason"

@@ -1,15 +1,16 @@
-"""How far a source has come.
+"""The progress of a source.
 
-Progress is told (a CTI, for the whole source or for one of its partitions), counted (external CTIs, where nobody later
-counts them) or derived (no row comes later than `delay` after a higher start of the same partition). A source is as far
-as the last of its partitions. A partition from which nothing was heard for the idle time holds nobody back; when it
-speaks again, what it says below the progress made is late.
+Progress is reported (a CTI, for the whole source or for one of its partitions), counted (external CTIs, unless a later
+stage counts them) or derived (no row arrives later than `delay` after a higher start of the same partition). A source
+has progressed as far as the slowest of its partitions. A partition that has not reported for the idle time does not
+count; when it reports again, its rows below the progress of the source are late.
 
-It may also be told about parts of the source (punctuations), and derived for each value of some columns by itself
-(`per`); such progress is promises. About the whole, `per` leads to progress only with an idle time: as far as the last
-of the values that were heard of within it.
+Progress may also be reported for parts of the source (punctuations), and derived for each value of some columns
+(`progress_by`); this yields promises. It leads to progress of the whole source only with an idle time: as far as the
+slowest of the values that have reported within it.
 
-Times of hearing are part of what is told, never read here, so the same words always lead to the same progress.
+The times of reports are part of the reports and never read from a clock here, so that equal reports lead to equal
+progress.
 """
 
 from collections.abc import Hashable, Iterable
@@ -36,13 +37,13 @@ Partition = Hashable
 @allowed
 @dataclass(frozen=True)
 class ProgressReport:
-    """What a piece of a source says about progress.
+    """The progress that a piece of a source reports.
 
-    highest    of each partition the highest start it has
-    ctis       the CTI told of each partition; None stands for the whole source
-    external   external CTIs, and in `syncs` the sync times of all rows they count
-    at         when it was heard, in microseconds of some clock
-    keys       the values of the columns of `per`, each once, with its highest start
+    highest    the highest start of each partition
+    ctis       the reported CTI of each partition; None is the whole source
+    external   external CTIs; `syncs` are the sync times of all rows that they count
+    at         the time of the report, in microseconds of some clock
+    keys       the values of the columns of `progress_by`, each once, with its highest start
     promises   punctuations about parts of the source
     """
 
@@ -57,7 +58,7 @@ class ProgressReport:
 
 @dataclass
 class PartitionProgress:
-    """What is known of one partition."""
+    """The progress of one partition."""
 
     highest: int = MIN
     cti: int = MIN
@@ -65,68 +66,72 @@ class PartitionProgress:
 
 
 class Progress:
-    """`cti` is the promise that holds for the whole source. `counts` says whether external CTIs are counted here."""
+    """`cti` is the promise for the whole source. `counts`: external CTIs are counted here."""
 
     def __init__(self, source: Source, counts: bool = False) -> None:
         self.source = source
         self.cti = MIN
         self.partitions: dict[Partition, PartitionProgress] = {}
         self.now = 0
-        self.keys = Keys({name: source.schema[name] for name in source.per}, self.delay or 0) if source.per else None
-        self._told = NONE
-        """Punctuations since promises were asked for."""
+        self.keys = (
+            Keys({name: source.schema[name] for name in source.progress_by}, self.delay or 0)
+            if source.progress_by
+            else None
+        )
+        self._promises = NONE
+        """Punctuations since promises were last taken."""
         self.counted = ExternalCtis() if counts else None
         self.broken: list[tuple[ExternalCti, Any, str]] = []
-        """External CTIs that cannot be right, each with a reason and a sentence."""
+        """External CTIs that cannot be right, each with a reason and a message."""
 
     @property
     def delay(self) -> int | None:
-        """Rows in order have no delay."""
+        """Ordered rows have no delay."""
         return 0 if self.source.ordered and self.source.delay is None else self.source.delay
 
-    def hear(self, told: Iterable[ProgressReport]) -> int:
-        """The promise that holds after all this."""
+    def update(self, reports: Iterable[ProgressReport]) -> int:
+        """Returns the promise after these reports."""
         whole = MIN
-        for said in told:
-            self.now = max(self.now, said.at)
-            for partition in {**said.highest, **said.ctis}:
+        for report in reports:
+            self.now = max(self.now, report.at)
+            for partition in {**report.highest, **report.ctis}:
                 if partition is None and self.source.partition is not None:
-                    whole = max(whole, said.ctis.get(None, MIN))
+                    whole = max(whole, report.ctis.get(None, MIN))
                 else:
-                    self._hear(partition, said)
-            if self.keys is not None and said.keys is not None:
-                self.keys.hear(said.keys, said.at)
-            self._told = self._told.plus(said.promises)
-            whole = max(whole, self._count(said))
+                    self._update_partition(partition, report)
+            if self.keys is not None and report.keys is not None:
+                self.keys.update(report.keys, report.at)
+            self._promises = self._promises.plus(report.promises)
+            whole = max(whole, self._count(report))
         self.cti = max(self.cti, whole, self._slowest(), self._slowest_key())
         if self.counted is not None:
             self.counted.forget(self.cti)
         return self.cti
 
     def take_promises(self) -> Promises:
-        """What is promised about parts of the source since the last time, beside the CTI."""
-        told, self._told = self._told.after(self.cti), NONE
+        """New promises about parts of the source since the last call, in addition to the CTI."""
+        reported, self._promises = self._promises.after(self.cti), NONE
         if self.keys is None:
-            return told
+            return reported
         derived = self.keys.take_promises(self.cti)
         if self.source.idle is not None:
             self.keys.forget(self.cti, self.now - self.source.idle)
-        return told.plus(derived)
+        return reported.plus(derived)
 
-    def _hear(self, partition: Partition, said: ProgressReport) -> None:
-        heard = self.partitions.setdefault(partition, PartitionProgress())
-        heard.highest = max(heard.highest, said.highest.get(partition, MIN))
-        heard.cti = max(heard.cti, said.ctis.get(partition, MIN))
-        heard.at = max(heard.at, said.at)
+    def _update_partition(self, partition: Partition, report: ProgressReport) -> None:
+        progress = self.partitions.setdefault(partition, PartitionProgress())
+        progress.highest = max(progress.highest, report.highest.get(partition, MIN))
+        progress.cti = max(progress.cti, report.ctis.get(partition, MIN))
+        progress.at = max(progress.at, report.at)
 
     def _slowest(self) -> int:
-        """The promise all partitions have made that are not idle."""
+        """The promise of all partitions that are not idle."""
         idle = self.source.idle
         active = [h for h in self.partitions.values() if idle is None or h.at >= self.now - idle]
         return min((max(h.cti, self._derived(h.highest)) for h in active), default=MIN)
 
     def _slowest_key(self) -> int:
-        """The promise all values have made that are not idle; without an idle time new ones may come at any time."""
+        """The promise of all values that are not idle; without an idle time new values may arrive at any time."""
         if self.keys is None or self.source.idle is None:
             return MIN
         return self.keys.slowest(self.now - self.source.idle)
@@ -136,12 +141,12 @@ class Progress:
             return MIN
         return max(highest - self.delay, MIN)
 
-    def _count(self, said: ProgressReport) -> int:
+    def _count(self, report: ProgressReport) -> int:
         if self.counted is None:
             return MIN
-        if said.syncs is not None:
-            self.counted.receive(said.syncs[said.syncs >= self.cti])
-        for external in said.external:
+        if report.syncs is not None:
+            self.counted.receive(report.syncs[report.syncs >= self.cti])
+        for external in report.external:
             if (why := self.counted.broken(external)) is not None:
                 self.broken.append((external, *why))
             else:
@@ -152,40 +157,40 @@ class Progress:
         broken, self.broken = self.broken, []
         return broken
 
-    def heard(self, most: int | None = None, *, furthest: bool = False) -> pl.DataFrame:
-        """What was heard of each value of `per`, or else of each partition, the slowest or the furthest ones first.
+    def table(self, limit: int | None = None, *, furthest: bool = False) -> pl.DataFrame:
+        """The progress of each value of `progress_by`, or else of each partition, the slowest or the furthest first.
 
-        `_highest` is its highest start, `_before` the time to which it is settled, `_at` when it was heard of last and
-        `_silent` how long ago that was when anything was heard.
+        `_highest` is its highest start, `_before` the promised time, `_at` the time of its last report and `_silent`
+        how long that was before the last report of any.
         """
         if self.keys is not None:
-            found = self.keys.heard(most, furthest=furthest)
+            found = self.keys.table(limit, furthest=furthest)
         else:
             name = self.source.partition or "partition"
             rows = [(p, h.highest, max(h.cti, self._derived(h.highest)), h.at) for p, h in self.partitions.items()]
             columns = [name, HIGHEST, BEFORE, AT]
             found = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
             by = [HIGHEST, BEFORE] if furthest else [BEFORE, HIGHEST]
-            found = found.sort(by, descending=furthest, maintain_order=True)[:most]
+            found = found.sort(by, descending=furthest, maintain_order=True)[:limit]
         return found.with_columns((self.now - pl.col(AT)).alias(SILENT))
 
     def highest(self) -> Times:
-        """The highest start of each value of `per`, or else of each partition."""
+        """The highest start of each value of `progress_by`, or else of each partition."""
         if self.keys is not None:
             return self.keys.highest()
         return np.array([h.highest for h in self.partitions.values()], dtype=np.int64)
 
     def save(self) -> dict[str, Any]:
-        heard = {p: (h.highest, h.cti, h.at) for p, h in self.partitions.items()}
+        partitions = {p: (h.highest, h.cti, h.at) for p, h in self.partitions.items()}
         counted = None if self.counted is None else self.counted.save()
         keys = None if self.keys is None else self.keys.save()
-        told = {"keys": keys, "told": self._told}
-        return {"cti": self.cti, "partitions": heard, "now": self.now, "counted": counted, **told}
+        rest = {"keys": keys, "told": self._promises}
+        return {"cti": self.cti, "partitions": partitions, "now": self.now, "counted": counted, **rest}
 
     def load(self, state: dict[str, Any]) -> None:
         self.cti, self.now = state["cti"], state["now"]
         self.partitions = {p: PartitionProgress(*values) for p, values in state["partitions"].items()}
-        self._told = state["told"]
+        self._promises = state["told"]
         if self.keys is not None:
             self.keys.load(state["keys"])
         if self.counted is not None:
@@ -193,7 +198,7 @@ class Progress:
 
 
 def highest_by(values: Times, partitions: pl.Series | None) -> dict[Partition, int]:
-    """The highest of each partition; without partitions, of all."""
+    """The highest value of each partition; without partitions, of all."""
     if not len(values):
         return {}
     if partitions is None:

@@ -1,7 +1,7 @@
-"""The times of a table's rows, in chronons, and what is wrong with those that cannot be used.
+"""The times of a table's rows in chronons, and why some rows cannot be used.
 
-A time outside the range of times, a length that is negative or that leads past the last time must not become a lifetime
-by wrapping around, or an endless one: the row is set aside with a message about the value.
+A time outside the range of times, or a duration that is negative or leads past the last time, must neither wrap around
+nor become infinite: the row is late, with a message about the value.
 """
 
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ from cedr.temporal.formats import parsed
 from cedr.temporal.time import INF, MIN
 
 NO_END = "it has no end, but its source is declared with ends=True"
-NO_LIFETIME = "its times make no lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
+NO_LIFETIME = "its times are not a lifetime: an insert needs vs < ve, an adjust vs < ve, vs <= ve_new and ve_new != ve"
 
 
 @dataclass
 class RowTimes:
-    """`kind` is how starts are shown. `end` is that of the lifetime before any change; `ctis` are MIN where nothing is
-    promised. Where `wrong` has a text, the row cannot be used, and its times mean nothing."""
+    """`kind` is how starts are shown. `end` is that of the lifetime before any change; `ctis` are MIN without progress.
+    Where `wrong` has a text, the row cannot be used, and its times are meaningless."""
 
     vs: pl.Series
     end: pl.Series
@@ -34,10 +34,10 @@ class RowTimes:
     kind: TimeType
     wrong: pl.Series | None = None
     files: pl.Series | None = None
-    """Where the rows are from, if they are from files."""
+    """The files of the rows, if they are from files."""
 
     def messages(self, rows: pl.Series) -> str | pl.Series:
-        """What is wrong with these rows."""
+        """Why these rows cannot be used."""
         if self.wrong is None and self.files is None:
             return NO_LIFETIME
         wrong = self.wrong if self.wrong is not None else pl.repeat(None, len(rows), dtype=pl.String, eager=True)
@@ -45,7 +45,7 @@ class RowTimes:
         return texts if self.files is None else naming_files(texts, self.files.filter(rows))
 
     def numbered_files(self) -> tuple[tuple[str, ...], pl.Series]:
-        """The files one after the other, and for each row which of them it is from."""
+        """The files in order, and the index of each row's file."""
         if self.files is None or not len(self.files):
             return (), pl.Series([], dtype=pl.Int32)
         numbers = self.files.rle_id().cast(pl.Int32)
@@ -67,12 +67,12 @@ def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
 
 @dataclass
 class Found:
-    """What was read of a table so far."""
+    """The times read from a table so far."""
 
     frame: pl.DataFrame
     source: Source
     problems: list[pl.Series] = field(default_factory=list)
-    """Texts where something is wrong, missing elsewhere."""
+    """A text where a row has a problem, null elsewhere."""
     kind: TimeType = field(default_factory=pl.Int64)
 
     def wrong(self) -> pl.Series | None:
@@ -99,7 +99,7 @@ class Found:
         return found
 
     def parsed(self, texts: pl.Series, setting: str) -> pl.Series:
-        """Texts by the format of the source."""
+        """Parses texts with the format of the source."""
         source = self.source
         if source.format is None or setting == "duration":
             sample = next((text for text in texts.head(1000) if text), "")
@@ -110,13 +110,13 @@ class Found:
         return found
 
     def note(self, which: pl.Series, before: str, values: pl.Series, after: str) -> None:
-        """A problem of some rows; its message names the value."""
+        """Record a problem of some rows; its message contains the value."""
         about = pl.DataFrame({"which": which.fill_null(False), "value": values.cast(pl.String)})
         text = pl.when("which").then(pl.concat_str(pl.lit(before), "value", pl.lit(after)))
         self.problems.append(about.select(text.alias(str(len(self.problems))))[:, 0])
 
     def check_ends(self, vs: pl.Series, end: pl.Series, ve_new: pl.Series | None) -> None:
-        """Rows without an end, where the source has promised one. Those that only tell progress are no such rows."""
+        """Reports rows without an end if the source declares that all have one; rows that only report progress may."""
         endless = (end == INF) & vs.is_not_null()
         if ve_new is not None:
             endless = endless | (ve_new == INF)
@@ -127,7 +127,7 @@ class Found:
             self.note(endless, NO_END, pl.repeat("", len(vs), eager=True), "")
 
     def lengthened(self, vs: pl.Series) -> pl.Series:
-        """The end from the length of the lifetime. A length that is missing has none."""
+        """The end from the duration. A missing duration is infinite."""
         column = self.source.duration
         if column == INF:
             return pl.Series(np.full(len(vs), INF))
@@ -146,14 +146,14 @@ class Found:
 
 
 def counted(kind: pl.DataType) -> str:
-    """What the number behind a value counts."""
+    """The unit of the number behind a value."""
     if isinstance(kind, pl.Date):
         return " days from 1970"
     return f" {kind.time_unit} from 1970" if isinstance(kind, pl.Datetime) else ""
 
 
 def unread_time(frame: pl.DataFrame, source: Source) -> str | None:
-    """What is wrong with the first time that does not fit the source's format."""
+    """The problem of the first time that does not fit the source's format."""
     found = Found(frame, source)
     for setting, text in time_settings(source).items():
         values = time_values(source, setting, text, frame)

@@ -1,7 +1,7 @@
-"""How far a source has come and who holds it back, in few words: small enough to be written with every micro-batch.
+"""The progress of a source and what holds it back, small enough to be written with every micro-batch.
 
-Of the partitions of a source, or of the values of `per`, only the slowest and the furthest are named. One is *ahead*
-when it is much further than the others are apart from each other, as a clock that is wrong makes it.
+Of the partitions of a source, or of the values of `progress_by`, only the slowest and the furthest are listed. One is
+*ahead* when it is far beyond the spread of the others, as with a wrong clock.
 """
 
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from cedr.storage.plain import allowed
 from cedr.temporal.time import INF, MIN
 
 FEW = 3
-"""So many of each kind are named."""
+"""Number of members of each kind that are listed."""
 APART = 10
-"""So many times the distance between the quarters of the others is much further."""
+"""A member is ahead if its distance is this many times the interquartile range of the others."""
 ENOUGH = 4
-"""Fewer are no measure for one of them."""
+"""Minimum number of members for this comparison."""
 
 
 @allowed
 class Member(NamedTuple):
-    """A partition, or a value of `per`: settled up to a time, its highest start, and when it was heard of last."""
+    """A partition, or a value of `progress_by`: progress, highest start, and when it last reported."""
 
     name: str
-    settled: int
+    promised: int
     highest: int
     at: int
 
@@ -38,7 +38,7 @@ class Member(NamedTuple):
 @allowed
 @dataclass(frozen=True)
 class SourceStatus:
-    """`members` is how many there are; without partitions and `per` it is one, without a name."""
+    """`members` is their number; without partitions and `progress_by` it is 1, without a name."""
 
     source: str
     cti: int
@@ -47,11 +47,11 @@ class SourceStatus:
     slowest: tuple[Member, ...]
     ahead: tuple[Member, ...]
     usual: int
-    """The highest start of the one in the middle."""
+    """The median of the highest starts."""
 
 
 def source_status(progress: Progress) -> SourceStatus:
-    slowest, furthest = members(progress.heard(FEW)), members(progress.heard(FEW, furthest=True))
+    slowest, furthest = members(progress.table(FEW)), members(progress.table(FEW, furthest=True))
     highest = progress.highest()
     lower, usual, upper = quarters(highest)
     limit = upper + APART * max(upper - lower, progress.delay or 0, 1)
@@ -59,9 +59,9 @@ def source_status(progress: Progress) -> SourceStatus:
     return SourceStatus(progress.source.name, progress.cti, progress.now, len(highest), slowest, tuple(ahead), usual)
 
 
-def members(heard: pl.DataFrame) -> tuple[Member, ...]:
-    names = [name for name in heard.columns if name not in (BEFORE, HIGHEST, AT, SILENT)]
-    rows = heard.iter_rows(named=True)
+def members(progress: pl.DataFrame) -> tuple[Member, ...]:
+    names = [name for name in progress.columns if name not in (BEFORE, HIGHEST, AT, SILENT)]
+    rows = progress.iter_rows(named=True)
     return tuple(Member(named({n: row[n] for n in names}), row[BEFORE], row[HIGHEST], row[AT]) for row in rows)
 
 
@@ -70,7 +70,7 @@ def named(values: dict[str, Any]) -> str:
 
 
 def quarters(highest: Times) -> tuple[int, int, int]:
-    """A quarter, half and three quarters of them lie below; as whole numbers, which doubles would round."""
+    """The quartiles, as whole numbers, which floats would round."""
     finite = highest[(highest != MIN) & (highest != INF)]
     if not len(finite):
         return MIN, MIN, MIN

@@ -1,4 +1,4 @@
-"""A table on its way in: its rows with the progress told between them, and where it has to be cut."""
+"""A table as input: its rows with the progress reported between them, and where it must be cut."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.promises import NONE, Promises
-from cedr.sources.punctuation_rows import Alike
+from cedr.sources.punctuation_rows import PunctuationGroup
 from cedr.temporal.element import ExternalCti
 
 Externals = tuple[ExternalCti, ...]
@@ -18,49 +18,49 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True)
 class TimedTable:
-    """The rows of a table that say something, and the progress told between them.
+    """The events of a table, and the progress reported between them.
 
-    `told[i]` is the progress told before row i, the last one that told before the end.
+    `ctis[i]` is the progress reported before row i; the last entry is the progress at the end.
     """
 
     rows: pl.DataFrame
-    told: Times
+    ctis: Times
     partitions: pl.Series | None
     external: Externals
-    punctuations: list[Alike]
+    punctuations: list[PunctuationGroup]
     files: tuple[str, ...] = ()
     """As in a chunk."""
 
-    def cuts(self, chunk_size: int, known: int) -> Iterator[tuple[int, int, Promises]]:
-        """Pieces of at most so many rows, each with the punctuations told in it.
+    def cuts(self, chunk_size: int, cti: int) -> Iterator[tuple[int, int, Promises]]:
+        """Pieces of at most `chunk_size` rows, each with its punctuations.
 
-        A piece ends before a row that breaks a promise told in it, so that the promise is known when the row comes.
-        `known` is the progress known before.
+        A piece ends before a row that breaks a promise of the piece, so that the promise is known when the row arrives.
+        `cti` is the progress before the table.
         """
         slices = [
             (start, min(start + chunk_size, self.rows.height))
             for start in range(0, max(self.rows.height, 1), chunk_size)
         ]
-        if not self.punctuations and (self.partitions is not None or self.told[-1] <= known):
+        if not self.punctuations and (self.partitions is not None or self.ctis[-1] <= cti):
             yield from ((start, end, NONE) for start, end in slices)
             return
-        below, broken, heard = *self._broken(), 0
+        below, broken, first = *self._broken(), 0
         for start, end in slices:
             while True:
                 rest = slice(start, end)
-                cuts = np.flatnonzero((below[rest] & (self.told[rest] > known)) | (broken[rest] >= heard))
+                cuts = np.flatnonzero((below[rest] & (self.ctis[rest] > cti)) | (broken[rest] >= first))
                 stop = start + int(cuts[0]) if len(cuts) else end
-                yield start, stop, self._promises(heard, stop)
-                heard = stop + 1
+                yield start, stop, self._promises(first, stop)
+                first = stop + 1
                 if not len(cuts):
                     break
-                known, start = max(known, int(self.told[stop])), stop
+                cti, start = max(cti, int(self.ctis[stop])), stop
 
     def _broken(self) -> tuple[Mask, Times]:
-        """Which rows lie below a CTI told before, and for each the place of the last punctuation about it, if it breaks
-        one; else -1. CTIs of partitions count at the end of the table only."""
+        """Which rows are below an earlier CTI, and for each row the place of the last punctuation about it, if it
+        breaks one, else -1. CTIs of partitions count at the end of the table only."""
         sync = Chunk(self.rows).sync
-        below = sync < self.told[:-1] if self.partitions is None else np.zeros(len(sync), dtype=np.bool_)
+        below = sync < self.ctis[:-1] if self.partitions is None else np.zeros(len(sync), dtype=np.bool_)
         broken = np.full(len(sync), -1)
         for punctuations in self.punctuations:
             payload = self.rows.select(punctuations.values.columns)
@@ -70,5 +70,5 @@ class TimedTable:
     def _promises(self, first: int, last: int) -> Promises:
         promises = NONE
         for punctuations in self.punctuations:
-            promises = promises.plus(punctuations.told(first, last))
+            promises = promises.plus(punctuations.promises(first, last))
         return promises

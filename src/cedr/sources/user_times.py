@@ -1,4 +1,4 @@
-"""Times as users have them, and chronons."""
+"""Conversion between users' times and chronons."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from cedr.temporal.errors import QueryError, TimeError
 from cedr.temporal.time import INF, MIN
 
 TimeType = pl.DataType
-"""How the user's times look: `pl.Int64`, or a `pl.Datetime` with its zone."""
+"""The type of the user's times: `pl.Int64`, or a `pl.Datetime` with its zone."""
 
 
 def time_type(kind: pl.DataType) -> TimeType:
@@ -18,11 +18,11 @@ def time_type(kind: pl.DataType) -> TimeType:
     return pl.Datetime("us") if kind == pl.Date else pl.Int64()
 
 
-def check_alike(source: Source, known: TimeType, kind: TimeType) -> None:
+def check_alike(source: Source, before: TimeType, kind: TimeType) -> None:
     """Times of one source are all numbers, all timestamps without a zone, or all with one; zones may differ."""
-    if known != kind and family(known) != family(kind):
+    if before != kind and family(before) != family(kind):
         raise QueryError(
-            f"source {source.name!r}: times were {family(known)} before, and this table has {family(kind)}; "
+            f"source {source.name!r}: times were {family(before)} before, and this table has {family(kind)}; "
             "convert one of them, for example with dt.replace_time_zone"
         )
 
@@ -43,11 +43,11 @@ DAY = 86_400_000_000
 
 
 def chronons(times: pl.Series, what: str) -> pl.Series:
-    """Whole numbers as they are; timestamps, dates and durations as microseconds. Errors begin with `what`."""
+    """Whole numbers unchanged; timestamps, dates and durations as microseconds. Errors begin with `what`."""
     found, outside = chronons_within(times, what)
     if outside is not None:
         value = times.filter(outside).to_physical()[0]
-        raise TimeError(f"{what}: time column {times.name!r} holds {value}, which is outside the range of times")
+        raise TimeError(f"{what}: time column {times.name!r} contains {value}, which is outside the range of times")
     return found
 
 
@@ -66,12 +66,12 @@ def chronons_within(times: pl.Series, what: str) -> tuple[pl.Series, pl.Series |
         return scaled(times, DAY, FARTHEST)
     if isinstance(kind, pl.Datetime | pl.Duration):
         return scaled(times, PER_UNIT[kind.time_unit], FARTHEST if isinstance(kind, pl.Datetime) else INF - 1)
-    hint = 'say how it is written: format="%m/%d/%Y %H:%M"' if kind == pl.String else "cast it to Int64 or a timestamp"
+    hint = 'declare its format: format="%m/%d/%Y %H:%M"' if kind == pl.String else "cast it to Int64 or a timestamp"
     raise TimeError(f"{what}: time column {times.name!r} is of type {kind}; {hint}")
 
 
 def counted_chronons(numbers: pl.Series, unit: Unit) -> tuple[pl.Series, pl.Series | None]:
-    """Whole numbers of a unit, as `chronons_within`."""
+    """Whole numbers of a unit, converted like `chronons_within`."""
     found, outside = chronons_within(numbers, "")
     if unit == "ns":
         return found // 1000, outside
@@ -80,17 +80,17 @@ def counted_chronons(numbers: pl.Series, unit: Unit) -> tuple[pl.Series, pl.Seri
 
 
 def scaled(times: pl.Series, factor: int, limit: int) -> tuple[pl.Series, pl.Series | None]:
-    """Counts of a unit as chronons. The counts are compared, because their products could wrap around."""
+    """Counts of a unit as chronons. The counts are compared, because products could overflow."""
     counts = times.to_physical().cast(pl.Int64)
     outside = ((counts > limit // factor) | (counts < -(limit // factor))).fill_null(False)
     if isinstance(times.dtype, pl.Datetime) and factor == 1:
-        outside &= (counts != INF).fill_null(False)  # cedr itself writes the end of time so
+        outside &= (counts != INF).fill_null(False)  # cedr itself writes the end of time like this
     if outside.any():
         return counts.set(outside, None) * factor, outside
     return counts * factor, None
 
 
 def as_user_times(frame: pl.DataFrame, columns: Iterable[str], kind: TimeType) -> pl.DataFrame:
-    """Chronons back in the user's type; no end is a missing value."""
+    """Chronons in the user's type; infinity is null."""
     finite = [pl.when((pl.col(c) != INF) & (pl.col(c) != MIN)).then(pl.col(c)).cast(kind).alias(c) for c in columns]
     return frame.with_columns(finite)

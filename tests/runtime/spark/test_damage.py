@@ -17,7 +17,7 @@ from cedr.recording.changelog import read_changelog, write_changelog
 from cedr.replicas.control import Control, DesiredState, MemberStatus
 from cedr.replicas.copies import CopySink, copies_in
 from cedr.runtime.spark.driver.answers import read_metrics
-from cedr.runtime.spark.driver.waiting import standings
+from cedr.runtime.spark.driver.waiting import source_statuses
 from cedr.runtime.spark.shard import state
 from cedr.sinks.base import Table
 from cedr.sources.files import log
@@ -124,10 +124,10 @@ KINDS = {
     "segment of the file log": r"files/readings/\d+-\d+\.json",
     "snapshot": r"state/\d/\d/snapshot-.*",
     "log": r"state/\d/\d/log-.*",
-    "parked rows": r"state/\d/\d/parked-.*",
+    "spilled rows": r"state/\d/\d/spilled-.*",
     "late rows": r"late/late-.*",
     "metrics": r"metrics/.*",
-    "standing": r"standing/.*",
+    "source status": r"source_status/.*",
     "manifest": r"out/_cedr/\d+\.json",
     "open tuples": r"out/open-.*",
     "settled tuples": r"out/settled-.*",
@@ -206,7 +206,7 @@ def test_a_damaged_file_is_named_or_does_no_harm(stopped, tmp_path, kind):
             assert run.table() == expected()
             assert run.late_rows() == LATE - lost
             read_metrics(run.folder.sub("metrics"))
-            standings(run.folder.sub("standing"))
+            source_statuses(run.folder.sub("source_status"))
         except DamagedFileError as e:
             text = str(e)
         else:
@@ -214,7 +214,7 @@ def test_a_damaged_file_is_named_or_does_no_harm(stopped, tmp_path, kind):
         places = [path.parent if damage is remove else path for path in hurt]
         assert any(str(place) in text for place in places), (damage, hurt, text)
         named.add(damage)
-    if kind not in ("metrics", "standing"):  # figures: they are written again with each batch
+    if kind not in ("metrics", "source status"):  # figures: they are written again with each batch
         assert named
     assert BATCHES > STOPPED
 
@@ -276,20 +276,20 @@ def test_copies_in_another_order_are_named(tmp_path):
 def test_damaged_control_files_are_named(tmp_path, damage):
     control = Control(str(tmp_path))
     control.make()
-    control.wish(DesiredState("one"))
+    control.set_desired(DesiredState("one"))
     control.feed_back(7)
     control.agree_on({"v": pl.Int64()}, "query")
-    control.stand(MemberStatus("one", "running", 1))
+    control.report(MemberStatus("one", "running", 1))
     for name, read in (
-        ("wishes/one", control.wished),
+        ("wishes/one", control.desired),
         ("feedback", lambda: control.feedback),
         ("set.json", lambda: control.agree_on({"v": pl.Int64()}, "query")),
     ):
         damage(tmp_path / name, Random(1))
-        with pytest.raises(DamagedFileError, match=f"{tmp_path / name}: .* Remove the file, and give"):
+        with pytest.raises(DamagedFileError, match=f"{tmp_path / name}: .* Remove the file, and repeat"):
             read()
     damage(tmp_path / "standing/one", Random(1))
-    assert control.standing() == {}, "it is written again soon"
+    assert control.status() == {}, "it is written again soon"
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:-1])

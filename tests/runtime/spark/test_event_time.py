@@ -58,7 +58,7 @@ def test_same_answer(spark, place, tmp_path, name):
 def test_mistakes_are_found_before_anything_runs(spark, place):
     rows = spark.read.schema(SCHEMA).parquet(place)
     for times, message in (
-        ({"vs": "us"}, "vs='us' is text; say how it is written, for example format="),
+        ({"vs": "us"}, "vs='us' is text; declare its format, for example format="),
         ({"vs": "hour + minuet"}, "no column 'minuet'"),
         ({"vs": "hour + minute"}, "cannot join them"),
     ):

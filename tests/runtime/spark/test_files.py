@@ -238,10 +238,10 @@ def test_a_bad_file_may_be_moved_away_when_it_is_noted(run: Run) -> None:
     bad.write_text("ts\n10\n")
     assert "no column 'k' (columns: ts)" in run.error(max_files=1)
     bad.unlink()
-    assert f"file '{bad}' was planned for this batch and is not there any more" in run.error(max_files=1)
+    assert f"file '{bad}' was planned for this batch and no longer exists" in run.error(max_files=1)
     run.finish(max_files=1, on_bad="late")
     assert run.times() == [[0, 1], [], [20, 21]]
-    assert run.whys() == [f"{bad} was planned for this batch and is not there any more"]
+    assert run.whys() == [f"{bad} was planned for this batch and no longer exists"]
 
 
 def test_a_bad_parquet_file_can_be_moved_away_before_it_is_planned(run: Run) -> None:
@@ -251,7 +251,7 @@ def test_a_bad_parquet_file_can_be_moved_away_before_it_is_planned(run: Run) -> 
     bad.write_bytes(bad.read_bytes()[:-20])
     said = run.error(max_files=1)
     assert f"file '{bad}': this is not a complete Parquet file" in said
-    assert "mend the file or move it away and restart" in said
+    assert "repair the file or move it away and restart" in said
     bad.unlink()
     run.finish(max_files=1)
     assert run.times() == [list(range(40)), list(range(80, 120))]
@@ -266,7 +266,7 @@ def test_late_keeps_the_query_running(run: Run) -> None:
     assert run.times() == [[0, 1, 2, 10, 12], [30, 31, 32]]
     assert run.whys() == [
         f"{run.data}/0001.csvcolumn 'k' should be int64, but: invalid value 'x'",
-        f"{run.data}/0001.csvthere should be 2 values and are 1",
+        f"{run.data}/0001.csvexpected 2 values, found 1",
         f"{run.data}/0002.csv: no column 'k'; did you mean 'K'? (columns: ts, K)",
     ]
 
@@ -286,9 +286,9 @@ def test_a_file_that_changes_later_stops_the_query(run: Run) -> None:
     csv(run, 0)
     run.finish()
     csv(run, 0, rows=3)
-    assert "0000.csv' was read with 13 bytes and changed since; it has 17 bytes" in run.error()
+    assert "0000.csv' was read with 13 bytes and has changed to 17 bytes" in run.error()
     run.finish(on_bad="late")
-    assert run.whys() == [f"{run.data}/0000.csv was read with 13 bytes and changed since; it has 17 bytes"]
+    assert run.whys() == [f"{run.data}/0000.csv was read with 13 bytes and has changed to 17 bytes"]
     run.finish()
     assert run.times() == [[0, 1], []]
 

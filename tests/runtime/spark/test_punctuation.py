@@ -56,7 +56,7 @@ def test_one_partition_is_silent_and_another_a_year_ahead(finished):
     year = YEAR // timedelta(microseconds=1)
     going_on = [pl.DataFrame({"p": range(7), "ts": [*[step] * 6, step + year]}) for step in (10, 20, 30)]
     tables = [pl.DataFrame({"p": range(8), "ts": [0] * 8}), *going_on]
-    source = cedr.source("s", {"p": int}, vs="ts", per="p", delay=5)
+    source = cedr.source("s", {"p": int}, vs="ts", progress_by="p", delay=5)
     query = source.tumbling(10).group_by("p").agg(n=cedr.count()).with_consistency("strong")
     running = finished(query, tables)
     told = running.table()
@@ -108,7 +108,7 @@ def test_rows_from_the_future_are_put_aside_and_move_nobody(finished):
     tables = [
         pl.DataFrame({"ts": ts, "p": range(len(ts))}, schema_overrides={"ts": pl.Datetime("us")}) for ts in starts
     ]
-    source = cedr.source("s", {"p": int}, vs="ts", delay="1m", future="10m")
+    source = cedr.source("s", {"p": int}, vs="ts", delay="1m", max_ahead="10m")
     running = finished(source.tumbling("1m").agg(n=cedr.count()).with_consistency("strong"), tables)
     assert running.table()["n"].to_list() == [1]
     late = running.late()

@@ -24,7 +24,7 @@ very_few = settings(max_examples=settings.default.max_examples // 10)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def some_are_parked():
+def some_are_spilled():
     """Those with several rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "MANY_BYTES", 100)

@@ -137,7 +137,7 @@ def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data,
 
 
 def test_the_progress_of_each_key_reaches_all_shards():
-    keyed = cedr.source("a", {"k": str, "v": int}, vs="ts", per="k", delay=0)
+    keyed = cedr.source("a", {"k": str, "v": int}, vs="ts", progress_by="k", delay=0)
     query = keyed.tumbling(10).group_by("k").agg(n=cedr.count()).with_consistency("strong")
     batches = [
         pl.DataFrame({"ts": [1, 2, 3, 4], "k": ["a", "b", "c", "b"], "v": [1, 2, 3, 4]}),
@@ -194,17 +194,17 @@ def said(upstream):
 
 def test_only_what_all_shards_promise_holds():
     upstream = Upstream(2)
-    upstream.hear(0, MIN, keys(("a", INF), ("b", 5)))
+    upstream.update(0, MIN, keys(("a", INF), ("b", 5)))
     assert (said(upstream), upstream.cti) == ([], MIN), "nothing is known of the other"
-    upstream.hear(1, MIN, keys(("a", 3), ("c", 9)))
+    upstream.update(1, MIN, keys(("a", 3), ("c", 9)))
     assert said(upstream) == ["no more k=a before 3"]
-    upstream.hear(0, 2, keys())
+    upstream.update(0, 2, keys())
     assert (said(upstream), upstream.cti) == (["no more k=c before 2"], MIN), "of a all was said before"
-    upstream.hear(1, 4, keys(("a", INF)))
+    upstream.update(1, 4, keys(("a", INF)))
     assert (said(upstream), upstream.cti) == (["no more k=a", "no more k=b before 4"], 2)
-    upstream.hear(1, 7, keys())
+    upstream.update(1, 7, keys())
     assert said(upstream) == ["no more k=b before 5"]
-    upstream.hear(0, 9, keys())
+    upstream.update(0, 9, keys())
     assert said(upstream) == ["no more k=c before 9"]
     assert not any(map(len, upstream.waiting.values())), "both have said all"
 
@@ -226,7 +226,7 @@ def test_shards_that_speak_in_any_order(heard, restart):
         if number == restart:
             state, upstream = upstream.save(), Upstream(3)
             upstream.load(state)
-        upstream.hear(shard, ctis[shard], keys(*promised.items()))
+        upstream.update(shard, ctis[shard], keys(*promised.items()))
         told.add(upstream.take_promises())
         if len({s for s, _, _ in heard[: number + 1]}) < 3:
             assert not told

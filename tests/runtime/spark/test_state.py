@@ -129,34 +129,34 @@ MANY = MANY_BYTES // 8
 
 
 @pytest.mark.parametrize("inserts", [True, False])
-def test_many_rows_are_parked_and_few_travel(tmp_path, inserts):
+def test_many_rows_are_spilled_and_few_are_sent(tmp_path, inserts):
     few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
-    parking, packet = SpillFile(str(tmp_path), 7), Packet(1, 0, "rows")
-    sent = [parking.put(packet, rows) for rows in (few, many)]
+    spill, packet = SpillFile(str(tmp_path), 7), Packet(1, 0, "rows")
+    sent = [spill.put(packet, rows) for rows in (few, many)]
     assert [bool(p.blob) for p in sent] == [True, False]
     store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
     logged = store.log(7, sent)
     assert [store.rows(p).equals(rows) for p, rows in zip(logged, (few, many), strict=True)] == [True, True]
-    assert store.log_bytes > MANY_BYTES, "what is parked is part of the log"
+    assert store.log_bytes > MANY_BYTES, "spilled rows are part of the log"
 
 
-def test_parked_rows_go_with_their_log_and_are_missed(tmp_path):
+def test_spilled_rows_are_removed_with_their_log_and_missed(tmp_path):
     store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
     for batch in range(4):
-        parking, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
-        parking.put(packet, chunk_rows(MANY))  # of an attempt that failed
-        store.log(batch, [parking.put(packet, chunk_rows(MANY))])
+        spill, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
+        spill.put(packet, chunk_rows(MANY))  # of an attempt that failed
+        store.log(batch, [spill.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
-    left = [name for name in folder.names() if name.startswith("parked")]
+    left = [name for name in folder.names() if name.startswith("spilled")]
     assert [int(name.split("-")[1]) for name in left] == [3, 3]
     folder.remove(left)
-    with pytest.raises(DamagedFileError, match=r"/parked-.*: it is missing, and the log needs its 8192 rows"):
+    with pytest.raises(DamagedFileError, match=r"/spilled-.*: it is missing, and the log requires its 8192 rows"):
         store.rows(store.logged(3)[0])
 
 
-def test_rows_are_parked_in_remote_folders(tmp_path):
-    Folder("mock://bucket/parked/state/1/0").make()
-    sent = SpillFile("mock://bucket/parked", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
+def test_rows_are_spilled_in_remote_folders(tmp_path):
+    Folder("mock://bucket/spilled/state/1/0").make()
+    sent = SpillFile("mock://bucket/spilled", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
     assert sent.header
 
 

@@ -168,7 +168,7 @@ def test_sources_close_one_by_one(run):
 def test_late_rows_and_rows_without_a_lifetime_are_kept_with_the_reason(run):
     run.write(table((1, "a", 1), (40, "a", 2), (None, "a", 3)))
     run.write(table((2, "a", 4)))
-    with pytest.warns(cedr.LateWarning, match=r"2 rows were set aside \(\w+: 1, \w+: 1\)"):
+    with pytest.warns(cedr.LateWarning, match=r"2 rows could not be used \(\w+: 1, \w+: 1\)"):
         running = run.all(totals(), cedr.sinks.memory())
     late = running.late().sort("v")
     assert late["v"].to_list() == [3, 4]
@@ -355,7 +355,7 @@ def test_sparks_socket_source(spark, tmp_path):
     ("change", "error", "message"),
     [
         (lambda df: df.drop("v"), QueryError, "'v'"),
-        (lambda df: df.selectExpr("CAST(ts AS STRING) AS ts", "k", "v"), TimeError, "is text; say how it is written"),
+        (lambda df: df.selectExpr("CAST(ts AS STRING) AS ts", "k", "v"), TimeError, "is text; declare its format"),
         (lambda df: {"reading": df}, QueryError, "no source 'reading'"),
         (lambda df: 5, QueryError, "cannot read a int on Spark"),
     ],

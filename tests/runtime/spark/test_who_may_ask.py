@@ -156,7 +156,7 @@ def test_pickles_are_opened_neither_before_nor_after_the_proof(packed, folder):
     with socket.socket(socket.AF_UNIX) as raw:  # what `multiprocessing` sends
         raw.connect(str(address))
         raw.sendall(len(bomb).to_bytes(4, "big") + bomb)
-    column = [[1], [0], ["told"], [-1], [0], [0], [0]]
+    column = [[1], [0], ["progress"], [-1], [0], [0], [0]]
     digest = hashlib.sha256(bomb).hexdigest()
     for head, parts in [
         (["work", "run", packed.digest, 1, 0, 1, column], [bomb, bomb]),
@@ -289,10 +289,8 @@ def test_messages_come_through_whole(folder):
 
 
 def test_messages_that_are_too_large_are_not_sent(folder, monkeypatch):
-    monkeypatch.setattr(wire, "MOST_PART", 10)
-    with pytest.raises(
-        cedr.CedrError, match="2 parts of up to 11 bytes, and Spark takes 10 at the most: use more shards"
-    ):
+    monkeypatch.setattr(wire, "MAX_PART", 10)
+    with pytest.raises(cedr.CedrError, match="2 parts of up to 11 bytes, and the maximum is 10: use more shards"):
         wire.Wire(None).send([], [b"", b"x" * 11])
 
 

@@ -20,7 +20,7 @@ def readings(first: int, members: list[int], ahead: int | None = None) -> pl.Dat
 def test_the_silent_partition_and_the_key_ahead_are_named(spark, tmp_path):
     schema = {"id": str, "v": int}
     lines = cedr.source("lines", schema, vs="ts", delay="5s", partition="id")
-    devices = cedr.source("devices", schema, vs="ts", delay="5s", per="id")
+    devices = cedr.source("devices", schema, vs="ts", delay="5s", progress_by="id")
     given = {
         "lines": [readings(0, list(range(8))), readings(20, list(range(7)))],
         "devices": [readings(0, list(range(8))), readings(20, list(range(8)), ahead=3)],
@@ -41,10 +41,12 @@ def test_the_silent_partition_and_the_key_ahead_are_named(spark, tmp_path):
     why = running.why_waiting()
     silent, slowest, ahead, held = why.reasons
     assert silent.startswith(
-        "source 'lines' has come to 2024-05-01 00:00:14.007000: id=7 has come to 2024-05-01 00:00:14"
+        "source 'lines' has progressed to 2024-05-01 00:00:14.007000: id=7 has progressed to 2024-05-01 00:00:14"
     )
-    assert "and is the slowest of 8; it was heard of last at" in silent
-    assert slowest.startswith("source 'devices' has a progress for each id: id=0 has come to 2024-05-01 00:00:34")
+    assert "and is the slowest of 8; its last report was at" in silent
+    assert slowest.startswith(
+        "source 'devices' has separate progress for each id: id=0 has progressed to 2024-05-01 00:00:34"
+    )
     assert ahead.startswith("id=3 of source 'devices' is far ahead: its highest start is 2025-05-01 00:00:39")
     assert held.startswith("Align ordered, block ∞, promises about id holds back")
     assert why.sources.filter(note="ahead")["of"].to_list() == ["id=3"]

@@ -64,13 +64,13 @@ def test_a_log_is_found_again(tmp_path: Path) -> None:
 def test_two_queries_cannot_share_a_log(tmp_path: Path) -> None:
     one, other = (FileLog(Folder(str(tmp_path / "log"))) for _ in range(2))
     one.append(entry_of("a"))
-    with pytest.raises(QueryError, match=r"entry 1 has just been written by another query; give every query"):
+    with pytest.raises(QueryError, match=r"another query has just written entry 1; use a separate"):
         other.append(entry_of("b"))
     assert FileLog(Folder(str(tmp_path / "log"))).entry(1) == entry_of("a")
 
 
 def test_a_missing_entry_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DamagedFileError, match=r"/3.json: it is missing, and only it says"):
+    with pytest.raises(DamagedFileError, match=r"/3.json: it is missing; only it records"):
         FileLog(Folder(str(tmp_path / "log"))).entry(3)
 
 
@@ -158,9 +158,7 @@ def test_a_file_that_changes_after_it_was_read_stops_the_query(data: Path, tmp_p
     found = supply(data, tmp_path / "log")
     found.advance(0, None)
     write(data, "a.csv", rows=2)
-    with pytest.raises(
-        BadFileError, match=r"a.csv' was read with 9 bytes and changed since; it has 13 bytes.*move the"
-    ):
+    with pytest.raises(BadFileError, match=r"a.csv' was read with 9 bytes and has changed to 13 bytes.*move the"):
         found.advance(1, None)
     (data / "a.csv").unlink()
     assert supply(data, tmp_path / "log").advance(1, None) == 1
@@ -173,7 +171,7 @@ def test_a_file_that_changes_after_it_was_read_is_noted_once(data: Path, tmp_pat
     write(data, "a.csv", rows=2)
     assert found.advance(1, None) == 2
     ((_, entry),) = found.entries(1, 2)
-    assert [file.bad for file in entry.files] == [" was read with 9 bytes and changed since; it has 13 bytes"]
+    assert [file.bad for file in entry.files] == [" was read with 9 bytes and has changed to 13 bytes"]
     assert supply(data, tmp_path / "log", on_bad="late").advance(2, None) == 2
 
 
@@ -191,7 +189,7 @@ def test_a_mended_file_takes_the_place_of_the_bad_one(data: Path, tmp_path: Path
         assert [file.stamp.size for file in entry.files] == [9, 17]
         assert again.advance(1, None) == 1
     write(data, "b.csv", rows=4)  # once mended, it must not change again
-    with pytest.raises(BadFileError, match="changed since"):
+    with pytest.raises(BadFileError, match="has changed to"):
         supply(data, tmp_path / "log").advance(1, None)
 
 

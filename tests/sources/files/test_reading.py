@@ -18,7 +18,7 @@ import cedr
 from cedr.plan.nodes.source import Source
 from cedr.sources.files import files, reading, text
 from cedr.sources.files import parquet as parquet_file
-from cedr.sources.files.columns import Wanted, check_source
+from cedr.sources.files.columns import ExpectedColumns, check_source
 from cedr.sources.files.entry import File, Part
 from cedr.sources.files.listing import Stamp, stamp
 from cedr.sources.files.reading import Planner, pieces, splits
@@ -208,10 +208,10 @@ def test_csv_comes_back_however_it_is_cut_into_blocks(
 CSV = 'ts,k,v\n1,2,3.5\n2,x,1\n3,4\n"4","5","a\nb"\n5,6,7,8\n6,7,8.5\n\n7,8'
 CSV_BAD = [
     (3, "2,x,1", 1, "column 'k' should be int64, but: invalid value 'x'"),
-    (4, "3,4", 1, "there should be 3 values and are 2"),
+    (4, "3,4", 1, "expected 3 values, found 2"),
     (5, '"4","5","a\nb"', 1, "column 'v' should be double, but: invalid value 'a\nb'"),
-    (7, "5,6,7,8", 1, "there should be 3 values and are 4"),
-    (10, "7,8", 1, "there should be 3 values and are 2"),
+    (7, "5,6,7,8", 1, "expected 3 values, found 4"),
+    (10, "7,8", 1, "expected 3 values, found 2"),
 ]
 JSON = (
     b'{"ts":1,"k":2,"v":3.5}\n{"ts":2,"k":2.5}\nnothing\n{"ts":"x"}\n{"ts":3,"k":99999999999999999999}\n'
@@ -344,7 +344,9 @@ def test_nothing_of_a_damaged_parquet_file_is_used(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(parquet_file, "ROWS_AT_ONCE", 100)
     path, feed = damaged(tmp_path / "a.parquet"), source()
     assert read(path, on_bad="late", parallelism=4)[0] == []
-    good = reading.parquet_pieces(Part(0, 0, 2), File(str(path), Stamp(0, 0)), files(path), Wanted(feed, "number"))
+    good = reading.parquet_pieces(
+        Part(0, 0, 2), File(str(path), Stamp(0, 0)), files(path), ExpectedColumns(feed, "number")
+    )
     assert next(good).height == 100  # what comes before the damage can be read
 
 
@@ -362,7 +364,7 @@ def test_parquet_times_with_and_without_zone_are_not_mixed(tmp_path: Path) -> No
 
 def test_planning_stops_at_a_bad_parquet_file(tmp_path: Path) -> None:
     with pytest.raises(
-        BadFileError, match=r"a.parquet': this is not a complete Parquet file .* mend the file or move it"
+        BadFileError, match=r"a.parquet': this is not a complete Parquet file .* repair the file or move it"
     ):
         read(cut_parquet(tmp_path / "a.parquet"))
 
@@ -377,17 +379,17 @@ def test_files_that_change_or_vanish_after_planning(tmp_path: Path) -> None:
     (gone,) = pieces(split, chosen, feed)
     assert isinstance(changed, Unreadable)
     assert isinstance(gone, Unreadable)
-    assert "was planned for this batch with 13 bytes and changed since" in str(changed.error())
-    assert "put the old content back" in str(changed.error())
-    assert "was planned for this batch and is not there any more" in str(gone.error())
-    assert "put the file back" in str(gone.error())
+    assert "was planned for this batch with 13 bytes and has changed to" in str(changed.error())
+    assert "restore the old content" in str(changed.error())
+    assert "was planned for this batch and no longer exists" in str(gone.error())
+    assert "restore the file" in str(gone.error())
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "BLOCK", 8)
     path = made(tmp_path / "a.csv", "ts,k,v\n1,2,3\n2,3,4\n")
     chosen, file = files(path), File(str(path), stamp(str(path)))
-    found = reading.file_pieces(Part(0), file, chosen, Wanted(source(), "number"))
+    found = reading.file_pieces(Part(0), file, chosen, ExpectedColumns(source(), "number"))
     assert isinstance(next(found), pl.DataFrame)
     os.utime(path, ns=(0, 0))
     *_, last = found
@@ -402,8 +404,8 @@ def test_errors_say_where_what_and_how_to_go_on(tmp_path: Path) -> None:
     _, (bad, *_) = read(made(tmp_path / "a.csv", CSV))
     assert str(bad.error()) == (
         f"file '{tmp_path}/a.csv', line 3: column 'k' should be int64, but: invalid value 'x' in '2,x,1'. "
-        'To go on, mend the file in place and restart the query; or restart it with on_bad="late", which puts what '
-        "cannot be read into the late stream and uses the rest. With that the file may also be moved away."
+        'To continue, repair the file in place and restart the query; or restart it with on_bad="late", which puts '
+        "unreadable data into the late stream and uses the rest. Then the file may also be moved away."
     )
 
 
@@ -425,11 +427,11 @@ def test_late_rows_look_like_those_of_the_late_stream(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("feed", "form", "message"),
     [
-        (source({"ts": str}), "csv", "'ts' holds times, but the schema says it is text"),
-        (source(partition="p"), "json", "the schema must tell that of partition='p'"),
-        (source({"l": pl.List(pl.Int64)}), "csv", "csv files have no values of type List(Int64) (column 'l')"),
-        (source({"d": pl.Duration}), "json", "json files have no values of type Duration"),
-        (source(vs=None), "csv", "the source names no time column"),
+        (source({"ts": str}), "csv", "'ts' contains times, but its type in the schema is text"),
+        (source(partition="p"), "json", "json has no types; declare 'p' in the schema"),
+        (source({"l": pl.List(pl.Int64)}), "csv", "csv files cannot contain values of type List(Int64) (column 'l')"),
+        (source({"d": pl.Duration}), "json", "json files cannot contain values of type Duration"),
+        (source(vs=None), "csv", "the source has no time column"),
     ],
 )
 def test_sources_that_no_file_can_serve(feed: Source, form: Any, message: str) -> None:

@@ -45,8 +45,8 @@ def test_a_format_that_is_given_counts(tmp_path: Path) -> None:
         ({"path": "in", "order": "size"}, "order='size' is not one of 'name', 'modified'"),
         ({"path": "in", "max_files": 0}, "max_files=0 would never read anything"),
         ({"path": "in/*.csv", "separator": "||"}, "separator='||' must be one character"),
-        ({"path": "in/*.json", "separator": ";"}, "separator=';' is for CSV, but the format is 'json'"),
-        ({"path": "in/*.pq", "columns": ["a"]}, "columns=['a'] is for CSV, but the format is 'parquet'"),
+        ({"path": "in/*.json", "separator": ";"}, "separator=';' applies only to CSV, not to 'json'"),
+        ({"path": "in/*.pq", "columns": ["a"]}, "columns=['a'] applies only to CSV, not to 'parquet'"),
         ({"path": "s3://bucket/in"}, "only paths of mounted file systems"),
     ],
 )
@@ -58,12 +58,12 @@ def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -
 
 def test_the_files_of_a_folder_tell_the_format(tmp_path: Path) -> None:
     settings = files(tmp_path)
-    with pytest.raises(QueryError, match="no file yet whose suffix tells the format; say which it is"):
+    with pytest.raises(QueryError, match="no file yet whose suffix determines the format; declare it"):
         with_format(settings, [])
     assert with_format(settings, ["a.csv", "b.csv.gz"]).format == "csv"
     with pytest.raises(QueryError, match=r"several formats: csv \('a.csv'\), json \('b.json'\); use a glob"):
         with_format(settings, ["a.csv", "b.json"])
-    with pytest.raises(QueryError, match=r"the suffix of 'b.txt' tells no format"):
+    with pytest.raises(QueryError, match=r"the suffix of 'b.txt' is not a known format"):
         with_format(settings, ["a.csv", "b.txt"])
 
 

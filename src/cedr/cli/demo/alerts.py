@@ -1,4 +1,4 @@
-"""The demo's query, and what becomes of its answer from one micro-batch to the next."""
+"""The demo's query, and how its result changes from one micro-batch to the next."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,8 +14,8 @@ def overloaded() -> cedr.Stream:
         "reports",
         {"machine": str, "load": float},
         vs="time",
-        ve_new="corrected",  # a later row may take a report back
-        delay="60s",  # no report comes later than this
+        ve_new="corrected",  # a later row may retract a report
+        delay="60s",  # no report arrives later than this
     )
     return (
         reports.sliding("30s")  # each report counts for half a minute
@@ -24,7 +24,7 @@ def overloaded() -> cedr.Stream:
         .where("load > 90")
         .select("machine")
         .coalesce()  # one alert for as long as it lasts
-        .with_latency("ordered")  # told when it begins
+        .with_latency("ordered")  # emitted when it begins
     )
 
 
@@ -40,10 +40,10 @@ class Alert(NamedTuple):
 Alerts = frozenset[Alert]
 
 
-def brought_forward(alerts: Alerts, said: pl.DataFrame) -> Alerts:
-    """The alerts after what a micro-batch said about them."""
+def updated(alerts: Alerts, changes: pl.DataFrame) -> Alerts:
+    """The alerts after the changes that a micro-batch emitted."""
     after = set(alerts)
-    for change, since, until, new, machine in said.select("change", "vs", "ve", "ve_new", "machine").iter_rows():
+    for change, since, until, new, machine in changes.select("change", "vs", "ve", "ve_new", "machine").iter_rows():
         if change == "insert":
             after.add(Alert(machine, since, until))
         else:
@@ -54,17 +54,17 @@ def brought_forward(alerts: Alerts, said: pl.DataFrame) -> Alerts:
 
 
 def repaired(before: Alerts, after: Alerts, reach: datetime) -> set[str]:
-    """The machines about whose past something else is said now. `reach` is how far `before` spoke."""
+    """The machines whose past has changed. `reach` is the time up to which `before` was emitted."""
     return {alert.machine for alert in past(before, reach) ^ past(after, reach)}
 
 
 def past(alerts: Alerts, moment: datetime) -> Alerts:
-    """What they say about the time before a moment."""
+    """The parts of alerts that are before a moment."""
     return frozenset(a._replace(until=min(a.until, moment)) for a in alerts if a.since < moment)
 
 
 class Change(NamedTuple):
-    """`was`: the alerts before that became `now`; it is missing when they are taken back."""
+    """`was`: the previous alerts that became `now`; `now` is None if they were retracted."""
 
     what: str
     was: list[Alert]
@@ -76,9 +76,9 @@ class Change(NamedTuple):
 
 
 def changes(before: Alerts, after: Alerts, reached: datetime) -> list[Change]:
-    """What became of each alert that is not as it was. `reached` is how far `before` spoke."""
+    """How each changed alert differs. `reached` is the time up to which `before` was emitted."""
     gone = [alert for alert in in_order(before - after) if not any(map(alert.overlaps, after))]
-    found = [Change("taken back", [alert], None) for alert in gone]
+    found = [Change("retracted", [alert], None) for alert in gone]
     for alert in in_order(after - before):
         was = in_order(filter(alert.overlaps, before))
         found.append(Change(what_happened(was, alert, reached), was, alert))
@@ -89,12 +89,12 @@ def what_happened(was: list[Alert], now: Alert, reached: datetime) -> str:
     if not was:
         return "new" if now.since >= reached else "found late"
     if len(was) > 1:
-        return f"{len(was)} alerts are one"
+        return f"{len(was)} alerts merged into one"
     (old,) = was
     if now.since != old.since:
         return f"begins {seconds(now.since, old.since)} {'earlier' if now.since < old.since else 'later'}"
     if min(now.until, reached) == min(old.until, reached):
-        return "goes on" if now.until > old.until else "over"
+        return "continues" if now.until > old.until else "over"
     return f"ends {seconds(now.until, old.until)} {'earlier' if now.until < old.until else 'later'}"
 
 

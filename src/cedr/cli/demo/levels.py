@@ -1,4 +1,4 @@
-"""The demo's query at one level of consistency: runs on Spark, and everything it says is kept and measured."""
+"""The demo's query at one level of consistency, on Spark: everything it emits is kept and measured."""
 
 import threading
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import polars as pl
 
 import cedr
 import cedr.sinks
-from cedr.cli.demo.alerts import Alerts, brought_forward, overloaded, repaired
+from cedr.cli.demo.alerts import Alerts, overloaded, repaired, updated
 from cedr.cli.demo.reports import COLUMNS, Piece
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LEVELS = {
 
 
 class Batch(NamedTuple):
-    """What Spark observed of a micro-batch: how long it took, and cedr's own counts."""
+    """Metrics of a micro-batch: how long it took, and cedr's own counters."""
 
     seconds: float
     counts: Mapping[str, int]
@@ -37,12 +37,12 @@ class Batch(NamedTuple):
         return datetime.min if cti is None else datetime(1970, 1, 1) + timedelta(microseconds=cti)
 
 
-class Telling:
-    """A level at work. `said` holds the alerts after each micro-batch; each works in one piece of the input."""
+class LevelRun:
+    """The query running at one level. `states` holds the alerts after each micro-batch, one per piece of the input."""
 
     def __init__(self, name: str, stop: threading.Event) -> None:
         self.name, self.level, self.stop = name, LEVELS[name], stop
-        self.said: list[Alerts] = [frozenset()]
+        self.states: list[Alerts] = [frozenset()]
         self.batches: dict[int, Batch] = {}
 
     def start(self, spark: "SparkSession", folder: Path, trigger: Mapping[str, Any]) -> None:
@@ -53,18 +53,18 @@ class Telling:
             .start(
                 spark,
                 files,
-                sink=cedr.sinks.foreach(self.hear),
+                sink=cedr.sinks.foreach(self.update),
                 checkpoint=str(folder / self.name),
                 trigger=trigger,
                 shards=1,  # forty machines are not much work
             )
         )
 
-    def hear(self, batch: int, changes: pl.DataFrame) -> None:
-        self.said.append(brought_forward(self.said[-1], changes))
+    def update(self, batch: int, changes: pl.DataFrame) -> None:
+        self.states.append(updated(self.states[-1], changes))
 
     def wait_for(self, number: int) -> Batch:
-        """The micro-batch with this number, when it is done."""
+        """The micro-batch with this number, once it is done."""
         while number not in self.batches:
             active = self.running.is_active
             for report in self.running.progress:
@@ -81,11 +81,11 @@ class Telling:
 
 
 class Figures(NamedTuple):
-    """What a level gives and costs.
+    """The quality of a level's answer, and its cost.
 
-    waits     for each alert, the seconds of the stream from its beginning to the first word about it
-    repairs   how often something else was said about the past of a machine than before
-    state     rows held after a micro-batch, at most
+    waits     for each alert, stream seconds from its start until it was first emitted
+    repairs   how often the past of a machine was changed after it had been emitted
+    state     maximum number of rows held after a micro-batch
     """
 
     answer: Alerts
@@ -93,28 +93,28 @@ class Figures(NamedTuple):
     repairs: int
     state: int
     rows: int
-    given_up: int
+    dropped: int
 
 
-def measured(telling: Telling, pieces: list[Piece]) -> Figures:
-    batches = [telling.wait_for(number) for number in range(len(pieces))]
-    block = telling.level.block
+def measured(run: LevelRun, pieces: list[Piece]) -> Figures:
+    batches = [run.wait_for(number) for number in range(len(pieces))]
+    block = run.level.block
     reach = [p.reached if block == 0 else b.final for p, b in zip(pieces, batches, strict=True)]
-    spoken = zip(telling.said[1:-1], telling.said[2:], reach, strict=False)
+    steps = zip(run.states[1:-1], run.states[2:], reach, strict=False)
     return Figures(
-        answer=telling.said[-1],
-        waits=waits(telling.said, pieces),
-        repairs=sum(len(repaired(*step)) for step in spoken),
+        answer=run.states[-1],
+        waits=waits(run.states, pieces),
+        repairs=sum(len(repaired(*step)) for step in steps),
         state=max(batch.counts["state_rows"] for batch in batches),
         rows=sum(batch.counts["rows_out"] for batch in batches),
-        given_up=telling.running.late().height,
+        dropped=run.running.late().height,
     )
 
 
-def waits(said: list[Alerts], pieces: list[Piece]) -> list[float]:
-    """For each alert of the last answer, how far the stream had come when it was first told."""
+def waits(states: list[Alerts], pieces: list[Piece]) -> list[float]:
+    """For each alert of the final answer, how far the stream had advanced past its start when it was first emitted."""
     found = []
-    for alert in said[-1]:
-        first = next(n for n, alerts in enumerate(said) if any(alert.overlaps(other) for other in alerts))
+    for alert in states[-1]:
+        first = next(n for n, alerts in enumerate(states) if any(alert.overlaps(other) for other in alerts))
         found.append((pieces[first - 1].reached - alert.since).total_seconds())
     return found

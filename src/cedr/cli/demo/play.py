@@ -1,4 +1,4 @@
-"""The demo from the first line to the last: Spark starts, the query is watched, the levels are compared."""
+"""The demo from start to end: start Spark, watch the query, compare the levels."""
 
 import shutil
 import signal
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cedr.cli.demo import verdict
-from cedr.cli.demo.levels import LEVELS, Telling, measured
+from cedr.cli.demo.levels import LEVELS, LevelRun, measured
 from cedr.cli.demo.reports import Piece, pieces, write
 from cedr.cli.demo.screen import Lines, Step, screen
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WATCHED = "middle"
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java compiles less: for a run of a minute that halves the work."""
+"""Java compiles less, which halves the work of a one-minute run."""
 INTERRUPTED = 130
 
 
@@ -39,18 +39,18 @@ def play(pace: float) -> int:
         except Exception:
             if (log := Path(name) / "spark.log").exists():
                 kept = shutil.copy(log, f"{name}.log")
-                print(f"the demo failed; what Spark said is in {kept}", file=sys.stderr)
+                print(f"the demo failed; see Spark's log: {kept}", file=sys.stderr)
             raise
 
 
 def perform(shown: Lines, folder: Path, pace: float, stop: threading.Event) -> int:
     arriving = pieces()
     write(arriving, folder / "reports")
-    tellings = {name: Telling(name, stop) for name in LEVELS}
+    runs = {name: LevelRun(name, stop) for name in LEVELS}
     with local_spark(shown, folder, stop) as spark:
-        watch(shown, spark, folder, tellings[WATCHED], arriving, pace)
-        compare(shown, spark, folder, [t for name, t in tellings.items() if name != WATCHED], len(arriving))
-        found = {name: measured(telling, arriving) for name, telling in tellings.items()}
+        watch(shown, spark, folder, runs[WATCHED], arriving, pace)
+        compare(shown, spark, folder, [r for name, r in runs.items() if name != WATCHED], len(arriving))
+        found = {name: measured(run, arriving) for name, run in runs.items()}
         shown.console.print(verdict.table(found), verdict.LEGEND)
         for sentence in verdict.sentences(found):
             shown.console.print(sentence)
@@ -59,7 +59,7 @@ def perform(shown: Lines, folder: Path, pace: float, stop: threading.Event) -> i
 
 @contextmanager
 def local_spark(shown: Lines, folder: Path, stop: threading.Event) -> Iterator["SparkSession"]:
-    with shown.waiting("Spark starts; a few seconds"):
+    with shown.waiting("Starting Spark (takes a few seconds)"):
         from cedr.runtime.spark.driver.session import spark_session
 
         log, here = folder / "spark.log", "127.0.0.1"
@@ -77,25 +77,23 @@ def local_spark(shown: Lines, folder: Path, stop: threading.Event) -> Iterator["
         spark.stop()
 
 
-def watch(
-    shown: Lines, spark: "SparkSession", folder: Path, telling: Telling, arriving: list[Piece], pace: float
-) -> None:
-    """Show every micro-batch; the first takes longest, as everything is loaded and compiled for it."""
-    with shown.waiting("the query starts, with the first reports; a few seconds"):
-        telling.start(spark, folder, {"processingTime": f"{round(pace * 1000)} milliseconds"})
-        telling.wait_for(0)
+def watch(shown: Lines, spark: "SparkSession", folder: Path, run: LevelRun, arriving: list[Piece], pace: float) -> None:
+    """Show every micro-batch. The first takes longest, because everything is loaded and compiled for it."""
+    with shown.waiting("Starting the query (takes a few seconds)"):
+        run.start(spark, folder, {"processingTime": f"{round(pace * 1000)} milliseconds"})
+        run.wait_for(0)
     with shown.watching():
         for number, piece in enumerate(arriving):
-            batch = telling.wait_for(number)
-            shown.show(Step(number, len(arriving), piece, batch, *telling.said[number : number + 2]))
-    telling.running.stop()
+            batch = run.wait_for(number)
+            shown.show(Step(number, len(arriving), piece, batch, *run.states[number : number + 2]))
+    run.running.stop()
 
 
-def compare(shown: Lines, spark: "SparkSession", folder: Path, tellings: list[Telling], total: int) -> None:
-    for telling in tellings:
-        telling.start(spark, folder, {"availableNow": True})
-    with shown.comparing(tellings, total):
+def compare(shown: Lines, spark: "SparkSession", folder: Path, runs: list[LevelRun], total: int) -> None:
+    for run in runs:
+        run.start(spark, folder, {"availableNow": True})
+    with shown.comparing(runs, total):
         for number in range(total):
-            for telling in tellings:
-                telling.wait_for(number)
-                shown.advance(telling)
+            for run in runs:
+                run.wait_for(number)
+                shown.advance(run)

@@ -1,8 +1,8 @@
-"""What the demo's machines report about their load, and when it arrives.
+"""The load reports of the demo's machines, and when they arrive.
 
-Every machine reports every five seconds. Most reports arrive at once, but one in eight is under way for a while; two
-machines have a slow network, three lose theirs and send what they have when it is back, and one has a broken sensor,
-whose reports are corrected. All of it follows from a fixed seed, so every demo shows the same.
+Every machine reports every five seconds. Most reports arrive at once, but one in eight is delayed; two machines have a
+slow network, three lose their connection and send their reports when it is back, and one has a broken sensor, whose
+reports are corrected later. All of it follows from a fixed seed, so that every demo shows the same.
 """
 
 import os
@@ -15,14 +15,14 @@ import polars as pl
 
 START = datetime(2024, 3, 1, 10, 0, 0)
 SECONDS, EVERY, STEP = 240, 5, 10
-"""The stream lasts so long, a machine reports so often, and what arrives within so many seconds makes one file."""
+"""In seconds: the length of the stream, the interval of a machine's reports, and the interval covered by one file."""
 COLUMNS = "time timestamp_ntz, machine string, load double, corrected timestamp_ntz"
 MACHINES = [f"{kind}-{number:02}" for kind in ("web", "app", "db", "cache") for number in range(1, 11)]
 SEED = 57
 
 
 class Span(NamedTuple):
-    """Something that is so with a machine between two seconds of the stream."""
+    """A condition of a machine between two seconds of the stream."""
 
     machine: str
     begin: int
@@ -42,15 +42,15 @@ OVERLOADED = [
     Span("app-07", 120, 170),
 ]
 SLOW = [Span("web-03", 20, 60), Span("web-09", 105, 145)]
-"""Every other report is under way for long."""
+"""Every other report is delayed for long."""
 OFFLINE = {Span("cache-08", 0, 9): 24, Span("cache-05", 98, 118): 138, Span("db-02", 98, 131): 141}
 """Reports of that time arrive in this second."""
-BROKEN, MENDED = Span("db-08", 58, 88), 97
-"""The sensor says 99 %; the corrections arrive in this second."""
+BROKEN, CORRECTED_AT = Span("db-08", 58, 88), 97
+"""The sensor reports 99 %; the corrections arrive in this second."""
 
 
 class Report(NamedTuple):
-    """`at`: the second it arrives in. A report with `corrected` takes an earlier one back."""
+    """`at`: the second in which it arrives. A report with `corrected` retracts an earlier one."""
 
     at: float
     time: datetime
@@ -70,7 +70,7 @@ def reports() -> list[Report]:
             load = rng.uniform(96, 99.9) if busy(machine, second) else usual + rng.normal(0, 5)
             under_way = rng.uniform(3, 27) if rng.random() < 1 / 8 else 0.0
             at = min(arrival(machine, second, number, under_way), SECONDS - 1)
-            found += told(Report(at, START + timedelta(seconds=second), machine, round(load, 1)), second)
+            found += sent(Report(at, START + timedelta(seconds=second), machine, round(load, 1)), second)
     return sorted(found, key=lambda report: report.at)
 
 
@@ -86,16 +86,16 @@ def arrival(machine: str, second: float, number: int, under_way: float) -> float
     return second + (24 if slow else under_way)
 
 
-def told(true: Report, second: float) -> list[Report]:
+def sent(true: Report, second: float) -> list[Report]:
     """A report; from the broken sensor a wrong one, and later its correction."""
     if not BROKEN.covers(true.machine, second):
         return [true]
     wrong = true._replace(at=second, load=99.0)
-    return [wrong, wrong._replace(at=MENDED, corrected=wrong.time), true._replace(at=MENDED)]
+    return [wrong, wrong._replace(at=CORRECTED_AT, corrected=wrong.time), true._replace(at=CORRECTED_AT)]
 
 
 class Piece(NamedTuple):
-    """What arrives together. `reached`: the time of the newest report so far; `before`: the same without this piece."""
+    """Rows that arrive together. `reached`: the time of the newest report; `before`: the same before this piece."""
 
     rows: pl.DataFrame
     before: datetime
@@ -103,20 +103,20 @@ class Piece(NamedTuple):
 
     @property
     def late(self) -> pl.DataFrame:
-        """Rows about a time that the stream had passed already, and by how many seconds."""
+        """Rows with a time that the stream had already passed, and by how many seconds."""
         seconds = (pl.lit(self.before) - pl.col("time")).dt.total_milliseconds() / 1000
         return self.rows.with_columns(seconds.alias("late")).filter(pl.col("late") > 0)
 
     def reason(self, machine: str) -> str:
-        """Why what was said of a machine is no longer right."""
+        """Why an earlier result for a machine was wrong."""
         late = self.late.filter(pl.col("machine") == machine)
         if wrong := late["corrected"].count():
             return (
-                "a report was wrong and is corrected" if wrong == 1 else f"{wrong} reports were wrong and are corrected"
+                "1 report was wrong and is corrected" if wrong == 1 else f"{wrong} reports were wrong and are corrected"
             )
         times, seconds = late["time"].to_list(), late["late"].to_list()
         if len(times) == 1:
-            return f"report of {times[0]:%H:%M:%S} was {seconds[0]:.0f} s late"
+            return f"the report of {times[0]:%H:%M:%S} was {seconds[0]:.0f} s late"
         return f"{len(times)} reports were up to {max(seconds):.0f} s late"
 
 

@@ -1,4 +1,4 @@
-"""How the demo looks: a picture that changes in a terminal, lines anywhere else."""
+"""The demo's display: live tables in a terminal, lines elsewhere."""
 
 import inspect
 import sys
@@ -16,27 +16,27 @@ from rich.table import Table
 from rich.text import Text
 
 from cedr.cli.demo.alerts import Alert, Alerts, Change, changes, overloaded, repaired
-from cedr.cli.demo.levels import Batch, Telling
+from cedr.cli.demo.levels import Batch, LevelRun
 from cedr.cli.demo.reports import EVERY, MACHINES, START, Piece
 
 INTRODUCTION = f"""
 [bold]Which machines are overloaded?[/]
 
 {len(MACHINES)} machines report their load every {EVERY} seconds. An alert lasts for as long as a machine's average of \
-the last 30 seconds is above 90 %. But reports come late, in the wrong order, and some are corrected afterwards. You \
-will see a query that answers at once and is right all the same: alerts appear, and are [yellow]repaired[/] or \
-[red]taken back[/] when a late report shows that they were wrong. Then the same query runs at other levels of \
-consistency: one waits until it is certain, one forgets.
+the last 30 seconds is above 90 %. But reports arrive late and out of order, and some are corrected afterwards. You \
+will see a query that answers at once and is still right in the end: alerts appear, and are [yellow]repaired[/] or \
+[red]retracted[/] when a late report shows that they were wrong. Then the same query runs at other levels of \
+consistency: one waits until its answer is final, one forgets.
 """
-TITLE = "[bold]Alerts at middle consistency:[/] told at once, repaired when a report comes late"
+TITLE = "[bold]Alerts at middle consistency:[/] emitted at once, repaired when a report arrives late"
 LEGEND = "[dim]final: no report can change it any more. late: how far behind the newest report.[/]"
 KEPT_LINES = 5
 KEPT_BRIGHT = 3
-"""So many micro-batches are shown, and for so many a note is bright."""
+"""Number of micro-batches that are shown, and for how many of them a note is highlighted."""
 
 
 class Step(NamedTuple):
-    """A micro-batch of the query that is watched, with the alerts before and after it."""
+    """A micro-batch of the watched query, with the alerts before and after it."""
 
     number: int
     total: int
@@ -54,7 +54,7 @@ class Step(NamedTuple):
         return repaired(self.before, self.after, self.piece.before)
 
     def why(self, change: Change) -> str:
-        """The reason for a repair; nothing for what was to be expected."""
+        """The reason for a repair; empty for a change that is not a repair."""
         return self.piece.reason(change.machine) if change.machine in self.repaired else ""
 
     @property
@@ -92,23 +92,23 @@ class Lines:
             f"stream at {clock(step.piece.reached)}, final before {step.final}; {step.batch.seconds:.1f} s"
         )
         for change in step.changes:
-            if change.what != "goes on":
+            if change.what != "continues":
                 self.line(f"    {sentence(change, step.why(change))}")
 
     @contextmanager
-    def comparing(self, tellings: list[Telling], total: int) -> Iterator[None]:
-        self.line(f"the same {total} micro-batches at other levels of consistency ...")
+    def comparing(self, runs: list[LevelRun], total: int) -> Iterator[None]:
+        self.line(f"The same {total} micro-batches at other levels of consistency ...")
         yield
 
-    def advance(self, telling: Telling) -> None:
-        """A level has come further."""
+    def advance(self, run: LevelRun) -> None:
+        """A level has made progress."""
 
     def line(self, text: str) -> None:
         self.console.print(text, soft_wrap=True)
 
 
 class Picture(Lines):
-    """The table of alerts and the last micro-batches, always the newest."""
+    """The table of alerts and the latest micro-batches, updated in place."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -129,7 +129,7 @@ class Picture(Lines):
 
     def show(self, step: Step) -> None:
         self.steps.append(step)
-        self.board.work_in(step)
+        self.board.update(step)
         self.live.update(Group(TITLE, self.board.table(step), self.last_batches(), LEGEND), refresh=True)
 
     def last_batches(self) -> Table:
@@ -147,19 +147,19 @@ class Picture(Lines):
         return table
 
     @contextmanager
-    def comparing(self, tellings: list[Telling], total: int) -> Iterator[None]:
+    def comparing(self, runs: list[LevelRun], total: int) -> Iterator[None]:
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("micro-batches")
         self.console.print("Now the same at other levels of consistency:")
         with Progress(*columns, console=self.console, transient=True) as self.progress:
-            self.bars = {telling.name: self.progress.add_task(telling.name, total=total) for telling in tellings}
+            self.bars = {run.name: self.progress.add_task(run.name, total=total) for run in runs}
             yield
 
-    def advance(self, telling: Telling) -> None:
-        self.progress.update(self.bars[telling.name], completed=len(telling.batches))
+    def advance(self, run: LevelRun) -> None:
+        self.progress.update(self.bars[run.name], completed=len(run.batches))
 
 
 class Entry(NamedTuple):
-    """`changed`: the micro-batch that said something surprising about it."""
+    """`changed`: the micro-batch that last repaired it."""
 
     alert: Alert
     note: str
@@ -168,15 +168,15 @@ class Entry(NamedTuple):
 
 
 class Board:
-    """All alerts that were told, by machine and beginning, among them those that were taken back."""
+    """All alerts that were emitted, by machine and start, including the retracted ones."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, datetime], Entry] = {}
 
-    def work_in(self, step: Step) -> None:
+    def update(self, step: Step) -> None:
         for change in step.changes:
-            known = [self.entries.pop((was.machine, was.since)) for was in change.was]
-            note, changed = (known[0].note, known[0].changed) if known else ("", step.number)
+            replaced = [self.entries.pop((was.machine, was.since)) for was in change.was]
+            note, changed = (replaced[0].note, replaced[0].changed) if replaced else ("", step.number)
             if why := step.why(change):
                 note, changed = why if change.now is None else f"{change.what}: {why}", step.number
             alert = change.now or change.was[0]
@@ -195,9 +195,9 @@ class Board:
 
 
 def state_of(entry: Entry, step: Step) -> tuple[str, str]:
-    """A word for it, and its color."""
+    """Its label and color."""
     if entry.gone:
-        return "taken back", "red"
+        return "retracted", "red"
     if entry.alert.until <= step.batch.final:
         return "final", "green"
     if entry.alert.until <= step.piece.reached:
@@ -207,12 +207,12 @@ def state_of(entry: Entry, step: Step) -> tuple[str, str]:
 
 def sentence(change: Change, why: str) -> str:
     alert = change.now or change.was[0]
-    said = f"{alert.machine} overloaded since {clock(alert.since)}: {change.what}"
-    return f"{said} ({why})" if why else said
+    text = f"{alert.machine} overloaded since {clock(alert.since)}: {change.what}"
+    return f"{text} ({why})" if why else text
 
 
 def plain_table(*columns: str) -> Table:
-    """Columns of text; a star marks one of numbers, a width the least it needs."""
+    """Columns of text; a star marks a column of numbers, `:N` the minimum width."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         name, _, width = column.partition(":")
@@ -226,7 +226,7 @@ def clock(moment: datetime) -> str:
 
 
 def screen() -> Lines:
-    """What fits where our output goes."""
+    """The display that fits where the output goes."""
     terminal = Console(highlight=False)
     if sys.stdout.isatty() and not terminal.is_dumb_terminal:
         return Picture(terminal)

@@ -1,7 +1,7 @@
-"""`cedr doctor`: what is wrong with this machine's set-up, and what to do about it.
+"""`cedr doctor`: find problems of this machine's setup, and advise how to fix them.
 
-checks.py   one function for each thing that is looked at
-java.py     which Java there is
+checks.py   one function per check
+java.py     find the installed Java versions
 """
 
 from typing import Annotated
@@ -11,11 +11,11 @@ import typer
 
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="One JSON object per check.")] = False,
-    spark: Annotated[bool, typer.Option(help="Start Spark, too; that takes a while.")] = True,
+    spark: Annotated[bool, typer.Option(help="Also start Spark; this takes a while.")] = True,
 ) -> None:
-    """Look at Python, packages, Java, memory, disk, network and clock, and whether Spark starts.
+    """Check Python, packages, Java, memory, disk, network and clock, and whether Spark starts.
 
-    Exit code 0 if all is well, 1 if something is wrong.
+    Exit code 0 if everything works, 1 if something is wrong.
     """
     from cedr.cli.as_json import as_json
     from cedr.cli.doctor.checks import CHECKS, SPARK

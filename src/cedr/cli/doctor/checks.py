@@ -1,4 +1,4 @@
-"""What the doctor looks at: one function for each thing, which says what it found and what to do."""
+"""The doctor's checks: one function each, which reports what it found and how to fix it."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from cedr.cli.doctor.java import FITTING, fitting
 LOCK = Path(__file__).parents[4] / "requirements.lock"
 OLDEST_PYTHON = (3, 11)
 MEMORY, DISK = 3.0, 2.0
-"""Gigabytes: Spark's driver takes two, shards and their Python the rest; state and shuffles go to the disk."""
+"""In gigabytes: Spark's driver takes two, shards and their Python the rest; state and shuffles go to the disk."""
 WAIT = 180
 START_SPARK = """
 from cedr import spark_session
@@ -30,7 +30,7 @@ spark.stop()
 
 @dataclass(frozen=True)
 class Found:
-    """`optional` is missing, and only what needs it does not work."""
+    """`optional`: missing, but only needed for some features."""
 
     name: str
     state: Literal["ok", "optional", "wrong"]
@@ -56,16 +56,16 @@ def python() -> Found:
 
 
 def packages() -> Found:
-    """Against the lock of a checkout; what was installed in another way has other versions, and may."""
+    """Compare with the lock file of a checkout; other installations may have other versions."""
     if not LOCK.is_file():
-        return Found("packages", "ok", "not a checkout, so there is no lock to compare with")
+        return Found("packages", "ok", "not a checkout; there is no lock file to compare with")
     lines = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
-    wanted = dict(line.split("==") for line in lines)
-    others = [f"{name} {version_of(name)} instead of {v}" for name, v in wanted.items() if version_of(name) != v]
+    locked = dict(line.split("==") for line in lines)
+    others = [f"{name} {version_of(name)} instead of {v}" for name, v in locked.items() if version_of(name) != v]
     if others:
         shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-        return Found("packages", "wrong", shown, "remove .venv and start ./cedr again; it installs what the lock says")
-    return Found("packages", "ok", f"{len(wanted)} as requirements.lock says")
+        return Found("packages", "wrong", shown, "remove .venv and start ./cedr again to install the locked versions")
+    return Found("packages", "ok", f"{len(locked)} packages match requirements.lock")
 
 
 def version_of(package: str) -> str:
@@ -76,23 +76,23 @@ def version_of(package: str) -> str:
 
 
 def java() -> Found:
-    found, asked = fitting()
+    found, versions = fitting()
     if found is not None:
-        return Found("Java", "ok", f"{asked[found]}, {found}")
+        return Found("Java", "ok", f"{versions[found]}, {found}")
     advice = "install Java 17 or 21 (apt-get install openjdk-17-jre-headless), or set JAVA_HOME to one you have"
-    seen = ", ".join(f"{path} ({version or 'does not run'})" for path, version in asked.items())
-    return Found("Java", "wrong", f"none of version {' or '.join(map(str, FITTING))}; found {seen or 'none'}", advice)
+    seen = ", ".join(f"{path} ({version or 'does not run'})" for path, version in versions.items())
+    return Found("Java", "wrong", f"requires version {' or '.join(map(str, FITTING))}; found {seen or 'none'}", advice)
 
 
 def memory() -> Found:
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
-        return Found("memory", "ok", "not known here")
+        return Found("memory", "ok", "unknown on this system")
     free = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) / 2**20
     if free < MEMORY:
-        advice = '[spark] conf = { "spark.driver.memory" = "1g" } asks for less; or end other programs'
-        return Found("memory", "wrong", f"{free:.1f} GB free, {MEMORY:.0f} are needed", advice)
+        advice = '[spark] conf = { "spark.driver.memory" = "1g" } uses less; or stop other programs'
+        return Found("memory", "wrong", f"{free:.1f} GB free, {MEMORY:.0f} GB required", advice)
     return Found("memory", "ok", f"{free:.1f} GB free")
 
 
@@ -102,36 +102,36 @@ def disk() -> Found:
         with tempfile.TemporaryFile():
             pass
     except OSError as e:
-        return Found("disk", "wrong", f"{folder} cannot be written: {e.strerror}", "set TMPDIR to a folder that can")
+        return Found("disk", "wrong", f"{folder} is not writable: {e.strerror}", "set TMPDIR to a writable folder")
     free = shutil.disk_usage(folder).free / 2**30
     if free < DISK:
-        advice = "make room, or set TMPDIR to a folder on another disk"
-        return Found("disk", "wrong", f"{free:.1f} GB free in {folder}, {DISK:.0f} are needed", advice)
+        advice = "free some space, or set TMPDIR to a folder on another disk"
+        return Found("disk", "wrong", f"{free:.1f} GB free in {folder}, {DISK:.0f} GB required", advice)
     return Found("disk", "ok", f"{free:.1f} GB free in {folder}")
 
 
 def extra(package: str, extra: str, what: str) -> Check:
     def check() -> Found:
         if util.find_spec(package) is None:
-            return Found(package, "optional", f"not installed; {what} need it", f"pip install 'cedr[{extra}]'")
+            return Found(package, "optional", f"not installed; required for {what}", f"pip install 'cedr[{extra}]'")
         return Found(package, "ok", version_of(package))
 
     return check
 
 
 def loopback() -> Found:
-    """Spark's Java and Python talk over 127.0.0.1."""
+    """Spark's Java and Python processes communicate over 127.0.0.1."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             socket.create_connection(server.getsockname(), timeout=5).close()
     except OSError as e:
-        advice = "let programs of this machine reach each other on 127.0.0.1: look at the firewall and at `ip addr`"
+        advice = "allow connections to 127.0.0.1: check the firewall and `ip addr`"
         return Found("loopback", "wrong", f"127.0.0.1 is not reachable: {e}", advice)
     return Found("loopback", "ok", "127.0.0.1 is reachable")
 
 
 def hostname() -> Found:
-    """Spark's driver asks for its own address."""
+    """Spark's driver looks up its own address."""
     name = socket.gethostname()
     try:
         return Found("host name", "ok", f"{name} is {socket.gethostbyname(name)}")
@@ -142,16 +142,16 @@ def hostname() -> Found:
 
 
 def clock() -> Found:
-    """`idle` and `future` go by the time of day; a clock before the program itself is wrong."""
+    """`idle` and `max_ahead` use the wall clock; a time before the installation of cedr is wrong."""
     now, made = time.time(), Path(__file__).stat().st_mtime
-    said = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     if now < made:
-        return Found("clock", "wrong", f"{said}, before cedr was installed", "set the clock of this machine")
-    return Found("clock", "ok", said)
+        return Found("clock", "wrong", f"{text}, before cedr was installed", "set the clock of this machine")
+    return Found("clock", "ok", text)
 
 
 def spark() -> Found:
-    """In a process of its own: a session, and a task in a Python worker."""
+    """In a separate process: a session, and a task in a Python worker."""
     started = time.monotonic()
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     home, _ = fitting()
@@ -162,12 +162,10 @@ def spark() -> Found:
             [sys.executable, "-c", START_SPARK], capture_output=True, text=True, timeout=WAIT, env=environment
         )
     except subprocess.TimeoutExpired:
-        return Found("Spark", "wrong", f"has not started within {WAIT} s", "mend what is wrong above; or try again")
+        return Found("Spark", "wrong", f"did not start within {WAIT} s", "fix the problems above, or try again")
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
-        return Found(
-            "Spark", "wrong", f"does not start: {said[-1].strip()}", "mend what is wrong above, then try again"
-        )
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
+        return Found("Spark", "wrong", f"does not start: {lines[-1].strip()}", "fix the problems above, then try again")
     return Found("Spark", "ok", f"starts and runs Python, in {time.monotonic() - started:.0f} s")
 
 

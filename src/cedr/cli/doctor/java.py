@@ -1,4 +1,4 @@
-"""Which Java there is, in the order in which the launcher looks: JAVA_HOME, the PATH, the usual folder."""
+"""Finds Java in the order of the launcher: JAVA_HOME, the PATH, the usual folder."""
 
 import os
 import re
@@ -11,12 +11,12 @@ FITTING = (17, 21)
 
 
 def javas() -> Iterator[str]:
-    """Programs, whether they are there or not."""
+    """Candidate programs; they may not exist."""
     if home := os.environ.get("JAVA_HOME"):
         yield os.path.join(home, "bin", "java")
     if found := shutil.which("java"):
         yield found
-    if not home:  # with one that was chosen, Spark takes no other
+    if not home:  # Spark uses JAVA_HOME if it is set, and no other
         yield from sorted(glob("/usr/lib/jvm/*/bin/java"))
 
 
@@ -31,10 +31,10 @@ def version(java: str) -> int | None:
 
 
 def fitting() -> tuple[str | None, dict[str, int | None]]:
-    """The first that fits, and all that were asked."""
-    asked: dict[str, int | None] = {}
+    """The first Java of a supported version, and the versions of all candidates that were tried."""
+    versions: dict[str, int | None] = {}
     for java in javas():
-        asked[java] = version(java)
-        if asked[java] in FITTING:
-            return java, asked
-    return None, asked
+        versions[java] = version(java)
+        if versions[java] in FITTING:
+            return java, versions
+    return None, versions

@@ -1,13 +1,13 @@
-r"""`cedr prompt`: write a query, see its answer.
+r"""`cedr prompt`: type a query, see its answer.
 
 loading.py    files as streams
-guessing.py   which columns are the times and the types
-example.py    a small stream to try things on
-session.py    what was loaded and said so far; understands statements and runs them
-commands.py   what begins with a backslash
-screen.py     answers, changes and mistakes as they are drawn
-editing.py    the line that is typed: history and completion
-talk.py       from lines to statements, typed or from a file
+guessing.py   infer which columns are the times and the event types
+example.py    a small example stream
+session.py    loaded streams and statements; compiles and runs statements
+commands.py   commands that begin with a backslash
+screen.py     shows answers, changes and errors
+editing.py    line editing: history and completion
+loop.py       from lines to statements, typed or from a file
 """
 
 from pathlib import Path
@@ -17,12 +17,12 @@ import typer
 
 
 def prompt(
-    file: Annotated[Path | None, typer.Argument(help="Run this file of statements and commands, and end.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Run this file of statements and commands, then exit.")] = None,
 ) -> None:
-    r"""Ask small data questions in the CEDR language. Try \demo, or \load NAME FILE, and \help.
+    r"""Query small data in the CEDR language. Try \demo, or \load NAME FILE, and \help.
 
-    Statements that come through a pipe are run as those of a file.
+    Statements piped to standard input are run like those of a file.
     """
-    from cedr.cli.prompt.talk import talk
+    from cedr.cli.prompt.loop import start
 
-    raise typer.Exit(talk(file))
+    raise typer.Exit(start(file))

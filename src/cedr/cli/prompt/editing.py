@@ -1,6 +1,6 @@
-"""The line that is typed: earlier statements with the arrow keys, names and words with the tab key.
+"""Line editing: earlier statements with the arrow keys, completion with the tab key.
 
-The history is kept in a file from one session to the next. A statement of several lines is one entry, on one line.
+The history is kept in a file between sessions. A statement of several lines is one entry, on one line.
 """
 
 import os
@@ -28,14 +28,14 @@ def history_file() -> Path:
 
 @contextmanager
 def editing(session: Session) -> Iterator[str]:
-    """History and completion for what is typed; yields what keeps the history from being kept, if anything does."""
+    """Enable history and completion; yields the reason why the history cannot be saved, or an empty text."""
     path, problem = history_file(), ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         readline.read_history_file(path)
     except OSError as e:
-        problem = f"the history is not kept: {e}"
+        problem = f"the history is not saved: {e}"
     readline.set_history_length(REMEMBERED)
     readline.set_auto_history(False)
     readline.set_completer_delims(WORD_ENDS)
@@ -49,7 +49,7 @@ def editing(session: Session) -> Iterator[str]:
 
 
 def remember(text: str) -> None:
-    """One entry per statement; lines with a comment stay apart, or it would swallow those after it."""
+    """One entry per statement. Lines of a statement with a comment stay separate, as the comment ends with its line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for entry in lines if "--" in text else [" ".join(lines)]:
         newest = readline.get_current_history_length()
@@ -63,14 +63,14 @@ class Completer:
         self.found: list[str] = []
 
     def complete(self, text: str, state: int) -> str | None:
-        """The next word that begins with `text`; readline asks until there is none."""
+        """The next completion of `text`; readline calls it until it returns None."""
         if state == 0:
             before = readline.get_line_buffer()[: readline.get_begidx()]
             self.found = sorted(word for word in self.words(before) if word.lower().startswith(text.lower()))
         return self.found[state] if state < len(self.found) else None
 
     def words(self, before: str) -> set[str]:
-        """What may follow the text before the word."""
+        """The possible completions after this text."""
         if before.endswith("."):
             return self.attributes() | set(OF_VARIABLES)
         if before.strip() == "" and not self.session.loaded:
@@ -89,6 +89,6 @@ class Completer:
 
 @cache
 def keywords() -> set[str]:
-    """The words of the language, from its grammar."""
+    """The keywords of the language, from its grammar."""
     found = [KEYWORD.fullmatch(terminal.pattern.value) for terminal in parser().terminals]
     return {word.replace("[-_]", "-").upper() for match in found if match for word in match[1].split("|")}

@@ -1,6 +1,6 @@
-"""A small stream to try the prompt on: software is installed on machines, machines are shut down and restarted.
+"""The prompt's example stream: software is installed on machines, machines are shut down and restarted.
 
-Rows are in the order in which they arrive. Two are late, and one is taken back: that restart never happened.
+Rows are in the order of arrival. Two are late, and one is retracted: that restart never happened.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ ARRIVING = """
     09:40  SHUTDOWN  db-1
     09:43  RESTART   db-1
     09:50  INSTALL   app-2  7
-    09:43  RESTART   db-1          taken back
+    09:43  RESTART   db-1          retracted
     10:00  SHUTDOWN  app-1
     10:30  INSTALL   web-1  42
     10:15  SHUTDOWN  app-2         late
@@ -42,13 +42,19 @@ def example() -> Loaded:
 
 
 def rows() -> pl.DataFrame:
-    """An event that is taken back ends where it starts."""
+    """A retracted event ends where it starts."""
     return pl.DataFrame([row(line.split()) for line in ARRIVING.strip().splitlines()])
 
 
-def row(words: list[str]) -> dict[str, object]:
-    clock, kind, machine, *more = words
+def row(cells: list[str]) -> dict[str, object]:
+    clock, kind, machine, *more = cells
     hour, minute = clock.split(":")
     time = DAY.replace(hour=int(hour), minute=int(minute))
     build = int(more[0]) if more and more[0].isdecimal() else None
-    return {"ts": time, "kind": kind, "machine": machine, "build": build, "corrected": time if "back" in more else None}
+    return {
+        "ts": time,
+        "kind": kind,
+        "machine": machine,
+        "build": build,
+        "corrected": time if "retracted" in more else None,
+    }

@@ -1,4 +1,4 @@
-"""How the prompt shows answers, changes and mistakes."""
+"""Shows answers, changes and errors of the prompt."""
 
 import sys
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 WIDE = 160
-"""Columns for output that goes to no terminal."""
+"""Width of output that is not a terminal."""
 COLORS = {"insert": "green", "remove": "red", "adjust": "yellow"}
 
 
@@ -20,20 +20,20 @@ class Screen:
     def __init__(self) -> None:
         self.console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
-    def say(self, text: str, style: str = "") -> None:
-        """Lines as they are, so that a caret stays below what it points to."""
+    def print(self, text: str, style: str = "") -> None:
+        """Print lines without wrapping, so that a caret stays below what it points to."""
         self.console.print(Text(text, style), soft_wrap=True)
 
-    def mistake(self, text: str) -> None:
-        self.say(f"error: {text}", "red")
+    def error(self, text: str) -> None:
+        self.print(f"error: {text}", "red")
 
-    def draw(self, name: str, frame: pl.DataFrame, most: int, what: str = "row") -> None:
-        """The first rows, and how many more there are."""
+    def draw(self, name: str, frame: pl.DataFrame, max_rows: int, what: str = "row") -> None:
+        """The first rows, and the total number."""
         count = f"{frame.height:,} {what}{'' if frame.height == 1 else 's'}"
         if frame.height:
-            self.console.print(table(frame.head(most)))
-        more = f"; the first {most:,} are shown, \\rows N shows more" if frame.height > most else ""
-        self.say(f"{name}: {count}{more}", "dim")
+            self.console.print(table(frame.head(max_rows)))
+        more = f"; showing the first {max_rows:,}, \\rows N shows more" if frame.height > max_rows else ""
+        self.print(f"{name}: {count}{more}", "dim")
 
 
 def table(frame: pl.DataFrame) -> Table:
@@ -46,7 +46,7 @@ def table(frame: pl.DataFrame) -> Table:
 
 
 def cells(row: dict[str, Any]) -> Iterable[Text]:
-    """An end that is missing is no end, except the new end of what only comes or goes."""
+    """A missing end is infinite, except the new end of an insert or a remove."""
     for name, value in row.items():
         endless = name == "ve" or (name == "ve_new" and row.get("change") == "adjust")
         yield Text("∞" if value is None and endless else cell(value))

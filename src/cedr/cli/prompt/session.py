@@ -1,4 +1,4 @@
-"""What the prompt knows: streams that were loaded and statements that were made. Later statements can use both."""
+"""The state of the prompt: loaded streams and statements, which later statements can use."""
 
 from cedr.cli.prompt.loading import Loaded
 from cedr.language import tree
@@ -11,7 +11,7 @@ from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
 
 STEPS = 1_000
-"""Rows come one by one to show each change, but not in more steps than this."""
+"""Maximum number of steps in which rows are processed to show their changes."""
 
 
 class Session:
@@ -20,15 +20,15 @@ class Session:
         self.statements: dict[str, Stream] = {}
 
     def load(self, name: str, loaded: Loaded) -> list[str]:
-        """Take in a stream; returns the statements that are forgotten, as they read another stream of that name."""
+        """Add a stream; returns the statements that are removed because they read the previous stream of that name."""
         self.loaded[name] = loaded
-        gone = [s for s, stream in self.statements.items() if s == name or name in self.sources(stream)]
-        for statement in gone:
+        removed = [s for s, stream in self.statements.items() if s == name or name in self.sources(stream)]
+        for statement in removed:
             del self.statements[statement]
-        return gone
+        return removed
 
-    def understand(self, text: str) -> dict[str, Stream]:
-        """The streams of the statements in a text, by name. A statement may be made again, and then counts anew."""
+    def compile(self, text: str) -> dict[str, Stream]:
+        """The streams of the statements in a text, by name. A new statement replaces an old one of the same name."""
         script = parse(text)
         new = {statement.name for statement in script.statements}
         names = Names((), {name: loaded.stream for name, loaded in self.loaded.items()})
@@ -45,7 +45,7 @@ class Session:
         return made
 
     def answer(self, stream: Stream, row_by_row: bool = False) -> Result:
-        """The answer to all that was loaded. Row by row, it says more: what a later row makes wrong is taken back."""
+        """The answer to all loaded rows. Row by row, its changelog also contains what a later row repairs."""
         data = {name: self.loaded[name].rows for name in self.sources(stream)}
         rows = max((frame.height for frame in data.values()), default=0)
         return stream.run(data, chunk_size=max(1, rows // STEPS if row_by_row else rows))
@@ -59,5 +59,5 @@ class Session:
             return self.statements[name]
         if name in self.loaded:
             return self.loaded[name].stream
-        known = ", ".join([*self.statements, *self.loaded]) or "none yet"
-        raise QueryError(f"there is no statement or stream {name!r} (known: {known})")
+        available = ", ".join([*self.statements, *self.loaded]) or "none yet"
+        raise QueryError(f"there is no statement or stream {name!r} (available: {available})")

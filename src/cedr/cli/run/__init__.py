@@ -1,9 +1,9 @@
-"""`cedr run JOB`: run the query of a job file, on Spark or in this process, and show how it goes.
+"""`cedr run JOB`: run the query of a job file, on Spark or in this process, and show its progress.
 
 local.py      in this process
 spark.py      on Spark
 stopping.py   Ctrl-C and SIGTERM
-view.py       what is shown: a table that changes in a terminal, lines elsewhere, JSON for programs
+view.py       output: a live table in a terminal, lines elsewhere, JSON for programs
 """
 
 from typing import Annotated
@@ -15,19 +15,21 @@ from cedr.cli.check import JobFile
 
 def run(
     job: JobFile,
-    once: Annotated[bool, typer.Option("--once", help="End when all that is there has been read.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Exit after processing all available input.")] = False,
     close: Annotated[
-        bool, typer.Option("--close/--no-close", help="With --once: nothing more comes, so tell every result.")
+        bool, typer.Option("--close/--no-close", help="With --once: treat the input as complete and emit all results.")
     ] = True,
     local: Annotated[
-        bool, typer.Option("--local", help="In this process, without Spark; sources must be files.")
+        bool, typer.Option("--local", help="Run in this process, without Spark; sources must be files.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress: what went wrong, and the answer.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only problems and the answer, no progress.")
+    ] = False,
 ) -> None:
-    """Run a job until it is stopped; with --once or --local until all its input is read.
+    """Run a job until it is stopped; with --once or --local until all its input is processed.
 
-    Exit code 0 when it ended or was stopped, 1 when it failed while it ran, 2 for a mistake in the job file.
+    Exit code 0 when it finished or was stopped, 1 when it failed, 2 for an invalid job file.
     """
     import sys
 
@@ -37,7 +39,7 @@ def run(
     from cedr.temporal.errors import QueryError
 
     if local and not close:
-        raise QueryError("--no-close: a local run begins anew each time and tells every result; leave it out")
+        raise QueryError("--no-close: a local run starts from scratch each time and emits every result; leave it out")
     made = read(job)
     check_writable(made.sinks.values())
     for text in made.warnings() if not (local or once) else ():

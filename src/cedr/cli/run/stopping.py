@@ -1,7 +1,6 @@
-"""Ctrl-C and SIGTERM as a word that is heard between two looks at a query.
+"""Ctrl-C and SIGTERM as an event that is polled.
 
-An exception would come in the middle of a call to Java, and leave its words and a traceback on the screen. The second
-time nothing is waited for.
+An exception could interrupt a call to Java and leave a traceback on the screen. The second signal stops at once.
 """
 
 import signal
@@ -15,17 +14,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stopping() -> Iterator[Event]:
-    """The event is set when somebody wants it to stop."""
-    wanted = Event()
+    """The event is set when the user wants to stop."""
+    requested = Event()
 
-    def hear(number: int, frame: Any) -> None:
-        if wanted.is_set():
+    def handle(number: int, frame: Any) -> None:
+        if requested.is_set():
             raise KeyboardInterrupt
-        wanted.set()
+        requested.set()
 
-    before = {number: signal.signal(number, hear) for number in SIGNALS}
+    before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
-        yield wanted
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

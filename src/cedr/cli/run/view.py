@@ -1,4 +1,4 @@
-"""What a run shows: in a terminal a table that changes, elsewhere a line for each step, or JSON for programs."""
+"""The output of a run: a live table in a terminal, elsewhere a line per step, or JSON for programs."""
 
 import sys
 import time
@@ -18,18 +18,18 @@ class View(Protocol):
     def step(self, report: Report) -> None:
         """A step is done."""
 
-    def say(self, event: str, text: str, **data: Any) -> None:
-        """What happens beside the steps: it begins, ends, fails."""
+    def message(self, event: str, text: str, **data: Any) -> None:
+        """Events other than steps: start, end, failure."""
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
-        """An answer that has no sink."""
+        """An answer without a sink."""
 
 
 class Lines:
     def step(self, report: Report) -> None:
         print(report, flush=True)
 
-    def say(self, event: str, text: str, **data: Any) -> None:
+    def message(self, event: str, text: str, **data: Any) -> None:
         print(hidden(text), file=sys.stderr if event == "failed" else sys.stdout, flush=True)
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
@@ -37,24 +37,23 @@ class Lines:
 
 
 class Quiet(Lines):
-    """Answers that have no sink, what went wrong, and rows that could not be used."""
+    """Answers without a sink, failures, and rows that could not be used."""
 
     def step(self, report: Report) -> None:
         pass
 
-    def say(self, event: str, text: str, **data: Any) -> None:
+    def message(self, event: str, text: str, **data: Any) -> None:
         if event in ("failed", "late", "waiting"):
-            super().say(event, text, **data)
+            super().message(event, text, **data)
 
 
 class Json:
-    """Every object says in `event` what it is: step, started, waiting, reached, ended, stopped, failed, late, or
-    answer."""
+    """`event` is the type of each object: step, started, waiting, reached, ended, stopped, failed, late or answer."""
 
     def step(self, report: Report) -> None:
         self._line({"event": "step", **report.to_json()})
 
-    def say(self, event: str, text: str, **data: Any) -> None:
+    def message(self, event: str, text: str, **data: Any) -> None:
         self._line({"event": event, "message": hidden(text), **data})
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
@@ -65,10 +64,10 @@ class Json:
 
 
 class Screen(Lines):
-    """One row per answer, brought up to date; sums since the start."""
+    """One row per answer, updated in place; totals since the start."""
 
     def __init__(self, live: Any) -> None:
-        self.live, self.began = live, time.monotonic()
+        self.live, self.started = live, time.monotonic()
         self.sums: dict[str, list[int]] = {}
         self.last: dict[str, Report] = {}
 
@@ -79,7 +78,7 @@ class Screen(Lines):
         self.last[report.sink] = report
         self.live.update(self.table())
 
-    def say(self, event: str, text: str, **data: Any) -> None:
+    def message(self, event: str, text: str, **data: Any) -> None:
         self.live.console.print(hidden(text), markup=False, highlight=False)
 
     def show(self, name: str, answer: pl.DataFrame) -> None:
@@ -89,8 +88,19 @@ class Screen(Lines):
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=f"running for {time.monotonic() - self.began:.0f} s", title_justify="left")
-        for name in ("answer", "batch", "rows/s", "rows in", "rows out", "repairs", "late", "state", "settled", "lag"):
+        table = Table(title=f"running for {time.monotonic() - self.started:.0f} s", title_justify="left")
+        for name in (
+            "answer",
+            "batch",
+            "rows/s",
+            "rows in",
+            "rows out",
+            "repairs",
+            "late",
+            "state",
+            "final up to",
+            "lag",
+        ):
             table.add_column(name, justify="left" if name == "answer" else "right")
         for name, r in self.last.items():
             counts = [f"{n:,}" for n in self.sums[name]]

@@ -50,8 +50,8 @@ def is_open(source: Source) -> bool:
 def progress(source: Source, columns: tuple[str, ...]) -> str:
     """How a source could report progress."""
     punctuations = f", or with punctuations{about(columns)}{undeclared(source)}" if columns else ""
-    if source.per:
-        per = ", ".join(source.per)
+    if source.progress_by:
+        per = ", ".join(source.progress_by)
         problem = f"source {source.name!r} reports the progress of each {per}, but not of all together"
         return f"{problem}; declare it with idle, after which a silent {per} is given up{punctuations}"
     problem = f"source {source.name!r} makes no promise about progress"

@@ -39,12 +39,12 @@ class Source(Node):
     counts                the column that makes a row an external CTI: how many elements have sync times in [vs, ve)
     partition             the column that names the partition of the source a row comes from; each progresses by itself
     idle                  after this time without rows, in microseconds, a partition holds the others back no more
-    per                   columns: `delay` holds for the rows of each of their values by itself, so each has its own
+    progress_by           columns: `delay` holds for the rows of each of their values by itself, so each has its own
                           progress, reported as promises about it
     punctuation           the column that is true in rows that are punctuations: no more rows like this one, where a
                           missing value means any, before `vs` or, if that is missing, ever
     promises              the sets of columns that punctuations of this source are about
-    future                a row that starts this much later than the clock, in microseconds, is quarantined
+    max_ahead             a row that starts more than this after the wall-clock time, in microseconds, is late
     late                  what to do with a row that breaks a promise: collect it, or raise
     valid                 it is a valid stream already, as cedr wrote it: nothing is checked, and nothing kept for that
     """
@@ -67,10 +67,10 @@ class Source(Node):
     counts: str | None = field(default=None, kw_only=True)
     partition: str | None = field(default=None, kw_only=True)
     idle: int | None = field(default=None, kw_only=True)
-    per: tuple[str, ...] = field(default=(), kw_only=True)
+    progress_by: tuple[str, ...] = field(default=(), kw_only=True)
     punctuation: str | None = field(default=None, kw_only=True)
     promises: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)
-    future: int | None = field(default=None, kw_only=True)
+    max_ahead: int | None = field(default=None, kw_only=True)
     late: Literal["collect", "raise"] = field(default="collect", kw_only=True)
     ends: bool = field(default=False, kw_only=True)
     valid: bool = field(default=False, kw_only=True)
@@ -89,7 +89,7 @@ class Source(Node):
         derived = self.delay is not None or self.ordered
         if self.vs is None or self.cti or self.external:
             return True
-        return derived and (not self.per or self.idle is not None)
+        return derived and (not self.progress_by or self.idle is not None)
 
     def reads(self, needed: Columns) -> list[Columns]:
         return []
@@ -97,8 +97,8 @@ class Source(Node):
     def describe(self) -> str:
         columns = {"vs": self.vs, "ve": self.ve, "ve_new": self.ve_new, "cti": self.cti}
         times = "".join(f", {name}={column}" for name, column in columns.items() if column)
-        per = f", per {', '.join(self.per)}" if self.per else ""
-        return f"Source {self.name} ({show_schema(self.schema)}){times}{per}{text.promises(self.promises)}"
+        by = f", progress by {', '.join(self.progress_by)}" if self.progress_by else ""
+        return f"Source {self.name} ({show_schema(self.schema)}){times}{by}{text.promises(self.promises)}"
 
     def describe_state(self, inputs: Sequence[Properties]) -> str:
         return text.NO_STATE
@@ -115,7 +115,7 @@ class Source(Node):
         return None
 
     def derive_schemes(self, *inputs: Schemes) -> Schemes:
-        per = tuple(sorted(self.per))
+        per = tuple(sorted(self.progress_by))
         found = {per: False} if per else {}
         for columns in self.promises:
             names = tuple(sorted(columns))

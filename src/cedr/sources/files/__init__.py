@@ -1,13 +1,13 @@
-"""cedr's own source for files: Parquet, CSV and JSON lines become packets in the tasks that read them, no JVM rows.
+"""cedr's own file source: Parquet, CSV and JSON lines become packets in the tasks that read them, without JVM rows.
 
-settings     `files(...)`: what the user says; needs neither Spark nor files
-listing      which files there are
-entry        what one micro-batch reads: its files, cut into splits of about equal size
+settings     `files(...)`: the user's settings; needs neither Spark nor files
+listing      which files exist
+entry        what one micro-batch reads: its files, in splits of about equal size
 log          the entries of a query in order, in its checkpoint; a restart reads the same batches again
 clock        how times are written: numbers, timestamps, with a zone or without
-columns      the columns a source needs, in the types it wants
-parquet      one Parquet file
-text         one CSV or JSON lines file
+columns      the columns a source needs, converted to its types
+parquet      reads one Parquet file
+text         reads one CSV or JSON lines file
 unreadable   what could not be read, as an error or for the late stream
 reading      the pieces of a split: frames, and what could not be read
 source       the data source that Spark calls

@@ -1,11 +1,11 @@
-"""How a source's times are written, in a few words that a file log can keep.
+"""How a source's times are written, as a short text that a file log can store.
 
     number              whole numbers
     timestamp           timestamps or dates without a zone
-    timestamp <zone>    with one; texts with an offset are turned into UTC
+    timestamp <zone>    with one; texts with an offset are converted to UTC
 
-All time columns of a source agree about it, and all its files do: microseconds among plain numbers would be read as
-times that make no sense.
+It is the same for all time columns and all files of a source: otherwise microseconds could be mistaken for plain
+numbers.
 """
 
 import re
@@ -23,18 +23,18 @@ OFFSET = re.compile(r".*\d\d:\d\d.*(Z|[+-]\d\d(:?\d\d)?)", re.IGNORECASE)
 
 
 def declared(source: Source) -> str | None:
-    """What the source says: by its format or unit, or by the types of columns that are payload, too."""
+    """What the source declares: by its format or unit, or by the types of payload columns."""
     if source.format is not None:
         return of_type(time_of_format(source.format))
     if source.unit is not None:
         return "number"
     assert source.vs is not None
-    known = all(column in source.schema for column in columns_read(source, source.vs))
-    return of_columns(source, source.schema) if known else None
+    declared_columns = all(column in source.schema for column in columns_read(source, source.vs))
+    return of_columns(source, source.schema) if declared_columns else None
 
 
 def of_columns(source: Source, columns: Mapping[str, pl.DataType]) -> str | None:
-    """Of the start, in a table with columns of these types."""
+    """The clock of the start, in a table with columns of these types."""
     assert source.vs is not None
     needed = {name: columns[name] for name in columns_read(source, source.vs, columns) if name in columns}
     if len(needed) < len(columns_read(source, source.vs, columns)):
@@ -43,7 +43,7 @@ def of_columns(source: Source, columns: Mapping[str, pl.DataType]) -> str | None
 
 
 def of_type(kind: pl.DataType) -> str | None:
-    """Of a column; None when the column cannot hold times."""
+    """The clock of a column; None if the column cannot contain times."""
     if kind.is_numeric():
         return "number"
     if kind != pl.Date and not isinstance(kind, pl.Datetime):
@@ -53,7 +53,7 @@ def of_type(kind: pl.DataType) -> str | None:
 
 
 def of_value(value: object) -> str | None:
-    """Of a number or a text; None when it is no time, so that whoever reads it can say which line that is."""
+    """The clock of a number or a text; None if it is not a time, so that the reader can report its line."""
     if isinstance(value, str):
         text = value.strip()
         if re.fullmatch(r"[+-]?\d+", text):

@@ -1,7 +1,7 @@
-"""The columns a source needs of a file, and files whose columns are of another type.
+"""The columns a source needs from a file, and conversion of their types.
 
-A value is cast when nothing of it is lost: whole numbers to wider ones, dates to timestamps, `1.0` to `1`. What would
-change a value is a problem of the file, as is a column that is not there. Further columns are not read.
+A value is cast if that is lossless: whole numbers to wider ones, dates to timestamps, `1.0` to `1`. A lossy cast is an
+error of the file, as is a missing column. Other columns are not read.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ from cedr.sources.user_times import chronons_within
 from cedr.temporal.errors import QueryError
 
 Expected = dict[str, pl.DataType | None]
-"""Types by column, None where the source takes what there is."""
+"""Types by column; None accepts any type."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a source expects of a file. `written` is the clock; files that are not `typed` hold texts."""
+class ExpectedColumns:
+    """What a source expects of a file. `written` is the clock; files that are not `typed` contain text."""
 
     source: Source
     written: str | None
     typed: bool = True
 
     def of(self, names: Names) -> Expected:
-        """For a file with these columns."""
+        """The expected types for a file with these columns."""
         return expected_types(self.source, self.written, names, self.typed)
 
 
 def expected_types(source: Source, written: str | None, names: Names = None, typed: bool = True) -> Expected:
-    """`written` is the clock; as long as no file tells, times have to be numbers. `names` are the columns of the file,
-    where they are known. Files that are not `typed` need the types of all that expressions read."""
+    """`written` is the clock; until a file determines it, times must be numbers. `names` are the columns of the file,
+    if known. Files that are not `typed` need declared types for all columns that expressions use."""
     time = pl.String() if source.format else clock.as_type(written or "number")
     found: Expected = dict.fromkeys(needed_columns(source, names))
     for setting, text in time_settings(source).items():
@@ -57,29 +57,29 @@ def expected_types(source: Source, written: str | None, names: Names = None, typ
 
 
 def check_source(source: Source, settings: Files) -> None:
-    """What can be said before any file is read."""
+    """Errors that can be found before any file is read."""
     what = f"source {source.name!r} from files({settings.path!r})"
     if source.vs is None:
         raise QueryError(
-            f"{what}: the source names no time column; "
+            f"{what}: the source has no time column; "
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
     for setting, text in time_settings(source).items():
         column = direct_column(source, text)
         if source.schema.get(column or "") == pl.String and not source.format:
             raise QueryError(
-                f"{what}: {setting}={text!r} holds times, but the schema says it is text; say how it is written, for "
-                'example format="%m/%d/%Y %H:%M", or declare it as pl.Datetime'
+                f"{what}: {setting}={text!r} contains times, but its type in the schema is text; declare its format, "
+                'for example format="%m/%d/%Y %H:%M", or its type as pl.Datetime'
             )
     if settings.format == "parquet":
         return
     if source.partition is not None and source.partition not in source.schema:
-        raise QueryError(f"{what}: texts have no types, so the schema must tell that of partition={source.partition!r}")
+        raise QueryError(f"{what}: {settings.format} has no types; declare {source.partition!r} in the schema")
     unknown = (pl.Binary, pl.Object, pl.Duration) if settings.format == "csv" else (pl.Binary, pl.Duration, pl.Time)
     for name, kind in source.schema.items():
         if kind in unknown or (settings.format == "csv" and kind.is_nested()):
             raise QueryError(
-                f"{what}: {settings.format} files have no values of type {kind} (column {name!r}); use Parquet"
+                f"{what}: {settings.format} files cannot contain values of type {kind} (column {name!r}); use Parquet"
             )
 
 
@@ -90,7 +90,7 @@ def check_present(names: list[str], expected: Expected) -> None:
 
 
 def fitted(frame: pl.DataFrame, expected: Expected) -> pl.DataFrame:
-    """The needed columns in the types the source wants."""
+    """The needed columns, converted to the source's types."""
     return frame.select(fitted_column(frame[name], kind) for name, kind in expected.items())
 
 
@@ -98,23 +98,23 @@ def fitted_column(values: pl.Series, kind: pl.DataType | None) -> pl.Series:
     found = values.dtype
     if kind is None or found == kind:
         return values
-    says = f": column {values.name!r} should be {show_type(kind)} and is {show_type(found)}"
+    problem = f": column {values.name!r} should be {show_type(kind)} and is {show_type(found)}"
     if found != pl.Null and family(found) != family(kind):
-        raise ProblemError(says)
+        raise ProblemError(problem)
     if isinstance(found, pl.Date | pl.Datetime) and chronons_within(values, "")[1] is not None:
-        raise ProblemError(f"{says}; a value is outside the range of timestamps")
+        raise ProblemError(f"{problem}; a value is outside the range of timestamps")
     try:
         cast = values.cast(kind)
         same = cast.cast(found).eq_missing(values)
     except PolarsError as e:
-        raise ProblemError(f"{says}; {first_line(e)}") from None
+        raise ProblemError(f"{problem}; {first_line(e)}") from None
     if not same.all():
-        raise ProblemError(f"{says}; {values.filter(~same)[0]} cannot be cast without loss")
+        raise ProblemError(f"{problem}; {values.filter(~same)[0]} cannot be cast without loss")
     return cast
 
 
 def family(kind: pl.DataType) -> object:
-    """Types among which values may be cast."""
+    """Values are cast only between types of the same family."""
     if kind.is_numeric():
         return "number"
     if isinstance(kind, pl.Date | pl.Datetime):

@@ -1,8 +1,8 @@
-"""What one micro-batch reads: its files and how they are cut into splits. Plain data, so that it can be kept.
+"""What one micro-batch reads: its files and their splits. Plain data, so that it can be stored.
 
-A split is a run of parts in the order of the files; a part is a whole file or some row groups of a Parquet file.
-Planning looks into files only as far as it must: at the footers of Parquet files, and at the first lines of text files
-until it is known how times are written.
+A split is a sequence of parts in the order of the files; a part is a whole file or some row groups of a Parquet file.
+Planning reads as little as possible: the footers of Parquet files, and the first lines of text files until the clock
+is known.
 """
 
 import json
@@ -15,7 +15,7 @@ from cedr.sources.files.listing import Stamp
 
 @dataclass(frozen=True)
 class File:
-    """`rows` are those of each row group, when it is a Parquet file; `bad` says why it cannot be read at all."""
+    """`rows` are those of each row group of a Parquet file; `bad` is the reason why the file cannot be read at all."""
 
     path: str
     stamp: Stamp
@@ -34,8 +34,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Entry:
-    """`clock` is how the times of the source are written, see `clock.py`; it stays the same for all entries. One
-    that `ends` the source has no files: it says that nothing more comes."""
+    """`clock` is how the times of the source are written, see `clock.py`; it is the same for all entries. An entry that
+    `ends` the source has no files: it declares the end of the input."""
 
     files: tuple[File, ...]
     splits: tuple[tuple[Part, ...], ...]
@@ -54,22 +54,22 @@ class Entry:
 
     @staticmethod
     def from_json(content: bytes) -> "Entry":
-        said = json.loads(content)
+        values = json.loads(content)
         files = tuple(
             File(path, Stamp(size, modified), None if rows is None else tuple(rows), bad)
-            for path, size, modified, rows, bad in said["files"]
+            for path, size, modified, rows, bad in values["files"]
         )
-        splits = tuple(tuple(Part(*part) for part in split) for split in said["splits"])
-        return Entry(files, splits, said["clock"], said.get("ends", False))
+        splits = tuple(tuple(Part(*part) for part in split) for split in values["splits"])
+        return Entry(files, splits, values["clock"], values.get("ends", False))
 
 
 def end(clock: str | None) -> Entry:
-    """The last entry of a source: one split, in which nothing is to be read."""
+    """The last entry of a source: one empty split."""
     return Entry((), ((),), clock, ends=True)
 
 
 def cut(files: Sequence[File], parallelism: int, by_row_group: bool) -> tuple[tuple[Part, ...], ...]:
-    """About equal splits, at least `parallelism` of them if there is enough to share out."""
+    """Splits of about equal size, at least `parallelism` of them if possible."""
     pieces = list(row_group_parts(files) if by_row_group else whole_parts(files))
     weights = [weight for _, weight in pieces]
     return tuple(joined([part for part, _ in pieces[start:end]]) for start, end in runs(weights, parallelism))
@@ -89,7 +89,7 @@ def row_group_parts(files: Sequence[File]) -> Iterator[tuple[Part, int]]:
 
 
 def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Row groups of the same file that follow each other as one part."""
+    """Merges consecutive row groups of the same file into one part."""
     found: list[Part] = []
     for part in parts:
         if found and found[-1].file == part.file:
@@ -99,10 +99,10 @@ def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def runs(weights: Sequence[int], wanted: int) -> Iterator[tuple[int, int]]:
-    """Cut into `wanted` runs that follow each other, of about equal weight, none of them empty."""
+def runs(weights: Sequence[int], count: int) -> Iterator[tuple[int, int]]:
+    """Cut into `count` consecutive, non-empty runs of about equal weight."""
     start, left = 0, sum(weights)
-    for runs_left in range(min(wanted, len(weights)), 0, -1):
+    for runs_left in range(min(count, len(weights)), 0, -1):
         end, weight = start + 1, weights[start]
         while len(weights) - end > runs_left - 1 and (weight + weights[end] / 2) * runs_left <= left:
             weight += weights[end]

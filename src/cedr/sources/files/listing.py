@@ -1,4 +1,4 @@
-"""Which files there are: complete ones, by the names they have."""
+"""Which files exist: complete ones, recognized by their names."""
 
 import glob
 import os
@@ -11,12 +11,12 @@ from cedr.sources.files.settings import Files, Order
 from cedr.temporal.errors import QueryError
 
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".inprogress", ".crdownload", ".swp", "._copying_", "~")
-"""Ends of names that writers and copiers give to what is not complete."""
+"""Suffixes that writers and copiers give to incomplete files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells that a file is still the same."""
+    """Identifies the content of a file."""
 
     size: int
     modified: int
@@ -26,7 +26,7 @@ class Stamp:
 
 
 def stamp(path: str) -> Stamp | None:
-    """None when there is no such file."""
+    """None if the file does not exist."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def visible(name: str) -> bool:
 
 
 def check_place(settings: Files) -> None:
-    """A misspelt path would wait for ever."""
+    """With a misspelt path the query would wait forever."""
     fixed = re.split(r"[*?\[]", settings.path, maxsplit=1)[0] if settings.is_glob else settings.path
     place = os.path.dirname(fixed) if settings.is_glob else fixed
     if not os.path.exists(place):
@@ -48,7 +48,7 @@ def check_place(settings: Files) -> None:
 
 
 def listed(settings: Files, known: Container[str] = ()) -> Iterator[str]:
-    """The paths of all files that are there now but are not known, in no order."""
+    """The paths of all existing files that are not known, in no particular order."""
     if settings.is_glob:
         fixed = os.path.dirname(re.split(r"[*?\[]", settings.path, maxsplit=1)[0])
         for path in glob.iglob(settings.path, recursive=True):
@@ -65,7 +65,7 @@ def listed(settings: Files, known: Container[str] = ()) -> Iterator[str]:
 
 
 def below(folder: str, known: Container[str]) -> Iterator[str]:
-    with suppress(FileNotFoundError), os.scandir(folder) as found:  # a folder may be removed while we look
+    with suppress(FileNotFoundError), os.scandir(folder) as found:  # a folder may be removed meanwhile
         for item in found:
             if item.path not in known and visible(item.name):
                 if item.is_dir():
@@ -75,11 +75,10 @@ def below(folder: str, known: Container[str]) -> Iterator[str]:
 
 
 def complete(settings: Files, known: Container[str] = ()) -> list[str]:
-    """The paths that are there and are not known. What was there before another one of its folder is among them.
+    """The paths of existing files that are not known, without gaps: earlier files of a folder are never missing.
 
-    A folder that is listed while files come may show the second and not the first. Whoever writes numbered files must
-    not see them read in another order, so what a first look shows says how far the second, which is whole up to there,
-    is believed.
+    Listing a folder while files are added may return the second file and not the first. Numbered files must not be read
+    out of order, so the folder is listed twice: the second list is complete up to the last name of the first.
     """
     last: dict[str, str] = {}
     for path in listed(settings, known):

@@ -1,11 +1,11 @@
 """The file log: which files belong to which offset. Offset n means the first n entries.
 
-An entry is written before Spark hears of its offset and never changes, so a restart reads the same files, cut in the
-same way, for the same offsets. There is one exception: when the content of a file stopped the batch, nobody has seen
-any row of the batch, and a mended file may take the bad one's place.
+An entry is written before Spark gets its offset and never changes, so a restart reads the same files with the same
+splits for the same offsets. There is one exception: when the content of a file stopped the batch, no row of the batch
+was used, and a repaired file may replace the bad one.
 
     <n>.json          entry n, from 1
-    <m>-<n>.json      entries m to n: compaction, once Spark has done with them
+    <m>-<n>.json      entries m to n: compacted, once Spark has committed them
     bad/<n>.<file>    a task could not read this file of entry n
 """
 
@@ -19,10 +19,10 @@ from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError, QueryError
 
 SEGMENT = 256
-"""So many entries become one file. The length of a segment bounds what a start reads one by one."""
+"""Number of entries in one compacted file. It bounds the number of files that a start reads one by one."""
 
 Plan = Callable[[list[tuple[str, Stamp]], str | None], Entry]
-"""Makes an entry of files, given the clock if it is known."""
+"""Makes an entry from files, given the clock if it is known."""
 
 
 class FileLog:
@@ -38,18 +38,18 @@ class FileLog:
         self._load()
 
     def append(self, entry: Entry) -> int:
-        """The offset after the entry."""
+        """Returns the offset after the entry."""
         number, content = self.length + 1, entry.to_json()
         if self.folder.write_once(f"{number}.json", content) != content:
             raise QueryError(
-                f"checkpoint {self.folder.place!r}: entry {number} has just been written by another query; "
-                "give every query a checkpoint of its own"
+                f"checkpoint {self.folder.place!r}: another query has just written entry {number}; "
+                "use a separate checkpoint for every query"
             )
         self._add(entry)
         return number
 
     def entry(self, number: int) -> Entry:
-        """Entry n, from 1."""
+        """Entry n, starting at 1."""
         if number in self._recent:
             return self._recent[number]
         start = (number - 1) // SEGMENT * SEGMENT
@@ -59,15 +59,15 @@ class FileLog:
         return segment_entries(content)[number - start - 1]
 
     def _missing(self, number: int) -> DamagedFileError:
-        return self.folder.damaged(f"{number}.json", "it is missing, and only it says which files a micro-batch read")
+        return self.folder.damaged(f"{number}.json", "it is missing; only it records which files a micro-batch read")
 
     def check_reached(self, number: int) -> None:
-        """Spark has come to this entry, so it must be there."""
+        """Spark has reached this entry, so it must exist."""
         if number > self.length:
             raise self._missing(self.length + 1)
 
     def compact(self, done: int) -> None:
-        """Write entries that Spark has done with in segments."""
+        """Merge entries that Spark has committed into segments."""
         while done - self._compacted >= SEGMENT:
             numbers = range(self._compacted + 1, self._compacted + SEGMENT + 1)
             content = b"[" + b",\n".join(self._recent[n].to_json() for n in numbers) + b"]"
@@ -77,17 +77,17 @@ class FileLog:
             for n in numbers:
                 del self._recent[n]
 
-    def mend(self, number: int, plan: Plan) -> None:
-        """Plan an entry again when a file that could not be read has other content now."""
+    def replan(self, number: int, plan: Plan) -> None:
+        """Plan an entry again when an unreadable file has new content."""
         for mark in [name for name in self.bad.names() if name.startswith(f"{number}.")]:
             entry = self.entry(number)
             file = entry.files[int(mark.partition(".")[2])]
             now = stamp(file.path)
             if now is not None and now != file.stamp:
-                mended = plan([(f.path, now if f is file else f.stamp) for f in entry.files], entry.clock)
-                self.folder.write(f"{number}.json", mended.to_json())
-                self._recent[number] = mended
-                self.seen.update(mended.stamps)
+                repaired = plan([(f.path, now if f is file else f.stamp) for f in entry.files], entry.clock)
+                self.folder.write(f"{number}.json", repaired.to_json())
+                self._recent[number] = repaired
+                self.seen.update(repaired.stamps)
                 self.bad.remove([mark])
 
     def _load(self) -> None:
@@ -112,7 +112,7 @@ class FileLog:
 
 
 def report_bad(folder: Folder, number: int, file: int) -> None:
-    """A task could not read this file of entry n."""
+    """Record that a task could not read this file of entry n."""
     bad = folder.sub("bad")
     bad.make()
     bad.write(f"{number}.{file}", b"")
@@ -124,4 +124,4 @@ def entry_span(name: str) -> tuple[int, int] | None:
 
 
 def segment_entries(content: bytes) -> list[Entry]:
-    return [Entry.from_json(json.dumps(said).encode()) for said in json.loads(content)]
+    return [Entry.from_json(json.dumps(entry).encode()) for entry in json.loads(content)]

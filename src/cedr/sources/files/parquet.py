@@ -1,4 +1,4 @@
-"""One Parquet file: its footer when batches are planned, some of its row groups when they are read."""
+"""Reads one Parquet file: its footer for planning, then some of its row groups."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from cedr.plan.nodes.source import Source
 from cedr.plan.schema import first_line
 from cedr.sources.event_time import time_columns
 from cedr.sources.files import clock
-from cedr.sources.files.columns import Wanted, check_present, fitted
+from cedr.sources.files.columns import ExpectedColumns, check_present, fitted
 from cedr.sources.files.unreadable import ProblemError
 
 ROWS_AT_ONCE = 500_000
@@ -24,10 +24,10 @@ def opened(path: str) -> pq.ParquetFile:
         raise ProblemError(f": this is not a complete Parquet file ({first_line(e)})") from None
 
 
-def row_groups(path: str, wanted: Wanted) -> tuple[int, ...]:
-    """The rows of each row group, after checking that the columns are there."""
+def row_groups(path: str, expected: ExpectedColumns) -> tuple[int, ...]:
+    """The number of rows of each row group, after checking that the columns exist."""
     with opened(path) as file:
-        check_present(names := file.schema_arrow.names, wanted.of(names))
+        check_present(names := file.schema_arrow.names, expected.of(names))
         return tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
 
 
@@ -42,12 +42,12 @@ def clock_in(path: str, source: Source) -> str | None:
     return clock.of_columns(source, dict(pl.DataFrame(empty).schema))
 
 
-def frames(path: str, first: int, end: int, wanted: Wanted) -> Iterator[pl.DataFrame]:
-    """The rows of row groups `first` to `end`, not included."""
+def frames(path: str, first: int, end: int, columns: ExpectedColumns) -> Iterator[pl.DataFrame]:
+    """The rows of row groups `first` to `end` (exclusive)."""
     if first == end:
         return
     with opened(path) as file:
-        check_present(names := file.schema_arrow.names, expected := wanted.of(names))
+        check_present(names := file.schema_arrow.names, expected := columns.of(names))
         batches = file.iter_batches(
             ROWS_AT_ONCE, row_groups=range(first, end), columns=list(expected), use_threads=False
         )

@@ -1,4 +1,4 @@
-"""The pieces of a split: frames with the columns the source needs, and what could not be read."""
+"""The pieces of a split: frames with the source's columns, and what could not be read."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from cedr.columnar.chunk import FILE
 from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import direct_column
 from cedr.sources.files import clock, parquet, text
-from cedr.sources.files.columns import Wanted
+from cedr.sources.files.columns import ExpectedColumns
 from cedr.sources.files.entry import Entry, File, Part, cut
 from cedr.sources.files.listing import Stamp, stamp
 from cedr.sources.files.settings import Files
@@ -25,8 +25,8 @@ BAD_LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Split:
-    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is the place in the file log. One that
-    `ends` the source has nothing to read, and nothing follows it."""
+    """What one task reads. `origin` numbers the splits of a micro-batch, `entry` is its place in the file log. A split
+    that `ends` the source is empty and the last one."""
 
     origin: int
     entry: int
@@ -48,22 +48,22 @@ def splits(entries: list[tuple[int, Entry]]) -> list[Split]:
 
 @dataclass(frozen=True)
 class Planner:
-    """Makes entries of files. Whoever reads Parquet files whole or not at all needs them in one split."""
+    """Makes entries of files. If Parquet files are used as a whole or not at all, each must be in one split."""
 
     settings: Files
     source: Source
     parallelism: int
 
     def plan(self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[File, ...] = ()) -> Entry:
-        """`written` is the clock if it is known; `changed` are files that were read before, to be noted once more."""
+        """`written` is the clock if it is known; `changed` are files that were read before, to be recorded again."""
         written = written or self.clock([path for path, _ in found])
-        wanted = Wanted(self.source, written)
-        planned = tuple(self._file(path, seen, wanted) for path, seen in found) + changed
+        expected = ExpectedColumns(self.source, written)
+        planned = tuple(self._file(path, seen, expected) for path, seen in found) + changed
         by_row_group = self.settings.format == "parquet" and self.settings.on_bad == "raise"
         return Entry(planned, cut(planned, self.parallelism, by_row_group), written)
 
     def clock(self, paths: list[str]) -> str | None:
-        """From the schema, or from the first file that tells."""
+        """From the schema, or from the first file that determines it."""
         return clock.declared(self.source) or next(filter(None, map(self._clock_in, paths)), None)
 
     def _clock_in(self, path: str) -> str | None:
@@ -73,11 +73,11 @@ class Planner:
         column = direct_column(self.source, self.source.vs)
         return text.clock_in(path, self.settings, self.source.vs, column)
 
-    def _file(self, path: str, seen: Stamp, wanted: Wanted) -> File:
+    def _file(self, path: str, seen: Stamp, expected: ExpectedColumns) -> File:
         if self.settings.format != "parquet":
             return File(path, seen)
         try:
-            return File(path, seen, parquet.row_groups(path, wanted))
+            return File(path, seen, parquet.row_groups(path, expected))
         except ProblemError as e:
             if self.settings.on_bad == "raise":
                 raise BadFileError(path, e.what, "planning") from None
@@ -88,11 +88,11 @@ class Planner:
 
 
 def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
-    """All of a split, in frames that are worth the trouble of packing: small files go together."""
-    wanted = Wanted(source, split.clock, settings.format == "parquet")
+    """All rows of a split; small files are combined into larger frames."""
+    expected = ExpectedColumns(source, split.clock, settings.format == "parquet")
     waiting: list[pl.DataFrame] = []
     for part, file in split.parts:
-        for piece in file_pieces(part, file, settings, wanted):
+        for piece in file_pieces(part, file, settings, expected):
             if isinstance(piece, Unreadable):
                 yield piece
                 continue
@@ -112,16 +112,16 @@ def rows_of(frames: list[pl.DataFrame]) -> int:
     return sum(frame.height for frame in frames)
 
 
-def file_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
+def file_pieces(part: Part, file: File, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
     try:
         check_stamp(file)
         if file.bad is not None:
             raise ProblemError(file.bad)
         if settings.format == "parquet":
-            yield from parquet_pieces(part, file, settings, wanted)
+            yield from parquet_pieces(part, file, settings, expected)
         else:
             check_not_empty(file, settings)
-            yield from text_pieces(file, settings, wanted)
+            yield from text_pieces(file, settings, expected)
         check_stamp(file)
     except (ProblemError, OSError) as e:
         problem = e if isinstance(e, ProblemError) else ProblemError(f" cannot be opened ({e.strerror or e})")
@@ -132,33 +132,33 @@ def file_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iter
 def check_stamp(file: File) -> None:
     now = stamp(file.path)
     if now is None:
-        raise ProblemError(" was planned for this batch and is not there any more", "gone")
+        raise ProblemError(" was planned for this batch and no longer exists", "gone")
     if now != file.stamp:
-        raise ProblemError(f" was planned for this batch with {file.stamp} and changed since; it has {now}", "changed")
+        raise ProblemError(f" was planned for this batch with {file.stamp} and has changed to {now}", "changed")
 
 
 def check_not_empty(file: File, settings: Files) -> None:
-    """A text file of 0 bytes may hold no rows, but it is neither a gzip file nor a table with a header line. That is
-    how a file looks that was not written to its end, as after a power cut."""
+    """A text file of 0 bytes is neither a gzip file nor a table with a header line. It was probably not written
+    completely, as after a power cut."""
     if file.stamp.size == 0 and file.path.lower().endswith(".gz"):
         raise ProblemError(" is empty (0 bytes): a gzip file without content has a header")
     if file.stamp.size == 0 and settings.format == "csv" and settings.columns is None:
         raise ProblemError(" is empty (0 bytes): a CSV file without rows has a header line")
 
 
-def parquet_pieces(part: Part, file: File, settings: Files, wanted: Wanted) -> Iterator[pl.DataFrame]:
+def parquet_pieces(part: Part, file: File, settings: Files, expected: ExpectedColumns) -> Iterator[pl.DataFrame]:
     if settings.sealed is not None:
         folder, name = os.path.split(file.path)
         Folder(folder, os.path.basename(folder), settings.sealed).read_parquet_bytes(name)
-    if settings.on_bad == "late":  # all of the file or nothing, so it is read to its end before any row is used
-        for _ in parquet.frames(file.path, part.first, part.end, wanted):
+    if settings.on_bad == "late":  # the whole file or nothing: read it to its end before using any row
+        for _ in parquet.frames(file.path, part.first, part.end, expected):
             pass
-    yield from parquet.frames(file.path, part.first, part.end, wanted)
+    yield from parquet.frames(file.path, part.first, part.end, expected)
 
 
-def text_pieces(file: File, settings: Files, wanted: Wanted) -> Iterator[Piece]:
+def text_pieces(file: File, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
     bad: list[BadLine] = []
-    for piece in text.Text(file.path, settings, wanted).pieces():
+    for piece in text.Text(file.path, settings, expected).pieces():
         if isinstance(piece, BadLine):
             bad.append(piece)
         else:

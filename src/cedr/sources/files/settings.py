@@ -1,4 +1,4 @@
-"""What a user says about files: where they are, what is in them, and what to do with what cannot be read."""
+"""The user's settings for files: where they are, their format, and what to do with unreadable data."""
 
 import os
 import re
@@ -21,14 +21,14 @@ SUFFIXES: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-WRITE_FORMAT = f"say which it is: format={', '.join(map(repr, get_args(Format)))}"
+WRITE_FORMAT = f"declare it: format={', '.join(map(repr, get_args(Format)))}"
 
 
 @dataclass(frozen=True)
 class Files:
     """The files of one source. Made by `files`, which checks the arguments.
 
-    Files that cedr itself wrote are `sealed`: their checksums are verified. The text is what to do when one is wrong.
+    Files that cedr itself wrote are `sealed`: their checksums are verified. The text is advice if one is wrong.
     """
 
     path: str
@@ -57,20 +57,20 @@ def files(
     on_bad: OnBad = "raise",
     order: Order = "name",
 ) -> Files:
-    """The files in a folder and the folders in it, those a glob such as `"data/*.csv"` matches, or one file.
+    """The files in a folder and its subfolders, those that match a glob such as `"data/*.csv"`, or one file.
 
     A file is read once, whole, and must not change afterwards: write it under a name that starts with `.` or `_`, or
     that ends in `.tmp`, and rename it when it is complete. Such names are not read.
 
-    format        "parquet", "csv" or "json" (one object per line); by default what the suffixes say. CSV and JSON may
-                  be compressed: `.csv.gz`
-    max_files     at most so many files in one micro-batch
+    format        "parquet", "csv" or "json" (one object per line); by default from the suffixes. CSV and JSON may be
+                  compressed: `.csv.gz`
+    max_files     maximum number of files in one micro-batch
     columns       the names of the columns of CSV files that have no header line
     separator     between the values of CSV; by default a comma, in `.tsv` a tab
-    null_values   texts that mean no value in CSV, when they are not quoted
-    on_bad        what to do with a file or line that cannot be read. "raise": the query stops and says what to do.
+    null_values   unquoted texts that represent missing values in CSV
+    on_bad        what to do with a file or line that cannot be read. "raise": the query stops with advice.
                   "late": bad lines go to the late stream and the rest is used; a bad Parquet file goes there as a whole
-    order         files that are there at the same time are read by name or by time of modification
+    order         read files that exist at the same time by name or by modification time
     """
     what = f"files({os.fspath(path)!r})"
     place = os.fspath(path).removeprefix("file://")
@@ -83,13 +83,13 @@ def files(
         raise QueryError(f"{what}: max_files={max_files} would never read anything; it must be 1 or more")
     if separator is not None and len(separator) != 1:
         raise QueryError(f"{what}: separator={separator!r} must be one character")
-    known = format or format_of(place)
+    chosen = format or format_of(place)
     for name, option in (("columns", columns), ("separator", separator)):
-        if option is not None and known in ("parquet", "json"):
-            raise QueryError(f"{what}: {name}={option!r} is for CSV, but the format is {known!r}")
+        if option is not None and chosen in ("parquet", "json"):
+            raise QueryError(f"{what}: {name}={option!r} applies only to CSV, not to {chosen!r}")
     return Files(
         os.path.abspath(os.path.expanduser(place)),
-        known,
+        chosen,
         max_files,
         None if columns is None else tuple(columns),
         separator,
@@ -100,7 +100,7 @@ def files(
 
 
 def format_of(path: str) -> Format | None:
-    """What the suffix says."""
+    """The format of a suffix."""
     stem, suffix = os.path.splitext(path.lower())
     if suffix == ".gz":
         inner = format_of(stem)
@@ -114,12 +114,12 @@ def with_format(settings: Files, paths: Sequence[str]) -> Files:
         return settings
     what = f"files({settings.path!r})"
     if not paths:
-        raise QueryError(f"{what}: there is no file yet whose suffix tells the format; {WRITE_FORMAT}")
+        raise QueryError(f"{what}: there is no file yet whose suffix determines the format; {WRITE_FORMAT}")
     found: dict[Format | None, str] = {format_of(path): path for path in reversed(paths)}
     if None in found:
-        raise QueryError(f"{what}: the suffix of {found[None]!r} tells no format; {WRITE_FORMAT}, or use a glob")
+        raise QueryError(f"{what}: the suffix of {found[None]!r} is not a known format; {WRITE_FORMAT}, or use a glob")
     if len(found) > 1:
-        shown = ", ".join(f"{form} ({path!r})" for form, path in sorted(found.items(), key=str))
-        raise QueryError(f"{what}: there are files of several formats: {shown}; use a glob such as '*.csv'")
-    (known,) = found
-    return Files(**{**vars(settings), "format": known})
+        formats = ", ".join(f"{form} ({path!r})" for form, path in sorted(found.items(), key=str))
+        raise QueryError(f"{what}: there are files of several formats: {formats}; use a glob such as '*.csv'")
+    (chosen,) = found
+    return Files(**{**vars(settings), "format": chosen})

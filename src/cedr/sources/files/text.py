@@ -1,7 +1,7 @@
-"""One CSV or JSON lines file: blocks of whole lines, each read by Arrow into the types the source wants.
+"""Reads one CSV or JSON lines file in blocks of whole lines, which Arrow converts to the source's types.
 
-When Arrow refuses a block, the block is halved until the lines that are wrong stand alone. So the good lines around
-them are read by the same rules as in a good file, and a good file is read at full speed.
+When Arrow rejects a block, the block is halved until the bad lines are alone. So the good lines around them are read by
+the same rules as in a good file, and a good file is read at full speed.
 """
 
 import csv
@@ -22,7 +22,7 @@ from polars.exceptions import PolarsError
 from cedr.plan.schema import first_line
 from cedr.sources.event_time import time_columns
 from cedr.sources.files import clock
-from cedr.sources.files.columns import Expected, Wanted, check_present, fitted
+from cedr.sources.files.columns import Expected, ExpectedColumns, check_present, fitted
 from cedr.sources.files.settings import Files
 from cedr.sources.files.unreadable import BadLine, ProblemError
 from cedr.sources.row_times import unread_time
@@ -32,15 +32,15 @@ LONGEST_RECORD = 8 * BLOCK
 FIRST_LINES = 100
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NULL_AS_OBJECT = re.compile(rb"(?:\A|})\s*null")
-"""Where Arrow could meet a `null` instead of an object: at the beginning it crashes the process, later it is a row of
-missing values. In a text this only costs time."""
+"""Where Arrow could find a `null` instead of an object: at the beginning it crashes the process, later it is a row of
+missing values. A match inside of a string only costs time."""
 
 
 class Text:
-    """How to read one file."""
+    """Reads one file."""
 
-    def __init__(self, path: str, settings: Files, wanted: Wanted | None) -> None:
-        self.path, self.wanted = path, wanted
+    def __init__(self, path: str, settings: Files, columns: ExpectedColumns | None) -> None:
+        self.path, self.columns = path, columns
         self.is_csv = settings.format == "csv"
         tabs = path.lower().removesuffix(".gz").endswith(".tsv")
         self.separator = settings.separator or ("\t" if tabs else ",")
@@ -52,8 +52,8 @@ class Text:
             self._expect(self.names)
 
     def _expect(self, names: Sequence[str] | None) -> None:
-        """`names` are the columns of the file; lines of JSON tell theirs one by one."""
-        self.expected = self.wanted.of(names) if self.wanted else {}
+        """`names` are the columns of the file; in JSON each line has its own."""
+        self.expected = self.columns.of(names) if self.columns else {}
         self.types = {name: arrow_type(kind, self.is_csv) for name, kind in self.expected.items()}
 
     def pieces(self) -> Iterator[pl.DataFrame | BadLine]:
@@ -73,7 +73,7 @@ class Text:
         return inflated(file) if self.path.lower().endswith(".gz") else iter(lambda: file.read(BLOCK), b"")
 
     def _blocks(self, chunks: Iterator[bytes]) -> Iterator[bytes | BadLine]:
-        """Whole records. When the bytes end early, the record that is cut comes as a bad line."""
+        """Whole records. When the data ends early, the incomplete record is returned as a bad line."""
         rest, problem, first = b"", None, True
         while True:
             try:
@@ -97,7 +97,7 @@ class Text:
             yield rest
 
     def _last_end(self, block: bytes) -> int:
-        """Where the last whole record ends: after a line break that no quotes are around."""
+        """The end of the last whole record: after a line break that is not inside of quotes."""
         end = block.rfind(b"\n") + 1
         if self.is_csv and block.count(b'"', 0, end) % 2 and len(block) < LONGEST_RECORD:
             records = self._records(block[:end])
@@ -105,7 +105,7 @@ class Text:
         return end
 
     def _records(self, block: bytes) -> list[bytes]:
-        """The lines of a block; those of a value with line breaks together."""
+        """The lines of a block; a value with line breaks keeps its lines together."""
         lines = io.BytesIO(block).readlines()
         if not self.is_csv or b'"' not in block:
             return lines
@@ -115,12 +115,12 @@ class Text:
             for _ in reader:
                 found.append(b"".join(lines[start : reader.line_num]))
                 start = reader.line_num
-        except csv.Error:  # no table that the csv module knows: line by line then
+        except csv.Error:  # the csv module cannot read it: fall back to single lines
             found += lines[start:]
         return found
 
     def _after_header(self, block: bytes) -> bytes:
-        """The block without the header line, whose names are kept."""
+        """The block without the header line, which sets the names of the columns."""
         lines, header = io.BytesIO(block), b""
         while not header.strip() or header.count(b'"') % 2:
             if not (line := lines.readline()):
@@ -153,9 +153,9 @@ class Text:
 
     def _parsed(self, block: bytes) -> pl.DataFrame:
         table = self._csv(block) if self.is_csv else self._json(block)
-        table.validate(full=True)  # JSON may hold bytes that are no UTF-8
+        table.validate(full=True)  # JSON may contain bytes that are not UTF-8
         frame = fitted(pl.DataFrame(table), self.expected)
-        source = self.wanted.source if self.wanted else None
+        source = self.columns.source if self.columns else None
         if source and source.format and (problem := unread_time(frame, source)):
             raise ProblemError(problem)
         return frame
@@ -188,7 +188,7 @@ class Text:
         return table if written == wanted else pa.table([read_times(table, field) for field in wanted], wanted)
 
     def _is_object(self, block: bytes) -> bool:
-        """Whether a block is one object. Of several lines nobody knows; they are taken apart then."""
+        """Whether a block is one object. Blocks of several lines are False; they are split then."""
         try:
             return isinstance(json.loads(block), dict)
         except (ValueError, RecursionError):
@@ -204,39 +204,39 @@ class Text:
         return None
 
     def _why(self, error: Exception, record: bytes) -> str:
-        """In our words, where they are clearer than Arrow's."""
-        said = str(error).removeprefix(": ")
-        if found := re.match(r"In CSV column #(\d+):.*?conversion error to (.*?): (.*)", said, re.DOTALL):
+        """The reason in plain terms, where that is clearer than Arrow's message."""
+        message = str(error).removeprefix(": ")
+        if found := re.match(r"In CSV column #(\d+):.*?conversion error to (.*?): (.*)", message, re.DOTALL):
             assert self.names is not None
             name = self.names[int(found[1])]
             problem = found[3].partition(". If these timestamps")[0]  # about Arrow's functions
             return f"column {name!r} should be {found[2]}, but: {problem}{self._hint(name)}"
-        if found := re.search(r"Expected (\d+) columns, got (\d+)", said):
-            return f"there should be {found[1]} values and are {found[2]}"
-        if found := re.search(r"Column\(/(.*?)\) changed from (\w+) to (\w+)", said):
+        if found := re.search(r"Expected (\d+) columns, got (\d+)", message):
+            return f"expected {found[1]} values, found {found[2]}"
+        if found := re.search(r"Column\(/(.*?)\) changed from (\w+) to (\w+)", message):
             return (
                 f"column {found[1]!r} should be {articled(found[2])} and is {articled(found[3])}{self._hint(found[1])}"
             )
-        if found := re.search(r"Column\(\) changed from object to (\w+)", said):
+        if found := re.search(r"Column\(\) changed from object to (\w+)", message):
             return f"a line should be an object, such as {{...}}, and is {articled(found[1])}"
-        if found := re.match(r"Failed to convert JSON to (.*?), couldn't parse:(.*)", said):
+        if found := re.match(r"Failed to convert JSON to (.*?), couldn't parse:(.*)", message):
             return f"column {self._culprit(record)!r} should be {found[1]} and is {found[2]}"
-        if "Invalid UTF8" in said:
+        if "Invalid UTF8" in message:
             return "this is not UTF-8"
-        return re.sub(r" in row \d+$", "", said)
+        return re.sub(r" in row \d+$", "", message)
 
     def _hint(self, column: str) -> str:
-        """What to do when nobody knows how times are written."""
-        if self.wanted is None or self.wanted.written is not None or column not in time_columns(self.wanted.source):
+        """Advice when the clock is unknown."""
+        if self.columns is None or self.columns.written is not None or column not in time_columns(self.columns.source):
             return ""
         return (
-            "; times are written as 2024-01-31T08:00 or as whole numbers, and for others the source says how: "
+            "; times are written as 2024-01-31T08:00 or as whole numbers; for others declare the format of the source: "
             'format = "%m/%d/%Y %H:%M"'
         )
 
 
 def inflated(file: BinaryIO) -> Iterator[bytes]:
-    """What gzip members hold, up to where they break off."""
+    """The content of gzip members, up to where they end early."""
     unzip, begun = zlib.decompressobj(wbits=31), False
     try:
         while compressed := file.read(BLOCK):
@@ -253,7 +253,7 @@ def inflated(file: BinaryIO) -> Iterator[bytes]:
 
 
 def arrow_type(kind: pl.DataType | None, is_csv: bool) -> pa.DataType:
-    """What Arrow is to read, as near to the type as a text can be. Columns without a type hold lengths or counts."""
+    """The Arrow type to read, as close to the type as text allows. Columns without a type are durations or counts."""
     match kind:
         case None | pl.Duration():
             return pa.int64()
@@ -303,7 +303,7 @@ def inner_type(kind: object) -> pl.DataType:
 
 
 def clock_in(path: str, settings: Files, column: str, otherwise: str | None = None) -> str | None:
-    """How times are written, from the first lines that tell. The second name counts where the first is no column."""
+    """How times are written, from the first lines that have one. `otherwise` is used if `column` does not exist."""
     text = Text(path, settings, None)
     with open(path, "rb") as file:
         try:
@@ -320,7 +320,7 @@ def clock_in(path: str, settings: Files, column: str, otherwise: str | None = No
 
 
 def csv_values(text: Text, lines: Sequence[bytes]) -> Iterator[dict[str, object]]:
-    with suppress(csv.Error):  # what is wrong is found when the lines are read
+    with suppress(csv.Error):  # errors are reported when the lines are read
         for values in csv.reader((line.decode(errors="replace") for line in lines), delimiter=text.separator):
             if text.names and len(values) == len(text.names):
                 yield {n: None if v in text.null_values else v for n, v in zip(text.names, values, strict=True)}

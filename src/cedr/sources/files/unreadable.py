@@ -1,4 +1,4 @@
-"""What could not be read: raised as an error that says how to go on, or noted for the late stream."""
+"""What could not be read: raised as an error with advice, or recorded for the late stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ Trouble = Literal["content", "planning", "changed", "gone", "changed later"]
 
 ADVICE: dict[Trouble, str] = {
     "content": (
-        'To go on, mend the file in place and restart the query; or restart it with on_bad="late", which puts what '
-        "cannot be read into the late stream and uses the rest. With that the file may also be moved away."
+        'To continue, repair the file in place and restart the query; or restart it with on_bad="late", which puts '
+        "unreadable data into the late stream and uses the rest. Then the file may also be moved away."
     ),
     "planning": (
-        "To go on, mend the file or move it away and restart the query; no batch has used it yet. With "
-        'on_bad="late" the query would note it in the late stream and go on.'
+        "To continue, repair the file or move it away and restart the query; no batch has used it yet. With "
+        'on_bad="late" the query records it in the late stream and continues.'
     ),
     "changed": (
-        "A file must not change once it can be seen. To go on, put the old content back and restart the query; or "
-        'restart it with on_bad="late", which notes the file in the late stream. Under a new name it is a new file.'
+        "A file must not change once it is visible. To continue, restore the old content and restart the query; or "
+        'restart it with on_bad="late", which records the file in the late stream. Under a new name it is a new file.'
     ),
     "gone": (
-        'To go on, put the file back and restart the query; or restart it with on_bad="late", which notes the file in '
-        "the late stream."
+        'To continue, restore the file and restart the query; or restart it with on_bad="late", which records the '
+        "file in the late stream."
     ),
     "changed later": (
-        "A file is read once, so the change would be lost. To go on, move the file away and restart the query, and "
-        "write what is new to a new file."
+        "A file is read once, so the change would be lost. To continue, move the file away and restart the query, and "
+        "write new rows to a new file."
     ),
 }
 
@@ -40,7 +40,7 @@ LONGEST_TEXT = 10_000
 
 
 class BadFileError(QueryError):
-    """A file that cannot be read as it is."""
+    """A file that cannot be read."""
 
     def __init__(self, file: str, what: str, trouble: Trouble) -> None:
         self.file, self.trouble = file, trouble
@@ -48,7 +48,7 @@ class BadFileError(QueryError):
 
 
 class ProblemError(Exception):
-    """What is wrong with a whole file, in words that go on from its name."""
+    """The problem of a whole file, as a text that follows its name."""
 
     def __init__(self, what: str, trouble: Trouble = "content") -> None:
         self.what, self.trouble = what, trouble
@@ -64,14 +64,14 @@ class BadLine:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Lines of a file, or a file as a whole, as rows: file, line, text, count of rows if it is known, and why."""
+    """Lines of a file, or a file as a whole, as rows: file, line, text, number of rows if known, and the reason."""
 
     rows: pl.DataFrame
     trouble: Trouble
 
     @staticmethod
     def of_lines(file: str, lines: Sequence[BadLine]) -> "Unreadable":
-        rows = [(file, bad.line, shown(bad.text), 1, bad.why) for bad in lines]
+        rows = [(file, bad.line, as_text(bad.text), 1, bad.why) for bad in lines]
         return Unreadable(pl.DataFrame(rows, SCHEMA, orient="row"), "content")
 
     @staticmethod
@@ -81,14 +81,14 @@ class Unreadable:
         )
 
     def error(self) -> BadFileError:
-        """About the first of the rows."""
+        """The error about the first row."""
         row = self.rows.row(0, named=True)
         place = "" if row["line"] is None else f", line {row['line']}: "
         text = "" if row["text"] is None else f" in {row['text'][:200]!r}"
         return BadFileError(row["file"], f"{place}{row['why']}{text}", self.trouble)
 
     def late(self, source: Source) -> pl.DataFrame:
-        """As rows of the late stream of a source: no times, no payload, a reason and a message."""
+        """Rows of the late stream of a source: no times, no payload, a reason and a message."""
         columns = LateStream(source.schema).take()
         place = pl.when(pl.col("line").is_null()).then(pl.lit("")).otherwise(pl.format(", line {}: ", "line"))
         text = pl.when(pl.col("text").is_null()).then(pl.lit("")).otherwise(pl.format(" in {}", "text"))
@@ -107,6 +107,6 @@ class Unreadable:
         return pl.concat([columns, rows], how="diagonal").select(columns.columns)
 
 
-def shown(text: bytes) -> str:
+def as_text(text: bytes) -> str:
     line = text.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return line if len(line) <= LONGEST_TEXT else f"{line[:LONGEST_TEXT]}…"

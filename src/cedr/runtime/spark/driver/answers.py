@@ -1,11 +1,11 @@
-"""What leaves the last stage: rows for a sink, and beside them the metrics that Spark observes.
+"""The output of the last stage: rows for a sink, and the metrics that Spark observes.
 
 A table's answer is one row per shard whose `blob` the sink understands. A changelog's answer has the user's columns:
 
-    change   insert, adjust, remove, or cti: how far this shard has come (`vs`)
-    vs ve    the lifetime; for an adjust or remove the one the tuple had
+    change   insert, adjust, remove, or cti: the progress of this shard (`vs`)
+    vs ve    the lifetime; for an adjust or remove the previous one
     ve_new   its new end
-    shard    rows of one shard are in order, and its progress is about its own rows only
+    shard    rows of one shard are in order, and its progress applies to its own rows only
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def as_batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
 
 
 def changelog(rows: pl.DataFrame, cti: int, shard: int, job: Job) -> pl.DataFrame:
-    """The rows of a chunk as a user reads them, and the progress that holds after them."""
+    """The rows of a chunk in the user's types, and the progress after them."""
     shown = changes(rows, cti, job.time_type, job.plan.schema)
     name = "_shard" if "shard" in job.plan.schema else "shard"
     return shown.with_columns(pl.lit(shard, pl.Int32).alias(name))
@@ -58,7 +58,7 @@ def arrow_schema(job: Job) -> pa.Schema:
 
 
 def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
-    """The answer of one shard, with its own metrics and those of earlier stages that came along."""
+    """The answer of one shard, with its own metrics and those of earlier stages."""
     schema = arrow_schema(job)
     metrics = [{METRICS: m._asdict()} for m in (answer.metrics, *(from_header(packet.header) for packet in counted))]
     if job.answer == "table":
@@ -89,13 +89,13 @@ def observed(answer: DataFrame, job: Job) -> DataFrame:
         "cti": sf.nullif(sf.min(sf.when(is_last, field["cti"])), sf.lit(MIN)),
     }
     watched = answer.observe("cedr", *(value.alias(name) for name, value in sums.items()))
-    if job.answer == "table":  # whoever commits passes over rows without a blob
+    if job.answer == "table":  # the commit ignores rows without a blob
         return watched.drop(METRICS)
     return watched.where(sf.col(METRICS).isNull()).drop(METRICS)
 
 
 def read_metrics(folder: Folder) -> pl.DataFrame:
-    """Figures only: what a power cut has damaged counts as missing, and is there again after the next micro-batch."""
+    """Metrics only: a file damaged by a power cut counts as missing, and is rewritten by the next micro-batch."""
     found = [folder.find_intact(name) for name in folder.names()]
     frames = [from_blob(content) for content in found if content is not None]
     return pl.concat(frames).sort("stage", "shard", "step") if frames else pl.DataFrame()

@@ -1,8 +1,7 @@
 """A query over static DataFrames: the canonical table.
 
-Nothing of a table at rest is late, so its rows are summed up to the tuples they stand for, put in order, and sent
-through the same stages with the progress that order allows. A shard needs memory for its input, and for its state only
-what a perfectly ordered stream needs.
+Static rows cannot be late, so they are summed up to tuples, sorted, and sent through the same stages with the progress
+that this order allows. A shard needs memory for its input, and for state only what a perfectly ordered stream needs.
 """
 
 import uuid
@@ -94,23 +93,23 @@ class BatchShard:
     def work(self, packets: list[Packet]) -> Iterator[pa.RecordBatch]:
         """The answer to all packets: packets for later stages, or the rows of the table."""
         self.late += [from_blob(packet.blob) for packet in packets if packet.kind == "late"]
-        wanted: dict[Input, Tally] = {number: self._tally(number) for number, _ in self.stage.outputs}
+        tallies: dict[Input, Tally] = {number: self._tally(number) for number, _ in self.stage.outputs}
         is_last = self.number == self.job.last
         if is_last:
-            wanted[self.stage.fragment.output] = Tally(self.job.plan.schema, patience=INF)
+            tallies[self.stage.fragment.output] = Tally(self.job.plan.schema, patience=INF)
         for arrived in slices(self._inputs(packets)):
-            said = self.engine.feed(arrived)
-            for number in wanted.keys() & said.keys():
-                wanted[number].add(said[number])
+            outputs = self.engine.feed(arrived)
+            for number in tallies.keys() & outputs.keys():
+                tallies[number].add(outputs[number])
             self.late.append(self.engine.take_late(self.reported_elsewhere))
         for number, exchange in self.stage.outputs:
-            rows = as_inserts(wanted[number].table())
+            rows = as_inserts(tallies[number].table())
             yield from to_batches(row_packets(rows, exchange, self.job.shards, self.shard, 0))
         if is_last:
-            answer = wanted[self.stage.fragment.output]
+            answer = tallies[self.stage.fragment.output]
             self.late.append(unknown_tuples(answer))
             yield from as_batches(table_of(answer, self.job.time_type))
-        self._tell_late()
+        self._report_late()
 
     def _tally(self, number: Input) -> Tally:
         fragment = self.stage.fragment
@@ -118,7 +117,7 @@ class BatchShard:
         return Tally(schema, patience=INF)
 
     def _inputs(self, packets: list[Packet]) -> dict[str, pl.DataFrame]:
-        """The tuples of every exchange, as inserts in order of time."""
+        """The tuples of every exchange, as inserts in time order."""
         frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         for packet in sorted(packets, key=lambda p: p.place):
             if packet.kind == "rows":
@@ -136,7 +135,7 @@ class BatchShard:
             self.late.append(unknown_tuples(tally))
         return as_inserts(tally.table())
 
-    def _tell_late(self) -> None:
+    def _report_late(self) -> None:
         late = [frame for frame in self.late if frame.height]
         if not late:
             return
@@ -145,7 +144,7 @@ class BatchShard:
             message = rows["_message" if "_message" in rows.columns else "message"][0]
             raise QueryError(
                 f"{rows.height} rows cannot be used; the first: {message}. "
-                'Give late="folder" to have such rows written there and go on without them'
+                'With late="folder" such rows are written there and the query continues without them'
             )
         write_late(late_folder(self.job.late), f"{self.number}-{self.shard}", rows)
 
@@ -157,7 +156,7 @@ def as_inserts(tuples: pl.DataFrame) -> pl.DataFrame:
 
 
 def slices(inputs: dict[str, pl.DataFrame]) -> Iterator[dict[str, Chunk]]:
-    """All inputs side by side in slices of time, each with the progress that holds after it."""
+    """All inputs in parallel in slices of time, each with the progress after it."""
     starts = {name: rows[VS].to_numpy() for name, rows in inputs.items()}
     together = np.sort(np.concatenate(list(starts.values())))
     cuts = np.unique(together[ROWS_AT_ONCE::ROWS_AT_ONCE])

@@ -8,7 +8,7 @@ ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:10000,muzzy_decay_ms:10000",
 }
-"""One thread per process, because Spark runs as many tasks at a time as there are cores. Memory is kept between
-micro-batches: a batch needs as much as the one before, and pages that were given back have to be filled with zeros
-first. The allocators of Python, Arrow and polars each have a setting of their own for that; Arrow can use Python's, and
-polars' gives back what was not used for 10 s. Decision 26."""
+"""One thread per process, because Spark runs as many tasks in parallel as there are cores. Memory is kept between
+micro-batches: a batch needs as much as the previous one, and returned pages have to be zeroed again. The allocators of
+Python, Arrow and polars each have their own setting for that; Arrow can use Python's, and polars' returns memory that
+was not used for 10 s. Decision 26."""

@@ -1,4 +1,4 @@
-"""What a query reads on Spark: a DataFrame, or files, for each of its sources."""
+"""The input of a query on Spark: a DataFrame, or files, for each of its sources."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
@@ -39,38 +39,40 @@ Input = DataFrame | Files
 
 
 class Inputs:
-    """The inputs by source, checked; `time_type` is how their times look."""
+    """The inputs by source, checked; `time_type` is the type of their times."""
 
     def __init__(
-        self, spark: SparkSession, plan: StagedPlan, data: Any, streaming: bool, known: TimeType | None = None
+        self, spark: SparkSession, plan: StagedPlan, data: Any, streaming: bool, before: TimeType | None = None
     ) -> None:
-        """`known` is how times looked when this query ran before."""
-        self.spark, self.plan, self.streaming, self.known = spark, plan, streaming, known
+        """`before` is the time type of an earlier run of this query."""
+        self.spark, self.plan, self.streaming, self.before = spark, plan, streaming, before
         self.data = by_source(plan, data)
         for name, given in self.data.items():
             check_input(plan.sources[name], given, streaming)
         kinds = {name: self._time_type(plan.sources[name], given) for name, given in self.data.items()}
         if len({isinstance(kind, pl.Datetime) for kind in kinds.values()}) > 1:
-            said = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
-            raise QueryError(f"the sources tell time differently ({said}); convert all to timestamps or whole numbers")
+            types = ", ".join(f"{name}: {kind}" for name, kind in kinds.items())
+            raise QueryError(
+                f"the sources use different time types ({types}); convert all of them to timestamps or to whole numbers"
+            )
         calendar = calendar_in([*(p.fragment for p in plan.paths), *(s.fragment for s in plan.stages)])
         for name, kind in kinds.items():
             check_calendar(calendar, name, kind)
         self.time_type = next(iter(kinds.values()))
 
     def check_lengths(self, query: Node) -> None:
-        """Lengths with a unit need times that have one."""
+        """Durations with a unit require times that have one."""
         if not isinstance(self.time_type, pl.Datetime):
             for name in self.data:
                 check_lengths(self.plan.sources[name], query)
 
     @property
     def packed(self) -> bool:
-        """Whether rows are packets before Spark sees them."""
+        """Whether rows become packets before Spark sees them."""
         return all(isinstance(given, Files) for given in self.data.values())
 
     def packets(self, job: Job, packed: PackedJob, closes: bool = False) -> DataFrame:
-        """The packets of all inputs; `closes`: files say that nothing more comes, once they are read."""
+        """The packets of all inputs; `closes`: files declare the end of the input, once they are read."""
         frames = []
         for name, given in self.data.items():
             if isinstance(given, Files):
@@ -78,19 +80,19 @@ class Inputs:
                 source, pack = self.plan.sources[name], packing_files(packed, name)
                 frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
             else:
-                wanted = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
-                frames.append(given.select(*wanted).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
+                columns = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
+                frames.append(given.select(*columns).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
         return reduce(DataFrame.unionAll, frames)
 
-    def _untold(self, source: Source) -> NoReturn:
+    def _unknown(self, source: Source) -> NoReturn:
         raise QueryError(
-            f"source {source.name!r}: no file tells yet whether {source.vs!r} holds timestamps (2026-01-31T08:00) or "
-            f"whole numbers; put a first file there, or declare {source.vs!r} in the schema of the source"
+            f"source {source.name!r}: no file shows yet whether {source.vs!r} contains timestamps (2026-01-31T08:00) "
+            f"or whole numbers; add a first file, or declare {source.vs!r} in the schema of the source"
         )
 
     def _time_type(self, source: Source, given: Input) -> TimeType:
         if isinstance(given, Files):
-            return self.known or time_type_of(given, source) or self._untold(source)
+            return self.before or time_type_of(given, source) or self._unknown(source)
         return spark_time_type(source, given.schema, str(self.spark.conf.get("spark.sql.session.timeZone")))
 
 
@@ -126,14 +128,14 @@ def by_source(plan: StagedPlan, data: Any) -> dict[str, Input]:
         if name not in plan.sources:
             raise QueryError(f"the query has no source {name!r}; its sources are {', '.join(map(repr, names))}")
         if name not in data:
-            raise QueryError(f"the query reads {name!r}, but no data are given for it")
+            raise QueryError(f"the query reads {name!r}, but there is no data for it")
     return dict(data)
 
 
 def check_input(source: Source, given: Any, streaming: bool) -> None:
     if source.vs is None:
         raise QueryError(
-            f"source {source.name!r} names no time column, so it cannot read a DataFrame; "
+            f"source {source.name!r} has no time column, so it cannot read a DataFrame; "
             f'declare it with cedr.source({source.name!r}, ..., vs="column of the start times")'
         )
     if isinstance(given, Files):
@@ -144,18 +146,18 @@ def check_input(source: Source, given: Any, streaming: bool) -> None:
             'cedr.files("folder")'
         )
     if given.isStreaming != streaming:
-        right = "start() takes streaming DataFrames (spark.readStream), batch() static ones (spark.read)"
+        usage = "start() takes streaming DataFrames (spark.readStream), batch() static ones (spark.read)"
         raise QueryError(
-            f"the DataFrame for source {source.name!r} is {'static' if streaming else 'streaming'}; {right}"
+            f"the DataFrame for source {source.name!r} is {'static' if streaming else 'streaming'}; {usage}"
         )
     needed = needed_columns(source, given.columns)
     check_columns(needed, dict.fromkeys(given.columns), f"DataFrame for source {source.name!r}")
 
 
 def spark_time_type(source: Source, schema: StructType, zone: str) -> TimeType:
-    """How the times of a DataFrame look. Spark keeps timestamps in UTC and shows them in the zone of the session."""
-    wanted = set(time_columns(source, schema.names))
-    fields = [field for field in schema.fields if field.name in wanted]
+    """The time type of a DataFrame. Spark keeps timestamps in UTC and shows them in the zone of the session."""
+    names = set(time_columns(source, schema.names))
+    fields = [field for field in schema.fields if field.name in names]
     try:
         columns = dict(pl.DataFrame(to_arrow_schema(StructType(fields), timezone=UTC).empty_table()).schema)
     except (PySparkException, PolarsError) as e:
@@ -166,7 +168,7 @@ def spark_time_type(source: Source, schema: StructType, zone: str) -> TimeType:
 
 
 def is_known_zone(zone: str) -> bool:
-    """Spark has zones such as `+05:30`, for which polars and Arrow have no name; their times are shown in UTC."""
+    """Spark has zones such as `+05:30` that polars and Arrow do not have; such times are shown in UTC."""
     try:
         pl.Series([0]).cast(pl.Datetime("us", zone))
     except PolarsError:
@@ -186,18 +188,18 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
 
 def packer_of(job: PackedJob, source: str, origin: int, in_turn: bool = False) -> Packer:
     opened = job.open()
-    return Packer(opened, source, origin, parking(job), clock_of(opened, opened.plan.sources[source]), in_turn)
+    return Packer(opened, source, origin, spill_file(job), clock_of(opened, opened.plan.sources[source]), in_turn)
 
 
-def parking(job: PackedJob) -> SpillFile | None:
-    """In a stream, rows go to their shard by way of its folder. A static query has none."""
+def spill_file(job: PackedJob) -> SpillFile | None:
+    """In a stream, rows are sent to their shard through its folder. A static query has none."""
     context, folder = TaskContext.get(), job.open().folder
     batch = context.getLocalProperty(BATCH_ID) if context and folder else None
     return None if batch is None else SpillFile(folder, int(batch))
 
 
 def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
-    """Spark's small batches in larger frames."""
+    """Combines Spark's small batches into larger frames."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:

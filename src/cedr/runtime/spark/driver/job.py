@@ -1,4 +1,4 @@
-"""A job: what the tasks of one run of a query need to know, as plain data that travels with them."""
+"""A job: the data that the tasks of one run of a query need, sent with them."""
 
 import hashlib
 import os
@@ -22,8 +22,8 @@ from cedr.storage.private import read_private, write_private
 class Job:
     """`run` names this run of the query, `application` the Spark application it is part of.
 
-    `folder` is where its state lives, `late` where rows go that cannot be used. `at` is when it was started, in
-    microseconds since 1970: the time of day for a static query, so that a task that runs again comes to the same.
+    `folder` contains its state, `late` the rows that cannot be used. `at` is its start, in microseconds since 1970: the
+    wall-clock time of a static query, so that a repeated task has the same result.
     """
 
     plan: StagedPlan
@@ -37,7 +37,7 @@ class Job:
     sink: TableSink | None = None
     at: int = 0
     feedback: str | None = None
-    """The folder in which a merge notes what it has no more use for."""
+    """The folder in which a merge records what it no longer needs."""
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]
@@ -86,14 +86,14 @@ def job_file(place: FilePath, digest: str) -> FilePath:
 
 
 def leave_job(place: FilePath, job: PackedJob) -> None:
-    """Put the job where processes of shards look for it, whole."""
+    """Put the job where shard processes look for it, atomically."""
     beginning = place / f".job-{secrets.token_hex(8)}"
     write_private(beginning, job.content)
     os.replace(beginning, job_file(place, job.digest))
 
 
 def find_job(place: FilePath, run: str, digest: str) -> PackedJob | None:
-    """The job in a folder of ours. Its digest names it, so it is the one that was left there."""
+    """The job in a private folder. Its digest names it, so it is the one that was put there."""
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         return None
     try:
@@ -104,7 +104,7 @@ def find_job(place: FilePath, run: str, digest: str) -> PackedJob | None:
 
 
 def description(plan: StagedPlan, shards: int) -> list[str]:
-    """The plan in lines. Two plans with the same lines can go on with each other's state."""
+    """The plan in lines. Plans with the same lines can use each other's state."""
     lines = [f"shards: {shards}"]
     lines += [f"source {describe(source)}" for source in plan.sources.values()]
     for path in plan.paths:
@@ -122,9 +122,11 @@ def spreading(exchange: Exchange) -> str:
 
 
 def describe(source: Source) -> str:
-    said = {name: getattr(source, name) for name in Source.__dataclass_fields__}
+    settings = {name: getattr(source, name) for name in Source.__dataclass_fields__}
     return " ".join(
-        f"{name}={value}" for name, value in said.items() if value is not None and value is not False and value != ()
+        f"{name}={value}"
+        for name, value in settings.items()
+        if value is not None and value is not False and value != ()
     )
 
 

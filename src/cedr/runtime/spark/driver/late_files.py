@@ -1,4 +1,4 @@
-"""The folder of the rows that could not be used: Parquet files, one per micro-batch, stage and shard that had some."""
+"""The folder of late rows: Parquet files, one per micro-batch, stage and shard that had some."""
 
 import io
 
@@ -6,7 +6,7 @@ import polars as pl
 
 from cedr.storage.folder import Folder
 
-REMEDY = "Move the file away: the late rows in it are lost, the answer and other late rows are not"
+REMEDY = "Move the file away: the late rows in it are lost; the answer and other late rows are not affected"
 
 
 def late_folder(place: str) -> Folder:

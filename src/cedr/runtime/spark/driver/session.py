@@ -1,4 +1,4 @@
-"""A Spark session with the settings cedr likes, on this machine unless told otherwise."""
+"""A Spark session with cedr's settings, on this machine by default."""
 
 import atexit
 import os
@@ -32,7 +32,7 @@ SETTINGS = {
 }
 
 UNSEEN = {"spark.ui.liveUpdate.period": "-1", "spark.sql.ui.explainMode": "simple"}
-"""Without the user interface nobody looks at figures that are kept up to date, or at plans in long form, for it."""
+"""Without the user interface, live updates and plans in long form are not needed."""
 
 SOCKETS = "spark.python.unix.domain.socket.enabled"
 FOLDER_OF_SOCKETS = "spark.python.unix.domain.socket.dir"
@@ -41,16 +41,16 @@ ON_ONE_MACHINE = {
     OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
     SOCKETS: "true",
 }
-"""Java only moves packets. So compiling its code thoroughly costs more of the cores than it brings (decision 10). So
-does its usual garbage collector, which works beside the program so that large heaps have short pauses (decision 26). It
-has room for the objects of a few micro-batches, so that it need not stop in each of them (decision 27).
-Java and Python speak through sockets in a folder: a network's socket holds small messages back for up to 40 ms, and a
-micro-batch has several of them (decision 27)."""
+"""Java only moves packets, so thorough compilation costs more than it gains (decision 10). So does its default garbage
+collector, which runs concurrently to keep the pauses of large heaps short (decision 26). It has room for the objects of
+a few micro-batches, so that it need not run in each of them (decision 27). Java and Python communicate through sockets
+in a folder: a network socket delays small messages for up to 40 ms, and a micro-batch has several of them (decision
+27)."""
 
 
 LOOPBACK = "127.0.0.1"
 LISTENING = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-"""With all of Spark on this machine, nobody elsewhere has to reach it."""
+"""With all of Spark on this machine, no other machine has to reach it."""
 AUTHENTICATE, AUTH_SECRET = "spark.authenticate", "spark.authenticate.secret"
 
 
@@ -59,15 +59,15 @@ def spark_session(
 ) -> SparkSession:
     """A session for cedr: `spark_session()` on this machine, `spark_session("spark://host:7077")` on a cluster.
 
-    Settings are Spark's, with `__` for the dots: `spark_session(spark__driver__memory="8g")`. Any session will do for
-    cedr; this one reads larger batches at once, gives each Python worker one thread and lets it keep its memory between
-    batches, and keeps quiet. On one machine Java also compiles its code only lightly and stops to collect garbage; for
-    heavy SQL of your own set `spark__driver__extraJavaOptions=""`. What Java and Spark still have to say goes to the
-    terminal, or to the end of the file `log`.
+    Settings are Spark's, with `__` for the dots: `spark_session(spark__driver__memory="8g")`. cedr works with any
+    session; this one reads larger batches at once, gives each Python worker one thread and lets it keep its memory
+    between batches, and logs little. On one machine Java also compiles its code only lightly and uses the serial
+    garbage collector; for heavy SQL of your own set `spark__driver__extraJavaOptions=""`. The output of Java and Spark
+    goes to the terminal, or is appended to the file `log`.
 
     On one machine Spark listens on the loopback address only, and everywhere its processes authenticate each other
-    (`spark.authenticate`). The one exception is a cluster of Spark's own, `spark://`, which needs a secret that all of
-    it knows: give it as `spark__authenticate__secret`. Settings of yours come first.
+    (`spark.authenticate`). The one exception is a standalone cluster, `spark://`, which needs a shared secret: give it
+    as `spark__authenticate__secret`. Your own settings take precedence.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local-cluster"):
@@ -96,7 +96,7 @@ def on_this_machine(master: str) -> bool:
 
 
 def closed_to_others(master: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Settings that keep others out. Spark draws the secret by itself, on one machine, YARN and Kubernetes."""
+    """Settings that keep others out. On one machine, YARN and Kubernetes, Spark generates the secret itself."""
     chosen = dict(LISTENING) if on_this_machine(master) else {}
     if not master.startswith("spark://") or AUTH_SECRET in given:
         chosen[AUTHENTICATE] = "true"
@@ -106,20 +106,20 @@ def closed_to_others(master: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def start_java(conf: SparkConf, log: str | os.PathLike[str] | None, address: str | None) -> None:
-    """Java writes before it reads any setting, so its output is redirected from outside. Everybody can read its command
-    line, so settings that are secret come later. Its web pages, and the processes of a cluster on this machine, listen
-    on the address that its environment names."""
-    shown = SparkConf(loadDefaults=False).setAll([(k, v) for k, v in conf.getAll() if not is_secret_name(k)])
+    """Java writes output before it reads any setting, so its output is redirected from outside. Its command line is
+    public, so secret settings are passed later. Its web pages, and the processes of a cluster on this machine, listen
+    on the address in the environment."""
+    public = SparkConf(loadDefaults=False).setAll([(k, v) for k, v in conf.getAll() if not is_secret_name(k)])
     with ExitStack() as opened:
         opened.enter_context(environment_with({"SPARK_LOCAL_IP": address} if address else {}))
         output = opened.enter_context(open(log, "ab")) if log is not None else None
-        gateway = launch_gateway(shown, {"stdout": output, "stderr": output} if output else None)
+        gateway = launch_gateway(public, {"stdout": output, "stderr": output} if output else None)
     SparkContext(conf=conf, gateway=gateway)
 
 
 @contextmanager
 def environment_with(names: Mapping[str, str]) -> Iterator[None]:
-    """Names that are not set yet, for the processes that are started meanwhile."""
+    """Sets variables that are not set yet, for the processes that are started meanwhile."""
     added = {name: value for name, value in names.items() if name not in os.environ}
     os.environ.update(added)
     try:
@@ -130,15 +130,15 @@ def environment_with(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def room_for_objects(memory: str) -> str:
-    """Java's options, given the most memory it may use: much room for new objects, but no more than a quarter of it."""
-    said = re.fullmatch(r"(\d+)([mgt]?)b?", memory.strip().lower())
-    room = min(384, int(said[1]) * {"": 1, "m": 1, "g": 1024, "t": 1024**2}[said[2]] // 4) if said else 0
+    """Java's options, given its maximum memory: much room for new objects, but at most a quarter of it."""
+    size = re.fullmatch(r"(\d+)([mgt]?)b?", memory.strip().lower())
+    room = min(384, int(size[1]) * {"": 1, "m": 1, "g": 1024, "t": 1024**2}[size[2]] // 4) if size else 0
     return f" -Xms{2 * room}m -XX:NewSize={room}m" if room else ""
 
 
 def folder_of_sockets() -> str:
-    """A socket has no password, so nobody else may enter their folder; Spark leaves some behind. A copy of this process
-    that ends leaves the folder to us. If we are killed, the next driver removes it."""
+    """A private folder, because sockets have no password; Spark leaves some behind. A forked process that ends does not
+    remove the folder. If we are killed, the next driver removes it."""
     remove_left_over()
     folder, ours = tempfile.mkdtemp(prefix=PREFIX, dir=temporary()), os.getpid()
     note_owner(Path(folder), ours)

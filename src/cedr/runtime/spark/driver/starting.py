@@ -1,7 +1,7 @@
-"""A streaming query whose sources are there.
+"""Starts a streaming query, again if its file sources did not start in time.
 
-Spark gives the Python of a file source ten seconds to start, whatever the machine has to do besides, and no setting
-changes that. Nothing was read by then, so such a query is simply started again.
+Spark gives the Python process of a file source ten seconds to start, whatever the load of the machine, and no setting
+changes that. Nothing has been read by then, so the query is simply started again.
 """
 
 import time
@@ -14,7 +14,7 @@ LATE_PYTHON = "Python worker failed to connect back"
 
 
 def started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """What `start` has started last. Of other errors its user hears in the usual way, when it waits for the query."""
+    """The last query that `start` has started. Other errors are reported as usual, when the user waits for it."""
     for _ in range(STARTS):
         query = start()
         while query.isActive and query.status["message"].startswith("Initializing"):

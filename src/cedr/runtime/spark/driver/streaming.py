@@ -2,9 +2,9 @@
 
     source --pack--> packets --by shard--> stage 1 --> packets --by shard--> stage 2 ... --> sink
 
-For Spark this is a query without state: each micro-batch goes through the tasks from left to right. cedr's state lives
-with the shards and is versioned by the number of the micro-batch, which Spark tells its tasks. Spark logs what belongs
-to a batch before it runs and runs it again after a crash; shards and sinks recognise a batch they have seen.
+For Spark this is a stateless query: each micro-batch goes through the tasks from left to right. cedr's state lives in
+the shards and is versioned by the number of the micro-batch, which Spark passes to its tasks. Spark logs the contents
+of a batch before it runs and repeats it after a crash; shards and sinks recognize a batch they have seen.
 """
 
 import json
@@ -54,15 +54,15 @@ SETTING = threading.RLock()
 QUICK = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
 QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
-"""Where Spark moves nothing but packets, a few rows per task, writing Java code for them takes longer than any other
-way. Where it has rows of users to read or to write, it does write code. Decision 27."""
+"""Where Spark only moves packets, a few rows per task, generating Java code takes longer than interpretation. Where it
+reads or writes user rows, it does generate code. Decision 27."""
 QUICK_LOCAL = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     )
 }
-"""On a local disk it is the quicker one. Both write a file under another name and then rename it; who comes second is
-kept away by our lock. Decision 10."""
+"""It is faster on a local disk. Both write a file under another name and then rename it; our lock keeps a second query
+away. Decision 10."""
 
 
 def start(
@@ -82,7 +82,7 @@ def start(
     """See `Stream.start`."""
     plan = staged(query)
     if close and not (trigger or {}).get("availableNow"):
-        raise QueryError('close=True says that nothing more comes; it goes with trigger={"availableNow": True}')
+        raise QueryError('close=True declares the end of the input; it requires trigger={"availableNow": True}')
     folder = checkpoint_folder(str(checkpoint))
     with Lock(folder) as lock:
         folder.sweep()
@@ -126,7 +126,7 @@ def start(
 @dataclass(frozen=True)
 class CheckpointIdentity:
     """What all runs with one checkpoint have in common; its state fits nothing else. Nor does its table: with another
-    checkpoint the batches of the same query have other rows, so a checkpoint has a name, drawn at the first start."""
+    checkpoint the batches of the same query have other rows, so each checkpoint gets a random name."""
 
     plan: list[str]
     shards: int
@@ -141,13 +141,13 @@ class CheckpointIdentity:
     def read(folder: Folder) -> "CheckpointIdentity | None":
         content = folder.find("query.json")
         if content is None and folder.sub("state").path_is_there:
-            raise folder.damaged("query.json", "it is missing, and nothing else says which query the state belongs to")
+            raise folder.damaged("query.json", "it is missing, and only it records to which query the state belongs")
         if content is None:
             return None
-        known = json.loads(content)
-        zone = known["zone"]
-        time_type = pl.Datetime("us", zone) if known["timestamps"] else pl.Int64()
-        return CheckpointIdentity(known["plan"], known["shards"], time_type, known["checkpoint"])
+        stored = json.loads(content)
+        zone = stored["zone"]
+        time_type = pl.Datetime("us", zone) if stored["timestamps"] else pl.Int64()
+        return CheckpointIdentity(stored["plan"], stored["shards"], time_type, stored["checkpoint"])
 
     def write(self, folder: Folder) -> None:
         folder.make()
@@ -161,7 +161,7 @@ class CheckpointIdentity:
             old, new = first_difference(self.plan, now.plan)
             raise QueryError(
                 f"the checkpoint {folder.place} belongs to another query. It has:\n  {old}\nthis query has:\n  {new}\n"
-                "State of one cannot serve the other: start with a new checkpoint, or run the query it belongs to"
+                "Its state does not fit this query: use a new checkpoint, or run the query it belongs to"
             )
 
 
@@ -172,7 +172,7 @@ def first_difference(old: list[str], new: list[str]) -> tuple[str, str]:
 
 
 def last_committed(folder: Folder) -> int | None:
-    """The newest micro-batch that Spark has noted as done."""
+    """The newest micro-batch that Spark has committed."""
     return max(numbers(Folder(f"{spark_checkpoint(folder)}/commits")), default=None)
 
 
@@ -180,7 +180,7 @@ def last_committed(folder: Folder) -> int | None:
 
 
 def pipeline(job: Job, packed: PackedJob, packets: DataFrame) -> DataFrame:
-    """Packets through all stages; the result has one column per column of the answer, and the metrics."""
+    """Packets through all stages; the result has the columns of the answer, and the metrics."""
     for stage in job.plan.stages:
         arrived = packets.repartitionById(job.shards, "shard")
         if stage.number < job.last:
@@ -233,7 +233,7 @@ def here() -> tuple[int, int]:
 
 
 class RunningQuery:
-    """A query that runs. `spark_query` is Spark's own handle."""
+    """A running query. `spark_query` is Spark's own handle."""
 
     spark_query: StreamingQuery
 
@@ -258,7 +258,7 @@ class RunningQuery:
     def begin(self) -> None:
         try:
             self.spark_query = started(self._begin)
-        except Exception as e:  # Java found notes of its own damaged
+        except Exception as e:  # Java found damaged files of its own
             if (ours := original(e)) is not None:
                 raise ours from None
             raise
@@ -289,7 +289,7 @@ class RunningQuery:
         return {**QUICK, **(QUICK_PACKETS if only_packets else {}), **(QUICK_LOCAL if self.folder.local else {})}
 
     def await_termination(self, timeout: int | None = None) -> bool:
-        """Wait until the query has ended; False when it has not within so many seconds. Raises what stopped it."""
+        """Wait until the query has ended; False after `timeout` seconds. Raises the error that stopped it."""
         try:
             if not self.spark_query.awaitTermination(timeout) and timeout is not None:
                 return False
@@ -306,11 +306,11 @@ class RunningQuery:
 
     @property
     def closes_apart(self) -> bool:
-        """Spark does not say when it has read all of a DataFrame, so the query is started again to close it."""
+        """Spark does not report when it has read all of a DataFrame, so the query is restarted to close it."""
         return self.close and not self.inputs.packed
 
     def _close(self) -> None:
-        """All there was has been read: say that nothing more comes, in a micro-batch of its own."""
+        """After all input has been read: declare its end, in a separate micro-batch."""
         self.control.write_plain("close", b"close\n")
         self._earlier += self.spark_query.recentProgress
         self.begin()
@@ -321,7 +321,7 @@ class RunningQuery:
         return self.spark_query.isActive
 
     def stop(self, timeout: float = 60.0) -> None:
-        """End after the micro-batch that is being worked in; after so many seconds, in the middle of it."""
+        """Stop after the current micro-batch, or after `timeout` seconds in the middle of it."""
         deadline = time.monotonic() + timeout
         while self.spark_query.isActive and self.spark_query.status["isTriggerActive"] and time.monotonic() < deadline:
             if not self.spark_query.status["isDataAvailable"] or self.trouble is not None:
@@ -339,20 +339,20 @@ class RunningQuery:
 
     @property
     def trouble(self) -> str | None:
-        """What the sink waits for, if its store is away; the query goes on when it is back."""
+        """What the sink waits for, if its store is unreachable; the query continues when it is reachable again."""
         return self.sink.trouble if isinstance(self.sink, TableSink) else None
 
     @property
     def progress(self) -> list[Any]:
-        """Spark's reports of the last micro-batches; `observedMetrics["cedr"]` holds ours."""
+        """Spark's reports of the last micro-batches; `observedMetrics["cedr"]` contains ours."""
         return [*self._earlier, *self.spark_query.recentProgress]
 
     def metrics(self) -> pl.DataFrame:
-        """One row per stage, shard and operator: what it has done and what it holds."""
+        """One row per stage, shard and operator: its input, output and state."""
         return answers.read_metrics(self.folder.sub("metrics"))
 
     def why_waiting(self) -> WhyWaiting:
-        """Who or what holds the query back after the last micro-batch: a source, partition or key, or a promise."""
+        """What holds the query back after the last micro-batch: a source, partition or key, or a promise."""
         missing = [text for finding in analyse(optimize(self.query).plan) for text in finding.missing]
         return waiting(self.job, missing)
 
@@ -362,23 +362,23 @@ class RunningQuery:
             warn_of_late(counted(self.late()), stacklevel + 1)
 
     def late(self) -> pl.DataFrame:
-        """All rows that could not be used so far, with the reason."""
+        """All late rows so far, with the reason."""
         return read_late(late_folder(self.job.late))
 
     def table(self) -> pl.DataFrame:
-        """The answer as the sink has it."""
+        """The contents of the sink."""
         if not isinstance(self.sink, TableSink):
-            raise QueryError("a changelog is no table; read what its sink has written")
+            raise QueryError("a changelog is not a table; read the output of its sink")
         return self.sink.read()
 
 
 @contextmanager
-def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Settings for the query that is started meanwhile, which keeps a copy; the session gets its own back. Starts of
+def settings_for(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings for a query that is started meanwhile, which keeps a copy; the session's own are restored. Starts in
     other threads wait, or one would take the other's settings for the session's own."""
     with SETTING:
-        before = {name: spark.conf.get(name, None) for name in wanted}
-        for name, value in wanted.items():
+        before = {name: spark.conf.get(name, None) for name in settings}
+        for name, value in settings.items():
             spark.conf.set(name, value)
         try:
             yield
@@ -391,7 +391,7 @@ def settings_for(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[Non
 
 
 def closing_task(job: PackedJob) -> Task:
-    """The word that nothing more comes, of all sources."""
+    """Declares the end of all sources."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if sum(batch.num_rows for batch in batches):

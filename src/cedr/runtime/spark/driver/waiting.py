@@ -8,21 +8,23 @@ from cedr.runtime.spark.driver.answers import read_metrics
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.shard.packet import from_header
+from cedr.runtime.spark.shard.state import SOURCE_STATUS
 from cedr.runtime.why_waiting import Held, WhyWaiting, held_rows, why_waiting
 from cedr.sources.source_status import SourceStatus
 from cedr.storage.folder import Folder
 
 
 def waiting(job: Job, missing: Iterable[str]) -> WhyWaiting:
-    """Who holds the query back after the last micro-batch; `missing` is what its plan misses."""
+    """What holds the query back after the last micro-batch; `missing` is what its plan lacks."""
     folder = Folder(job.folder)
     held = held_by_stage(job, read_metrics(folder.sub("metrics")))
     future = from_the_future(read_late(late_folder(job.late)))
-    return why_waiting(job.plan.sources, standings(folder.sub("standing")), held, future, missing, job.time_type)
+    statuses = source_statuses(folder.sub(SOURCE_STATUS))
+    return why_waiting(job.plan.sources, statuses, held, future, missing, job.time_type)
 
 
-def standings(folder: Folder) -> list[SourceStatus]:
-    """Of the sources each stage reads; stages that read the same one heard the same."""
+def source_statuses(folder: Folder) -> list[SourceStatus]:
+    """The status of the sources of each stage; stages that read the same source have the same."""
     found = [folder.find_intact(name) for name in folder.names()]
     return [s for content in found if content is not None for s in from_header(content)]
 

@@ -1,8 +1,8 @@
-"""The time of day for the tasks that read a source.
+"""The wall-clock time for the tasks that read a source.
 
-Whether a row is from the future, or a partition silent, must not depend on which task asks or how often: a micro-batch
-that runs again has to come to the same. Spark notes a time for each micro-batch before it runs; that is its time of
-day. A query over data at rest has the time at which it was started.
+Whether a row is from the future, or a partition silent, must not depend on the task or on how often it runs: a repeated
+micro-batch must have the same result. Spark records a time for each micro-batch before it runs; that time is used. A
+query over static data uses the time of its start.
 """
 
 import json
@@ -20,13 +20,13 @@ NOTED = "batchTimestampMs"
 
 
 def spark_checkpoint(folder: Folder) -> str:
-    """Spark's own part of a checkpoint, beside ours."""
+    """Spark's own part of a checkpoint, next to ours."""
     return folder.place.removesuffix("/cedr") + "/spark"
 
 
 def clock_of(job: Job, source: Source) -> Clock:
-    """The time of day for a source that asks for it; for others any will do."""
-    if source.future is None and source.idle is None:
+    """The wall-clock time for a source that needs it; for others any clock is fine."""
+    if source.max_ahead is None and source.idle is None:
         return wall_clock
     context = TaskContext.get()
     batch = context.getLocalProperty(BATCH_ID) if context and job.folder else None
@@ -35,17 +35,17 @@ def clock_of(job: Job, source: Source) -> Clock:
 
 
 def time_of(job: Job, batch: int) -> int:
-    """When a micro-batch was begun for the first time, in microseconds since 1970."""
+    """When a micro-batch was started for the first time, in microseconds since 1970."""
     offsets = Folder(f"{spark_checkpoint(Folder(job.folder))}/offsets")
     for line in (offsets.find_plain(str(batch)) or b"").splitlines():
         if line.startswith(b"{") and NOTED in (noted := json.loads(line)):
             return int(noted[NOTED]) * 1000
-    raise offsets.damaged(str(batch), f"Spark has not noted the time of micro-batch {batch} in it")
+    raise offsets.damaged(str(batch), f"it does not contain the time of micro-batch {batch}")
 
 
 def check_notes(folder: Folder) -> None:
-    """Spark's own notes in a checkpoint of ours, as far as Spark itself would stumble over them without naming the
-    file: those that are empty, as after a power cut, and a batch that is done and of which the offsets are missing."""
+    """Check Spark's own files in a checkpoint for damage that Spark would report without naming the file: empty files,
+    as after a power cut, and a committed batch without offsets."""
     checkpoint = Folder(spark_checkpoint(folder))
     if checkpoint.find_plain("metadata") == b"":
         raise checkpoint.damaged("metadata", EMPTY)
@@ -54,7 +54,7 @@ def check_notes(folder: Folder) -> None:
         if found and checkpoint.sub(place).find_plain(str(found[-1])) == b"":
             raise checkpoint.damaged(f"{place}/{found[-1]}", EMPTY)
     if last["commits"] and (done := last["commits"][-1]) not in last["offsets"]:
-        raise checkpoint.damaged(f"offsets/{done}", f"it is missing, and micro-batch {done} is done")
+        raise checkpoint.damaged(f"offsets/{done}", f"it is missing, although micro-batch {done} is committed")
 
 
 def numbers(folder: Folder) -> list[int]:
@@ -62,8 +62,8 @@ def numbers(folder: Folder) -> list[int]:
 
 
 def sync_notes(job: Job, batch: int) -> None:
-    """Make Spark's own notes safe that a shard's log relies on: what this micro-batch reads, and that the one before is
-    done. Spark does not sync them; with other offsets the same number would mean other rows."""
+    """Sync Spark's own files that a shard's log relies on: the offsets of this micro-batch, and the commit of the
+    previous one. Spark does not sync them; with other offsets the same number would have other rows."""
     checkpoint = spark_checkpoint(Folder(job.folder))
     for place, number in (("offsets", batch), ("commits", batch - 1)):
         folder = Folder(f"{checkpoint}/{place}")

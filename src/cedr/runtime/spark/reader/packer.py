@@ -1,8 +1,8 @@
 """Packing: rows of a source become packets for the shards of every stage the source leads to.
 
-Runs in the tasks that read a source. Rows are checked and given their lifetimes, go through the operators without state
-that follow the source, and are split by shard. What the rows say about progress goes to every shard. A packer knows
-nothing of other tasks, so the promise itself is worked out by the shards, from everybody's words.
+Runs in the tasks that read a source. Rows are checked and get their lifetimes, go through the stateless operators that
+follow the source, and are split by shard. Progress reports go to every shard. A packer does not know other tasks, so
+the shards compute the promise from the reports of all.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.shard.packet import Packet, to_blob, to_header
 from cedr.runtime.spark.shard.state import SpillFile, with_files
 from cedr.sources.ingest import Clock, Ingest, wall_clock
-from cedr.sources.keys import most
+from cedr.sources.keys import maxima
 from cedr.sources.progress import ProgressReport
 from cedr.storage.folder import Folder
 from cedr.storage.plain import allowed
@@ -32,33 +32,33 @@ LAST_ROUND = 2**31 - 1
 
 
 class Packer:
-    """The packets of one part of a source; `origin` numbers the part within its micro-batch. Parts of files come one
-    after the other: `in_turn`. Those of a DataFrame have no order."""
+    """The packets of one part of a source; `origin` numbers the part within its micro-batch. Parts of files are in
+    order: `in_turn`. Those of a DataFrame are not."""
 
     def __init__(
         self,
         job: Job,
         source: str,
         origin: int,
-        parking: SpillFile | None = None,
+        spill: SpillFile | None = None,
         clock: Clock = wall_clock,
         in_turn: bool = False,
     ) -> None:
-        self.job, self.source, self.origin, self.parking = job, job.plan.sources[source], origin, parking
+        self.job, self.source, self.origin, self.spill = job, job.plan.sources[source], origin, spill
         self.first_round = origin * MANY_ROUNDS if in_turn else 0
         self.ingest = Ingest(self.source, clock)
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_from(source)]
-        self.told: dict[int, list[ProgressReport]] = {}
+        self.reports: dict[int, list[ProgressReport]] = {}
         self.highest: dict[tuple[int, int], Highest] = {}
         """By exchange and round."""
 
     def packets(self, frames: Iterable[pl.DataFrame]) -> Iterator[Packet]:
-        """All packets of this part: rows as they come, then what was said about progress."""
+        """All packets of this part: rows, then progress reports."""
         pieces = (piece for frame in frames for piece in self.ingest.pieces(frame, ROWS_AT_ONCE))
-        parted = self.source.cti or self.source.punctuation  # only a promise among the rows parts them into rounds
+        parted = self.source.cti or self.source.punctuation  # only promises between rows separate them into rounds
         for number, piece in enumerate(pieces):
             seq = self.first_round + number if parted else 0
-            self.told.setdefault(seq, []).append(piece.told)
+            self.reports.setdefault(seq, []).append(piece.report)
             yield from self._rows(Chunk(piece.rows, files=piece.files), seq)
         yield from self.late(self.ingest.late.take())
         yield from self._headers()
@@ -73,7 +73,7 @@ class Packer:
             yield Packet(stage, shard, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
 
     def _feedback(self) -> Iterator[Packet]:
-        """As a packet, it is part of the micro-batch's log: who works it in again leaves out the same."""
+        """As a packet, it is part of the micro-batch's log: a repeated batch skips the same rows."""
         if self.job.feedback is not None and (t := read_feedback(Folder(self.job.feedback))) != MIN:
             for shard in range(self.job.shards):
                 yield Packet(self.job.last, shard, "feedback", -1, self.origin, 0, to_header(t))
@@ -83,22 +83,22 @@ class Packer:
             out = engine.push(path.source, chunk)
             place = path.exchange.number, seq
             self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
-            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.parking, out.files)
+            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.spill, out.files)
 
     def _headers(self) -> Iterator[Packet]:
         stages = {path.exchange.stage for path, _ in self.paths}
-        for seq, told in self.told.items():
-            header = to_header((self.source.name, merged(told)))
+        for seq, reports in self.reports.items():
+            header = to_header((self.source.name, merged(reports)))
             for stage in sorted(stages):
                 for shard in range(self.job.shards):
-                    yield Packet(stage, shard, "told", -1, self.origin, seq, header)
+                    yield Packet(stage, shard, "progress", -1, self.origin, seq, header)
         exchanges = {path.exchange.number: path.exchange for path, _ in self.paths}
         for (number, seq), highest in self.highest.items():
             yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
 
 
 def closing(job: Job, source: str) -> Iterator[Packet]:
-    """The word that nothing more comes from a source, for every shard of every stage it leads to."""
+    """Declares the end of a source, for every shard of every stage that it leads to."""
     for stage in sorted({path.exchange.stage for path in job.paths_from(source)}):
         for shard in range(job.shards):
             yield Packet(stage, shard, "close", seq=LAST_ROUND, header=to_header(source))
@@ -110,10 +110,10 @@ def row_packets(
     shards: int,
     origin: int,
     seq: int,
-    parking: SpillFile | None = None,
+    spill: SpillFile | None = None,
     files: tuple[str, ...] = (),
 ) -> Iterator[Packet]:
-    """The rows of an exchange, a packet for each shard that gets any."""
+    """The rows of an exchange, one packet for each shard that gets any."""
     if not rows.height:
         return
     parts = [rows] * shards if exchange.broadcast else split(rows, shards_of(rows, exchange.keys, shards), shards)
@@ -121,7 +121,7 @@ def row_packets(
         if part.height:
             packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
             packet, part = with_files(packet, part, files)
-            yield parking.put(packet, part) if parking else packet._replace(blob=to_blob(part))
+            yield spill.put(packet, part) if spill else packet._replace(blob=to_blob(part))
 
 
 FEEDBACK = "feedback"
@@ -154,26 +154,26 @@ def highest_of(chunk: Chunk, before: Highest = NOTHING_SEEN) -> Highest:
 
 
 def highest_packets(highest: Highest, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
-    """How far the rows of an exchange reach, for the shards that get none of the furthest."""
+    """The highest times of an exchange, for shards that do not get these rows."""
     if highest != NOTHING_SEEN:
         header = to_header(highest)
         for shard in range(shards):
             yield Packet(exchange.stage, shard, "highest", exchange.number, origin, seq, header)
 
 
-def merged(told: list[ProgressReport]) -> list[ProgressReport]:
-    """The same words in fewer pieces, where nothing depends on their order."""
-    if len(told) < 2 or any(said.external or said.syncs is not None for said in told):
-        return told
+def merged(reports: list[ProgressReport]) -> list[ProgressReport]:
+    """Equivalent reports, combined into one where their order does not matter."""
+    if len(reports) < 2 or any(report.external or report.syncs is not None for report in reports):
+        return reports
     highest: dict[object, int] = {}
     ctis: dict[object, int] = {}
-    for said in told:
-        for whole, part in ((highest, said.highest), (ctis, said.ctis)):
+    for report in reports:
+        for whole, part in ((highest, report.highest), (ctis, report.ctis)):
             for partition, time in part.items():
                 whole[partition] = max(time, whole.get(partition, time))
-    keys = [said.keys for said in told if said.keys is not None]
+    keys = [report.keys for report in reports if report.keys is not None]
     promises = NONE
-    for said in told:
-        promises = promises.plus(said.promises)
-    at = max(said.at for said in told)
-    return [ProgressReport(highest, ctis, at=at, keys=most(pl.concat(keys)) if keys else None, promises=promises)]
+    for report in reports:
+        promises = promises.plus(report.promises)
+    at = max(report.at for report in reports)
+    return [ProgressReport(highest, ctis, at=at, keys=maxima(pl.concat(keys)) if keys else None, promises=promises)]

@@ -1,6 +1,6 @@
-"""The data source that Spark calls: its planner in a Python process beside the driver, its readers in the tasks.
+"""The data source that Spark calls: its planner in a Python process next to the driver, its readers in the tasks.
 
-Settings, source and packing function travel as one option, pickled: measured with 1 kB to 5 MB, as fast as a subclass
+Settings, source and packing function are passed as one pickled option: with 1 kB to 5 MB this was as fast as a subclass
 registered for each query, and nothing is registered twice under one name.
 """
 
@@ -36,7 +36,7 @@ from cedr.temporal.errors import CedrError
 
 NAME = "cedr_files"
 CHECKED_AT_ONCE = 1000
-"""So many files that were read are looked at again when new ones are looked for: a change of them would be lost."""
+"""Number of files, already read, that are checked for changes with each search for new files: changes would be lost."""
 
 Pack = Callable[[Iterator[Piece], Split], Iterator[pa.RecordBatch]]
 """Frames and unreadable rows of a split become record batches."""
@@ -44,10 +44,10 @@ Pack = Callable[[Iterator[Piece], Split], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class FileJob:
-    """What planner and readers need. Without a log the files are read once, as a table.
+    """The data of planner and readers. Without a log the files are read once, as a table.
 
-    `pack` is a pickled `Pack`, opened by the tasks only: each start of a query starts a Python that plans, and it does
-    not have to import the engine.
+    `pack` is a pickled `Pack`, unpickled by the tasks only: each start of a query starts a Python process for planning,
+    which need not import the engine.
     """
 
     settings: Files
@@ -56,7 +56,7 @@ class FileJob:
     parallelism: int
     log: str | None
     closes: bool = False
-    """Nothing comes after the files that are there when the query starts."""
+    """The input ends with the files that exist when the query starts."""
 
     @property
     def planner(self) -> Planner:
@@ -76,8 +76,8 @@ def read_files(
 ) -> DataFrame:
     """The files of a source, packed: a streaming DataFrame that keeps its log in this folder, or a static one.
 
-    `pack` is called in the tasks, once per split; what it yields has this schema. `closes` goes with a query that ends
-    when it has read what is there: it then says that nothing more comes.
+    `pack` is called in the tasks, once per split; its output has this schema. `closes` is for a query that ends after
+    all available input: it then declares the end of the source.
     """
     settings = checked(settings, source)
     cores = spark.sparkContext.defaultParallelism
@@ -91,7 +91,7 @@ def read_files(
 
 
 def checked(settings: Files, source: Source) -> Files:
-    """With its format, after all that can be checked before the query starts."""
+    """With its format, after all checks that are possible before the query starts."""
     if settings.format is None:
         check_place(settings)
         settings = with_format(settings, sorted(listed(settings)))
@@ -100,7 +100,7 @@ def checked(settings: Files, source: Source) -> Files:
 
 
 def time_type_of(settings: Files, source: Source) -> pl.DataType | None:
-    """The type of the source's times; None when there is no file yet that tells."""
+    """The type of the source's times; None when no file exists yet that determines it."""
     settings = checked(settings, source)
     found = {path: at for path in listed(settings) if (at := stamp(path))}
     written = Planner(settings, source, 1).clock(in_order(found, settings.order))
@@ -134,7 +134,7 @@ class CedrFiles(DataSource):
 
 
 class TableReader(DataSourceReader):
-    """All files that are there, once."""
+    """All existing files, once."""
 
     def __init__(self, job: FileJob) -> None:
         self.job = job
@@ -151,7 +151,7 @@ class TableReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An offset is a number of entries of the file log. Tasks have no log: it is opened when offsets are asked for."""
+    """An offset is a number of entries of the file log. Tasks have no log: it is opened when offsets are requested."""
 
     def __init__(self, job: FileJob) -> None:
         self.job = job
@@ -167,8 +167,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"entries": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        most = self.job.settings.max_files
-        return ReadAllAvailable() if most is None else ReadMaxFiles(most)
+        limit = self.job.settings.max_files
+        return ReadAllAvailable() if limit is None else ReadMaxFiles(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         with errors_carried():
@@ -176,8 +176,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         with errors_carried():
-            most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
-            return {"entries": self.supply.advance(start["entries"], most)}
+            max_files = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+            return {"entries": self.supply.advance(start["entries"], max_files)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         with errors_carried():
@@ -191,7 +191,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class Supply:
-    """The files that come: the log of those taken, and those that were found and wait."""
+    """The input files: the log of those read, and those found that wait."""
 
     def __init__(self, job: FileJob) -> None:
         assert job.log is not None
@@ -204,22 +204,22 @@ class Supply:
             check_place(job.settings)
 
     def stop_looking(self) -> None:
-        """What is there now is all there will be."""
+        """Existing files are all there will be."""
         self._look()
         self._looking = False
 
-    def advance(self, start: int, most: int | None) -> int:
-        """The next offset: entries that were planned before a restart come first, as they are."""
+    def advance(self, start: int, max_files: int | None) -> int:
+        """The next offset: entries that were planned before a restart come first, unchanged."""
         self.log.check_reached(start)
         if start < self.log.length:
-            return start + 1 if most is not None else self.log.length
+            return start + 1 if max_files is not None else self.log.length
         self._check_some()
         if self._looking and not self.waiting:
             self._look()
         taken: list[tuple[str, Stamp]] = []
-        while self.waiting and (most is None or len(taken) < most):
+        while self.waiting and (max_files is None or len(taken) < max_files):
             path = self.waiting.popleft()
-            if at := stamp(path):  # whoever removes a file before it is taken does not want it read
+            if at := stamp(path):  # a file that was removed meanwhile is not read
                 taken.append((path, at))
         if not taken and not self.changed:
             ends = self.job.closes and not self._looking and not self.log.ended
@@ -231,16 +231,16 @@ class Supply:
     def entries(self, start: int, end: int) -> list[tuple[int, Entry]]:
         numbers = range(start + 1, end + 1)
         for number in numbers:
-            self.log.mend(number, self.job.planner.plan)
+            self.log.replan(number, self.job.planner.plan)
         return [(number, self.log.entry(number)) for number in numbers]
 
     def _look(self) -> None:
-        """Only when nothing waits any more, so that many files that wait are not listed for every batch."""
+        """Only when no file waits, so that a long queue is not listed again for every batch."""
         found = {path: at for path in complete(self.job.settings, self.log.seen) if (at := stamp(path))}
         self.waiting = deque(in_order(found, self.job.settings.order))
 
     def _check_some(self) -> None:
-        """Each time some of the files, so that it costs the same however many there are. All of them have been read."""
+        """Checks some of the files each time, so that the cost does not grow with their number."""
         if not self._to_check:
             self._to_check = list(self.log.seen)
         some, self._to_check = self._to_check[-CHECKED_AT_ONCE:], self._to_check[:-CHECKED_AT_ONCE]
@@ -248,7 +248,7 @@ class Supply:
             before, now = self.log.seen[path], stamp(path)
             if now is None or now == before:
                 continue
-            what = f" was read with {before} and changed since; it has {now}"
+            what = f" was read with {before} and has changed to {now}"
             if self.job.settings.on_bad == "raise":
                 raise BadFileError(path, what, "changed later")
             self.changed.append(File(path, now, bad=what))
@@ -259,7 +259,7 @@ def partitions_of(entries: list[tuple[int, Entry]]) -> list[InputPartition]:
 
 
 def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """What a task yields. Spark asks for one partition even of no files."""
+    """The output of a task. Spark asks for one partition even if there are no files."""
     if isinstance(partition, SplitPartition):
         split = partition.split
         found = pieces(split, job.settings, job.source)
@@ -269,7 +269,7 @@ def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]
 
 
 def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
-    """The frames, up to the first thing that cannot be read."""
+    """The frames, up to the first unreadable data, which raises."""
     for piece in found:
         if isinstance(piece, Unreadable):
             error = piece.error()
@@ -283,7 +283,7 @@ def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piec
 
 @contextmanager
 def errors_carried() -> Iterator[None]:
-    """Errors of ours get to the user through Spark's."""
+    """Makes our errors reach the user through Spark's."""
     try:
         yield
     except CedrError as e:

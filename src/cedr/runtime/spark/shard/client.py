@@ -1,8 +1,8 @@
-"""Asking the process of a shard, and starting it when there is none.
+"""Calls the process of a shard, and starts it if it does not run.
 
-The processes of an executor share a folder that nobody else can enter. It holds their sockets, the secret that tasks
-and processes show each other, and the jobs they work on: a job has functions of the user and so has to be unpickled,
-which is done with files of this folder and with nothing that comes through a socket (decision 28).
+The processes of an executor share a private folder. It contains their sockets, the secret with which tasks and
+processes authenticate each other, and the jobs they work on: a job contains user functions and so has to be unpickled,
+which is done only with files of this folder, never with data from a socket (decision 28).
 """
 
 import contextlib
@@ -37,12 +37,12 @@ from cedr.storage.processes import is_java
 from cedr.temporal.errors import CedrError
 
 ATTEMPTS = 4
-"""One of them may end with the question for the job."""
+"""One of them may end with the request for the job."""
 START_SECONDS = 120.0
 
 
 def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
-    """The answer of a shard to a micro-batch. When its process is lost meanwhile, the next one rebuilds the shard."""
+    """The answer of a shard to a micro-batch. If its process is lost meanwhile, the next one rebuilds the shard."""
     executor = executor_process()
     place = home(job.application, executor)
     small, parts = to_parts(packets)
@@ -56,7 +56,7 @@ def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet
             leave_job(place, job)
     else:
         raise CedrError(
-            f"the process of shard {shard} was lost again and again in stage {stage} of micro-batch {batch}; if "
+            f"the process of shard {shard} was lost repeatedly in stage {stage} of micro-batch {batch}; if "
             f"memory ran out, use more shards or larger machines. See its log: {place}/log-{shard}"
         )
     if kind == "error":
@@ -66,7 +66,7 @@ def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet
 
 
 def forget(application: str, run: str) -> None:
-    """Tell the processes on this machine that a query has ended; those elsewhere find out after a while."""
+    """Notify the processes on this machine that a query has ended; those elsewhere time out."""
     for place in temporary().glob(home(application, "*").name):
         if not is_private(place):
             continue
@@ -79,45 +79,44 @@ def forget(application: str, run: str) -> None:
 
 
 def executor_process() -> int:
-    """The process that processes of shards live and die with: the daemon that made this worker, which lives as long as
-    the executor does. A worker that has lost its daemon belongs to process 1, or to whatever else takes orphans in; the
-    shards it needs are its own then."""
+    """The process whose lifetime shard processes share: the daemon that made this worker, which lives as long as the
+    executor. An orphaned worker belongs to process 1 or another reaper; then its shards live with the worker itself."""
     parent = os.getppid()
     return parent if parent == os.getpgrp() or is_java(parent) else os.getpid()
 
 
 @lru_cache
 def unguessable(application: str) -> str:
-    """A name for Spark's application that is the same in all of this driver, and that nobody else knows beforehand: a
-    folder of that name cannot be in the way."""
+    """A name for Spark's application that is the same in all of this driver and cannot be guessed, so that nobody can
+    create a folder of that name beforehand."""
     return f"{application}-{secrets.token_hex(8)}"
 
 
 def home(application: str, executor: int | str) -> Path:
-    """Where the processes of an executor listen."""
+    """The folder of the processes of an executor."""
     short = hashlib.blake2b(application.encode(), digest_size=6).hexdigest()
     return temporary() / f"{PREFIX}{os.getuid()}-{short}-{executor}"
 
 
 children: list["subprocess.Popen[bytes]"] = []
-"""The processes that this one has started, so that the operating system need not list those that have ended."""
-known: dict[Path, bytes] = {}
-"""The secrets of folders that were checked. Who answers there has to know it, so they are not checked each time."""
+"""The processes that this one has started, kept so that they are reaped when they end."""
+secrets_of: dict[Path, bytes] = {}
+"""The secrets of checked folders. A process there must prove that it has the secret, so one check is enough."""
 
 
 def connected(place: Path, shard: int, executor: int) -> Wire:
     address = place / str(shard)
-    if place in known and (wire := connect(address, known[place])) is not None:
+    if place in secrets_of and (wire := connect(address, secrets_of[place])) is not None:
         return wire
     make_private(place)
-    secret = known[place] = secret_of(place)
+    secret = secrets_of[place] = secret_of(place)
     with open(place / f"lock-{shard}", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return connect(address, secret) or started(address, secret, executor)
 
 
 def started(address: Path, secret: bytes, executor: int) -> Wire:
-    """A connection to a new process, which finds the secret beside its address."""
+    """A connection to a new process, which finds the secret next to its address."""
     remove_left_over()
     note_owner(address.parent, executor)
     address.unlink(missing_ok=True)

@@ -11,12 +11,12 @@ from cedr.temporal.errors import CedrError, DamagedFileError
 
 BEGIN, END = "<<cedr:", ":cedr>>"
 SPARKS_NOTES = re.compile(r"(?:Checksum error: |Failed to read log file )(?:file:)?(\S+?)(?: at |\. )")
-"""What Spark says of a file of its own that is damaged, in a checkpoint of ours."""
+"""Spark's messages about damaged files of its own, in one of our checkpoints."""
 T = TypeVar("T")
 
 
 class TaskError(Exception):
-    """What a task raises: Spark shows its text among tracebacks, `original` finds it again."""
+    """The error of a task: Spark shows its text among tracebacks, `original` extracts it."""
 
 
 def carried(kind: str, text: str) -> TaskError:
@@ -24,7 +24,7 @@ def carried(kind: str, text: str) -> TaskError:
 
 
 def carrying(results: Iterator[T]) -> Iterator[T]:
-    """The results of a task, whose errors of ours reach the user."""
+    """The results of a task; our errors reach the user."""
     try:
         yield from results
     except CedrError as e:
@@ -32,7 +32,7 @@ def carrying(results: Iterator[T]) -> Iterator[T]:
 
 
 def kind_of(error: CedrError) -> str:
-    """The name of its nearest class that everybody knows."""
+    """The name of its nearest public class."""
     return next(c.__name__ for c in type(error).__mro__ if hasattr(errors, c.__name__))
 
 
@@ -42,13 +42,13 @@ def damage_to_sparks_notes(text: str) -> DamagedFileError | None:
 
 
 def original(error: BaseException) -> CedrError | None:
-    """The error of ours inside one of Spark's, if there is one."""
+    """Our error inside one of Spark's, if there is one."""
     found = re.search(f"{BEGIN}(.*?):(.*?){END}", str(error), re.DOTALL)
     if found is None:
         return damage_to_sparks_notes(str(error))
     kind, text = found.groups()
     named = getattr(errors, kind, None)
-    known = named if isinstance(named, type) and issubclass(named, CedrError) else CedrError
-    result = known.__new__(known)
+    kind_ = named if isinstance(named, type) and issubclass(named, CedrError) else CedrError
+    result = kind_.__new__(kind_)
     Exception.__init__(result, text)
     return result

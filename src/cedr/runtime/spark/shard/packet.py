@@ -1,16 +1,16 @@
-"""Packets: what travels between the tasks of a micro-batch, one Spark row each.
+"""Packets: the messages between the tasks of a micro-batch, one Spark row each.
 
-rows       chunk rows for a shard, as Arrow IPC, on their way through an exchange
-told       what a part of a source says about progress; goes to every shard of each stage the source leads to
-cti        how far a shard of an earlier stage has come with an exchange, and its new promises; goes to every shard
-highest    the highest times among the rows that some task sent through an exchange, to any shard; goes to every shard
+rows       chunk rows for a shard, as Arrow IPC, sent through an exchange
+progress   the progress reports of a part of a source; for every shard of each stage the source leads to
+cti        the progress of a shard of an earlier stage in an exchange, and its new promises; for every shard
+highest    the highest times among the rows that some task sent through an exchange, to any shard; for every shard
 late       rows of a source that could not be used
-close      nothing more will come from a source
-feedback   the time before which the answer is of no more use to the merge that takes it; goes to the last stage
-answer     what the last stage says: changes for a sink
+close      the end of a source
+feedback   the time before which the merge no longer needs the answer; for the last stage
+answer     the output of the last stage: changes for a sink
 
-`origin` is the task or shard that made the packet, `seq` the round in which it is to be worked in: all packets of one
-round before any of the next. The order of packets is no information; they are sorted before use.
+`origin` is the task or shard that made the packet, `seq` the round in which it is processed: all packets of one round
+before any of the next. The order of packets carries no information; they are sorted before use.
 """
 
 import io
@@ -23,7 +23,7 @@ import pyarrow as pa
 from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
 
 BATCH_ID = "streaming.sql.batchId"
-"""The property in which Spark tells a task its micro-batch."""
+"""The property with which Spark passes the micro-batch to a task."""
 SPARK_SCHEMA = (
     "stage int, shard int, kind string, exchange int, origin int, seq int, header binary, blob binary, rows bigint"
 )
@@ -55,7 +55,7 @@ class Packet(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int, int, str]:
-        """What packets are sorted by."""
+        """The sort key of packets."""
         return (self.seq, self.exchange, self.origin, self.kind)
 
 
@@ -89,13 +89,13 @@ def from_header(header: bytes) -> Any:
 
 
 def to_parts(packets: Sequence[Packet]) -> tuple[list[list[Any]], list[bytes]]:
-    """Packets for a socket: what is small as columns, then header and blob of each."""
+    """Packets for a socket: small fields as columns, then header and blob of each."""
     small = [list(column) for column in zip(*((*p[:6], p.rows) for p in packets), strict=True)]
     return small, [part for p in packets for part in (p.header, p.blob)]
 
 
 def from_parts(small: Sequence[Sequence[Any]], parts: Sequence[bytes]) -> list[Packet]:
-    """What came through a socket. Its headers are checked at once: from a log, those of before are unpickled."""
+    """Packets from a socket. Their headers are checked at once: logs of earlier versions have pickled ones."""
     headers, blobs = parts[::2], parts[1::2]
     if not all(header.startswith(FORMAT) for header in headers if header):
         raise MalformedError(

@@ -1,10 +1,10 @@
-"""The process of a shard: keeps its engine between micro-batches, whichever Python worker comes to ask.
+"""The process of a shard: keeps its engine between micro-batches, whichever Python worker calls.
 
-Spark's Python workers are interchangeable, so state kept in one of them is found there only by chance. This process is
-started by the first worker that needs it, listens on a socket of this machine, and ends with the Spark executor that
-worker belongs to. All queries of an application share the processes of an executor, one per shard number; a query that
-was not heard of for long is forgotten. A process may be lost at any moment: the next one rebuilds its shards from their
-snapshots and logs.
+Spark's Python workers are interchangeable, so a task would find state kept in one of them only by chance. This process
+is started by the first worker that needs it, listens on a local socket, and ends with the Spark executor of that
+worker. All queries of an application share the processes of an executor, one per shard number; a query that is inactive
+for long is dropped. A process may be lost at any moment: the next one rebuilds its shards from their snapshots and
+logs.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from cedr.storage.processes import birth, is_java, parent_of
 from cedr.temporal.errors import CedrError
 
 IDLE_SECONDS = 900.0
-"""A query that sends nothing for this long is forgotten; a process that gets nothing for this long ends."""
+"""A query that is inactive for this long is dropped; a process that is inactive for this long ends."""
 LOOK_SECONDS = 0.5
 
 Reply = tuple[list[Any], list[bytes]]
@@ -48,17 +48,17 @@ class Server:
         self.home = home
         self.shards: dict[Place, Shard] = {}
         self.digests: dict[str, str] = {}
-        self.asked: dict[Place, float] = {}
+        self.last_used: dict[Place, float] = {}
         self.busy, self.last = False, time.monotonic()
 
     def serve(self, wire: Wire) -> None:
-        """One request: a micro-batch for a shard, or the run of a query that has ended."""
+        """One request: a micro-batch for a shard, or the end of a query."""
         self.busy = True
         try:
             self._serve(wire)
         finally:
             self.busy, self.last = False, time.monotonic()
-        self._forget(place for place, asked in self.asked.items() if self.last - asked > IDLE_SECONDS)
+        self._forget(place for place, used in self.last_used.items() if self.last - used > IDLE_SECONDS)
 
     def _serve(self, wire: Wire) -> None:
         with wire:
@@ -76,13 +76,13 @@ class Server:
                     wire.send(["forgotten"])
                     return
                 case _:
-                    raise MalformedError("a message that is no request")
-        if place in self.shards:  # the answer is on its way, so what can wait comes now
+                    raise MalformedError("a message that is not a request")
+        if place in self.shards:  # the answer has been sent, so deferred work can be done
             self.shards[place].tidy()
 
     def _work(self, place: Place, digest: str, batch: int, small: list[list[Any]], parts: list[bytes]) -> Reply:
-        """["answer", ...], ["error", kind, text], or ["job?"] when the job is not in the folder yet."""
-        self.asked[place] = time.monotonic()
+        """["answer", ...], ["error", kind, text], or ["job?"] if the job is not in the folder yet."""
+        self.last_used[place] = time.monotonic()
         try:
             if place not in self.shards:
                 if (job := find_job(self.home, place.run, digest)) is None:
@@ -100,24 +100,24 @@ class Server:
     def _forget(self, places: Iterable[Place]) -> None:
         for place in list(places):
             self.shards.pop(place, None)
-            self.asked.pop(place, None)
+            self.last_used.pop(place, None)
 
 
 def main(address: Path, executor: int) -> None:
-    """`executor` is the process we live and die with."""
+    """`executor` is the process whose lifetime this one shares."""
     check_private(address.parent)
     server, secret = Server(address.parent), secret_of(address.parent)
     with listen(address) as listener:
         threading.Thread(target=watch, args=(server, executor, address), daemon=True).start()
         while True:
-            # Tasks may die any time, and who cannot prove to be one is not served.
+            # Tasks may fail at any time, and connections that do not authenticate are not served.
             with contextlib.suppress(OSError, EOFError, MalformedError):
                 server.serve(accept(listener, secret))
 
 
 def watch(server: Server, executor: int, address: Path) -> None:
-    """End with the executor: with the daemon of its Python workers, and with its Java. End as well when no task can
-    find this process any more, or none has come for long; the next one that is needed goes on where this one ended."""
+    """End with the executor: with the daemon of its Python workers, and with its Java. Also end when tasks can no
+    longer find this process, or none has called for long; the next process continues from its state."""
     watched = {process: birth(process) for process in living_with(executor)}
     own = identity(address)
     while identity(address) == own and (server.busy or time.monotonic() - server.last < IDLE_SECONDS):
@@ -129,13 +129,13 @@ def watch(server: Server, executor: int, address: Path) -> None:
 
 
 def living_with(executor: int) -> list[int]:
-    """The executor's process that was named, and the Java that started it."""
+    """The given process of the executor, and the Java process that started it."""
     parent = parent_of(executor)
     return [executor] if parent is None or not is_java(parent) else [executor, parent]
 
 
 def identity(address: Path) -> tuple[int, int] | None:
-    """Whether a socket is the same one as before."""
+    """Identifies a socket."""
     try:
         found = os.lstat(address)
     except OSError:

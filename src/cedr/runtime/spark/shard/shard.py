@@ -1,8 +1,8 @@
 """One shard of one stage: the engine that holds its state, and the version it is at.
 
-The version is the number of the last micro-batch that was worked in. A batch that comes next is logged and worked in; a
-batch that was just worked in gets the same answer again; for any other the shard is rebuilt from its snapshot and log.
-So a task that runs twice, on two machines or after a crash, changes nothing.
+The version is the number of the last micro-batch that was processed. The next batch is logged and processed; a repeated
+batch gets the same answer again; for any other the shard is rebuilt from its snapshot and log. So a task that runs
+twice, on two machines or after a crash, changes nothing.
 """
 
 import pickle
@@ -27,7 +27,7 @@ from cedr.runtime.spark.driver.late_files import late_folder, write_late
 from cedr.runtime.spark.reader.batch_time import sync_notes
 from cedr.runtime.spark.reader.packer import Highest, highest_of, highest_packets, row_packets
 from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
-from cedr.runtime.spark.shard.state import SpillFile, StateStore, state_folder
+from cedr.runtime.spark.shard.state import SOURCE_STATUS, SpillFile, StateStore, state_folder
 from cedr.runtime.spark.shard.upstream import Upstream
 from cedr.sinks.readable import readable
 from cedr.sources.progress import Progress
@@ -39,7 +39,7 @@ from cedr.temporal.time import INF, MIN
 
 @allowed
 class Metrics(NamedTuple):
-    """What a shard did in one micro-batch, and what it holds after it."""
+    """Metrics of a shard for one micro-batch, and its state after it."""
 
     stage: int
     shard: int
@@ -53,7 +53,7 @@ class Metrics(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`blob` is for the sink: what its `prepare` returned, or the rows of the changelog."""
+    """`blob` is for the sink: the result of its `prepare`, or the rows of the changelog."""
 
     packets: list[Packet]
     blob: bytes
@@ -67,37 +67,37 @@ class Shard:
         folder = Folder(job.folder)
         self.store = StateStore(state_folder(job.folder, stage, shard))
         self.late_folder, self.metrics_folder = late_folder(job.late), folder.sub("metrics")
-        self.standing_folder = folder.sub("standing")
-        for written in (self.late_folder, self.metrics_folder, self.standing_folder):
+        self.status_folder = folder.sub(SOURCE_STATUS)
+        for written in (self.late_folder, self.metrics_folder, self.status_folder):
             written.make()
         self.core: Core | None = None
         self.version: int | None = None
         self.answer: Answer | None = None
 
     def process(self, batch: int, packets: list[Packet]) -> Answer:
-        """Work a micro-batch in, once, and say what follows."""
+        """Process a micro-batch, once, and return the answer."""
         if self.version == batch and self.answer is not None:
             return self.answer
         try:
             core = self._at(batch - 1)
-            if self.number == 1:  # a later stage comes after all shards of the first
+            if self.number == 1:  # later stages run after all shards of the first
                 sync_notes(self.job, batch)
             counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
             self.version = None
             self.answer = self._answer(core, batch, counted)
         except BaseException:
-            self.core, self.version, self.answer = None, None, None  # what is in memory may be half done
+            self.core, self.version, self.answer = None, None, None  # the state in memory may be incomplete
             raise
         self.version = batch
         return self.answer
 
     def tidy(self) -> None:
-        """What can wait until the answer is on its way: a snapshot, when one is due."""
+        """Deferred work, done after the answer was sent: a snapshot, when one is due."""
         if self.core is not None and self.version is not None and self.store.due:
             self.store.snapshot(self.version, self.core.save())
 
     def _at(self, version: int) -> "Core":
-        """The shard as it was after a batch; -1 is before the first."""
+        """The shard after a batch; -1 is before the first."""
         if self.core is None or self.version is None or not self._is_on_the_way(version):
             self._rebuild(version)
         assert self.core is not None
@@ -108,7 +108,7 @@ class Shard:
         return self.core
 
     def _is_on_the_way(self, version: int) -> bool:
-        """Whether what is in memory only misses batches that another process has worked in, and that are in the log."""
+        """Whether the state in memory only lacks batches that another process has processed and logged."""
         assert self.version is not None
         return self.version == version or (self.version < version and self.store.has(self.version + 1))
 
@@ -122,21 +122,21 @@ class Shard:
     def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
         worked = core.work(packets)
         late = self._write_late(batch, worked.late)
-        parking = SpillFile(self.job.folder, batch)
-        leaving = [p for number, to in self.stage.outputs for p in core.leaving(number, to, worked, parking)]
+        spill = SpillFile(self.job.folder, batch)
+        leaving = [p for number, to in self.stage.outputs for p in core.leaving(number, to, worked, spill)]
         out = worked.outputs[self.stage.fragment.output]
         blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
-        said = out if self.is_last else empty({})
+        emitted = out if self.is_last else empty({})
         rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.reported_elsewhere)
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
-        self._write_standing(core)
+        self._write_status(core)
         metrics = Metrics(
             self.number,
             self.shard,
             rows,
-            len(said),
-            len(said) - int(said.is_insert.sum()),
+            len(emitted),
+            len(emitted) - int(emitted.is_insert.sum()),
             late,
             int(operators["state_rows"].sum()),
             int(operators["state_bytes"].sum()),
@@ -150,7 +150,7 @@ class Shard:
         return self.job.sink.prepare(self.shard, batch, Chunk(out.rows, cti))
 
     def _write_late(self, batch: int, frames: list[pl.DataFrame]) -> int:
-        """Into a file whose name says where they come from, so that a second attempt replaces the first."""
+        """To a file named after their origin, so that a second attempt replaces the first."""
         if not frames:
             return 0
         rows = readable(pl.concat(frames, how="diagonal_relaxed"), self.job.time_type, self.job.plan.schema)
@@ -162,11 +162,11 @@ class Shard:
         frame = operators.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
         self.metrics_folder.write(f"{self.number}-{self.shard}", to_blob(frame), sync="none")
 
-    def _write_standing(self, core: "Core") -> None:
-        """Every shard hears how far sources have come, so one may tell it."""
+    def _write_status(self, core: "Core") -> None:
+        """Every shard knows the progress of the sources, so it is enough that one writes it."""
         if self.shard == 0 and core.progress:
             found = [source_status(progress) for progress in core.progress.values()]
-            self.standing_folder.write(str(self.number), to_header(found), sync="none")
+            self.status_folder.write(str(self.number), to_header(found), sync="none")
 
 
 class Worked(NamedTuple):
@@ -175,7 +175,7 @@ class Worked(NamedTuple):
 
 
 class Core:
-    """What a shard knows: the engine, the progress of the sources, and how far earlier stages have come."""
+    """The state of a shard: the engine, the progress of the sources, and the progress of earlier stages."""
 
     def __init__(self, job: Job, number: int, shard: int, store: StateStore) -> None:
         self.job, self.shard, self.store = job, shard, store
@@ -191,59 +191,59 @@ class Core:
         self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
 
     def work(self, packets: list[Packet]) -> Worked:
-        """Work the packets of a micro-batch in, round by round; they are sorted."""
+        """Process the packets of a micro-batch, round by round; they are sorted."""
         outputs: dict[Input, list[Chunk]] = defaultdict(list)
         late = [from_blob(p.blob) for p in packets if p.kind == "late"]
-        wanted: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
+        needed: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
         for _, round_ in groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq):
-            said = self.engine.feed(self._arrived(list(round_)))
-            for number in wanted & said.keys():
-                outputs[number].append(said[number].without_files())
-                self.ctis_out[number] = max(self.ctis_out[number], said[number].cti)
+            emitted = self.engine.feed(self._arrived(list(round_)))
+            for number in needed & emitted.keys():
+                outputs[number].append(emitted[number].without_files())
+                self.ctis_out[number] = max(self.ctis_out[number], emitted[number].cti)
             late += [self.engine.take_late(self.reported_elsewhere), *self._broken()]
-        schemas = {number: self._schema(number) for number in wanted}
+        schemas = {number: self._schema(number) for number in needed}
         return Worked(
-            {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in wanted},
+            {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in needed},
             [frame for frame in late if frame.height],
         )
 
-    def leaving(self, number: Input, exchange: Exchange, worked: Worked, parking: SpillFile) -> Iterator[Packet]:
-        """What goes on to a later stage: the rows by shard, and to every shard how far we have come."""
-        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, parking)
+    def leaving(self, number: Input, exchange: Exchange, worked: Worked, spill: SpillFile) -> Iterator[Packet]:
+        """Packets for a later stage: the rows by shard, and our progress for every shard."""
+        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, spill)
         yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
         header = to_header((self.ctis_out[number], worked.outputs[number].promises))
         for shard in range(self.job.shards):
             yield Packet(exchange.stage, shard, "cti", exchange.number, self.shard, 0, header)
 
     def _arrived(self, packets: list[Packet]) -> dict[str, Chunk]:
-        """Of each exchange the rows of this round and the progress that holds after them."""
+        """The rows of each exchange in this round and the progress after them."""
         rows: dict[str, list[tuple[pl.DataFrame, tuple[str, ...]]]] = defaultdict(list)
-        told: dict[str, list[Any]] = defaultdict(list)
+        reports: dict[str, list[Any]] = defaultdict(list)
         for packet in packets:
             match packet.kind:
                 case "rows":
                     rows[f"#{packet.exchange}"].append(self.store.rows_of_files(packet))
-                case "told":
-                    source, words = from_header(packet.header)
-                    told[source] += words
+                case "progress" | "told":  # the second name is from a log of an earlier version
+                    source, new = from_header(packet.header)
+                    reports[source] += new
                 case "cti":
                     upstream = self.upstream.setdefault(f"#{packet.exchange}", Upstream(self.job.shards))
-                    upstream.hear(packet.origin, *from_header(packet.header))
+                    upstream.update(packet.origin, *from_header(packet.header))
                 case "highest":
                     self._saw(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
-                    # Without a name it is from a log of before, when all sources closed at once.
+                    # Without a name it is from a log of an earlier version, when all sources closed at once.
                     for source in [from_header(packet.header)] if packet.header else self.progress:
                         self.progress[source].cti = INF
                 case "feedback":
                     self.engine.skip_before(from_header(packet.header))
-        for source, words in told.items():
-            self.progress[source].hear(words)
+        for source, new in reports.items():
+            self.progress[source].update(new)
         promised = {source: progress.take_promises() for source, progress in self.progress.items()}
         return {name: self._chunk(name, rows[name], promised) for name in self.stage.fragment.sources}
 
     def _saw(self, name: str, highest: Highest) -> None:
-        """Finalize and Align measure from the highest time in the whole stream; most of it goes to other shards."""
+        """Finalize and Align measure from the highest time in the whole stream; most of it is in other shards."""
         after: Input = name
         for number, step in enumerate(self.engine.fragment.steps):
             operator = self.engine.operators[number]
@@ -254,16 +254,16 @@ class Core:
     def _chunk(
         self, name: str, parts: list[tuple[pl.DataFrame, tuple[str, ...]]], promised: Mapping[str, Promises]
     ) -> Chunk:
-        """`promised` is what is new about parts of each source."""
+        """`promised` are the new promises about parts of each source."""
         schema = self.stage.fragment.sources[name].schema
         rows, files = concat_rows(parts) if parts else (empty(schema).rows, ())
         for path, engine in self.paths:
             if path.exchange.name == name:
                 source = self.job.plan.sources[path.source]
-                word = empty(source.schema, self.progress[path.source].cti)
-                said = engine.push(path.source, replace(word, promises=promised[path.source]))
-                self.ctis_in[name] = max(self.ctis_in[name], said.cti)
-                return Chunk(rows, self.ctis_in[name], promises=said.promises, files=files)
+                progress = empty(source.schema, self.progress[path.source].cti)
+                emitted = engine.push(path.source, replace(progress, promises=promised[path.source]))
+                self.ctis_in[name] = max(self.ctis_in[name], emitted.cti)
+                return Chunk(rows, self.ctis_in[name], promises=emitted.promises, files=files)
         upstream = self.upstream.get(name)
         return Chunk(rows, upstream.cti, promises=upstream.take_promises()) if upstream else Chunk(rows)
 

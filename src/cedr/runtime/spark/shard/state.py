@@ -1,18 +1,19 @@
-"""What a shard can be rebuilt from: a snapshot and the packets of every micro-batch since.
+"""What a shard is rebuilt from: a snapshot and the packets of every micro-batch since.
 
-    snapshot-00000041        everything the shard knew after micro-batch 41
-    log-00000042             the packets it got in micro-batch 42
-    parked-00000042-<token>  rows that a packet of micro-batch 42 names
-    log-00000043             ...
+    snapshot-00000041         the state of the shard after micro-batch 41
+    log-00000042              the packets of micro-batch 42
+    spilled-00000042-<token>  rows of a packet of micro-batch 42
+    log-00000043              ...
 
-Each of them is synced before something relies on it: the log and the rows it names before the batch is answered, a
-snapshot before the log that it replaces is removed.
+Each of them is synced before something relies on it: the log and its rows before the batch is answered, a snapshot
+before the log that it replaces is removed.
 
-A batch is logged before it is worked in. Whoever works it in again, after a crash or in another process, takes the
-logged packets and not the ones at hand, so it comes to the same answer whatever way the input was split this time.
+A batch is logged before it is processed. When it is processed again, after a crash or in another process, the logged
+packets are used instead of the new ones, so the answer is the same however the input was split this time.
 
-Rows have to get here in any case. So whoever packs many of them writes them here at once, and sends their name through
-Spark instead: they are written once and read once, and cross neither the shuffle nor a socket (decision 10).
+Rows have to be stored here in any case. So large packets are spilled: the packer writes their rows here at once and
+sends only the file name through Spark. They are written once and read once, and pass neither the shuffle nor a socket
+(decision 10).
 """
 
 import pickle
@@ -27,20 +28,22 @@ from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_b
 from cedr.storage.folder import Folder
 from cedr.storage.plain import FORMAT, allowed
 
+SOURCE_STATUS = "source_status"
+"""The folder of the sources' status in a checkpoint."""
 KEPT_SNAPSHOTS = 2
 SMALL_LOG = 64 << 20
-"""So many bytes of log never call for a snapshot."""
+"""A log of up to this many bytes never causes a snapshot."""
 MANY_BATCHES = 64
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 MANY_BYTES = 64 << 10
-"""So many bytes of rows are parked; fewer travel in their packet."""
+"""Minimum size of rows that are spilled; smaller ones are sent in their packet."""
 
 
 @allowed
 class RowsHeader(NamedTuple):
-    """About the rows of a packet: where they are, if not in it, and the files they are from, run after run."""
+    """About the rows of a packet: where they are, if not in it, and their files, run by run."""
 
-    parked: "SpilledRows | None"
+    spilled: "SpilledRows | None"
     files: tuple[str, ...]
     numbers: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
@@ -59,38 +62,38 @@ def state_folder(job_folder: str, stage: int, shard: int) -> Folder:
 
 
 class SpillFile:
-    """Takes rows of a micro-batch to where their shard will look for them."""
+    """Writes rows of a micro-batch to the folder of their shard."""
 
     def __init__(self, job_folder: str, batch: int) -> None:
         self.job_folder, self.batch = job_folder, batch
 
     def put(self, packet: Packet, rows: pl.DataFrame) -> Packet:
-        """The packet, with the rows or with the name of the file they are in."""
+        """The packet, with the rows or with the name of their file."""
         if rows.estimated_size() < MANY_BYTES:
             return packet._replace(blob=to_blob(rows))
         if (rows[OLD] == rows[VS]).all():
             rows = rows.drop(OLD)
         folder = state_folder(self.job_folder, packet.stage, packet.shard)
         folder.make()
-        file = f"{name('parked', self.batch)}-{uuid4().hex}"
+        file = f"{name('spilled', self.batch)}-{uuid4().hex}"
         folder.write_body(file, rows.write_ipc_stream)  # `log` syncs it
-        parked, files = SpilledRows(file, int(rows.estimated_size())), rows_header(packet)
-        return packet._replace(header=to_header(files._replace(parked=parked) if files else parked))
+        spilled, files = SpilledRows(file, int(rows.estimated_size())), rows_header(packet)
+        return packet._replace(header=to_header(files._replace(spilled=spilled) if files else spilled))
 
 
 def rows_header(packet: Packet) -> RowsHeader | None:
-    """What is known about the rows of a packet."""
+    """The header of a packet of rows."""
     found = from_header(packet.header) if packet.kind == "rows" and packet.header else None
     return RowsHeader(found, ()) if isinstance(found, SpilledRows) else found
 
 
-def parked_at(packet: Packet) -> SpilledRows | None:
+def spilled_rows(packet: Packet) -> SpilledRows | None:
     header = rows_header(packet)
-    return header.parked if header else None
+    return header.spilled if header else None
 
 
 def with_files(packet: Packet, rows: pl.DataFrame, files: tuple[str, ...]) -> tuple[Packet, pl.DataFrame]:
-    """The packet with the names of the files that its rows are from, and the rows as it holds them."""
+    """The packet with the names of the files of its rows, and the rows as it stores them."""
     if not files:
         return packet, rows
     if FILE not in rows.columns:
@@ -110,20 +113,20 @@ class StateStore:
 
     def log(self, batch: int, packets: list[Packet]) -> list[Packet]:
         """The packets that count for this batch: those logged first."""
-        self.folder.sync_files([parked.name for p in packets if (parked := parked_at(p))])
+        self.folder.sync_files([spilled.name for p in packets if (spilled := spilled_rows(p))])
         content = pickle.dumps([tuple(p) for p in packets], protocol=5)
         there = self.folder.write_once(name("log", batch), content)
         return self._counted(packets if there is content else self._packets(name("log", batch), there), len(there))
 
     def logged(self, batch: int) -> list[Packet]:
-        """The packets of a batch that was worked in."""
+        """The packets of a batch that was processed."""
         content = self.folder.find(file := name("log", batch))
         if content is None:
-            raise self.folder.damaged(file, f"it is missing, and the state after micro-batch {batch} needs it")
+            raise self.folder.damaged(file, f"it is missing, and the state after micro-batch {batch} requires it")
         return self._counted(self._packets(file, content), len(content))
 
     def _counted(self, packets: list[Packet], size: int) -> list[Packet]:
-        self.log_bytes += size + sum(parked.size for p in packets if (parked := parked_at(p)))
+        self.log_bytes += size + sum(spilled.size for p in packets if (spilled := spilled_rows(p)))
         self.log_batches += 1
         return packets
 
@@ -136,14 +139,14 @@ class StateStore:
         return rows.with_columns(numbers.set(numbers < 0, None)), header.files
 
     def rows(self, packet: Packet) -> pl.DataFrame:
-        """The rows of a packet, wherever they are."""
-        if (parked := parked_at(packet)) is None:
+        """The rows of a packet, in it or spilled."""
+        if (spilled := spilled_rows(packet)) is None:
             return from_blob(packet.blob)
         try:
-            rows = self.folder.read_body(parked.name, pl.read_ipc_stream)
+            rows = self.folder.read_body(spilled.name, pl.read_ipc_stream)
         except FileNotFoundError:
-            what = f"it is missing, and the log needs its {packet.rows} rows"
-            raise self.folder.damaged(parked.name, what) from None
+            what = f"it is missing, and the log requires its {packet.rows} rows"
+            raise self.folder.damaged(spilled.name, what) from None
         if OLD in rows.columns:
             return rows
         return rows.select(VS, pl.col(VS).alias(OLD), pl.exclude(VS))
@@ -168,7 +171,7 @@ class StateStore:
         return packets
 
     def _unpickled(self, file: str, content: bytes) -> Any:
-        """What a file with a correct checksum holds; its classes may have moved since it was written."""
+        """The content of a file with a correct checksum; its classes may have moved since it was written."""
         try:
             return pickle.loads(content)
         except (ImportError, AttributeError) as error:
@@ -176,8 +179,8 @@ class StateStore:
 
     @property
     def due(self) -> bool:
-        """Whether the log has grown as large as the snapshot that would replace it: so snapshots cost no more than
-        logging does, however large the state."""
+        """Whether the log is as large as the snapshot that would replace it: so snapshots cost no more than logging,
+        however large the state."""
         large = self.log_bytes > max(SMALL_LOG, self.snapshot_bytes)
         return large or self.log_batches >= MANY_BATCHES
 
@@ -193,7 +196,8 @@ class StateStore:
             return
         oldest = snapshots[-KEPT_SNAPSHOTS]
         self.folder.remove([name("log", b) for b in self._batches("log") if b <= oldest])
-        self.folder.remove([n for n in self.folder.names() if n.startswith("parked-") and batch_of(n) <= oldest])
+        spilled = ("spilled-", "parked-")  # the second name is of an earlier version
+        self.folder.remove([n for n in self.folder.names() if n.startswith(spilled) and batch_of(n) <= oldest])
         self.folder.remove([name("snapshot", b) for b in snapshots if b < oldest])
 
     def _batches(self, kind: str) -> list[int]:

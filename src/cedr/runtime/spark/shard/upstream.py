@@ -1,8 +1,8 @@
-"""How far the shards of an earlier stage have come with an exchange.
+"""The progress of the shards of an earlier stage in an exchange.
 
-Rows may come from each of them, so only what all of them promise holds: the lowest CTI, and of each payload the
-earliest of the times promised. A shard that had nothing of a payload promises at once, one that still works on it
-later; what some have promised waits here for the others.
+Rows may come from each of them, so only what all of them promise holds: the lowest CTI, and for each payload the
+earliest of the promised times. A shard without rows of a payload promises at once, one that still processes it later;
+promises of some shards wait here for the others.
 """
 
 from typing import Any
@@ -12,27 +12,27 @@ from cedr.temporal.time import MIN
 
 
 class Upstream:
-    """`shards` is how many there are. None of them is heard of twice in a round."""
+    """`shards` is their number. Each of them reports at most once in a round."""
 
     def __init__(self, shards: int) -> None:
         self.shards = shards
         self.ctis: dict[int, int] = {}
         self.waiting: dict[int, Promises] = {}
-        """Of each shard what it has promised and not all others have."""
+        """For each shard the promises that not all others have made."""
         self.reached = NONE
-        """What all promised about payloads of which some have promised more."""
+        """The promises of all about payloads for which some have promised more."""
 
-    def hear(self, shard: int, cti: int, promises: Promises) -> None:
+    def update(self, shard: int, cti: int, promises: Promises) -> None:
         self.ctis[shard] = cti
         self.waiting[shard] = self.waiting.get(shard, NONE).plus(promises)
 
     @property
     def cti(self) -> int:
-        """The progress all have made."""
+        """The progress of all shards."""
         return min(self.ctis.values()) if len(self.ctis) == self.shards else MIN
 
     def take_promises(self) -> Promises:
-        """What all promise since the last time, beside the CTI."""
+        """New promises of all shards since the last call, in addition to the CTI."""
         if len(self.ctis) < self.shards or not any(map(len, self.waiting.values())):
             return NONE
         (first, *others) = sorted(self.waiting)
@@ -40,7 +40,7 @@ class Upstream:
         for shard in others:
             met = met.combined(reached, self.waiting[shard], self.ctis[shard])
             reached = min(reached, self.ctis[shard])
-        self.waiting = {shard: told.beyond(met).after(reached) for shard, told in self.waiting.items()}
+        self.waiting = {shard: made.beyond(met).after(reached) for shard, made in self.waiting.items()}
         new, self.reached = met.beyond(self.reached), met
         return new.after(reached)
 

@@ -1,11 +1,11 @@
-"""Messages between a task and the process of a shard: who may send them, and what they are.
+"""Messages between a task and the process of a shard, and their authentication.
 
-Both sides check that the other belongs to the same user, as the operating system knows it, and that it knows the
+Both sides check that the other belongs to the same user, according to the operating system, and that it knows the
 secret in the folder of sockets: each answers a random challenge. Only then is a message read.
 
     message   size of the head, number of parts, sizes of the parts, head, parts
-    head      JSON: which request or answer it is, and what belongs to it that is small
-    parts     bytes, such as rows as Arrow IPC; neither looked at nor copied more often than needed
+    head      JSON: the kind of the request or answer, and its small fields
+    parts     bytes, such as rows as Arrow IPC; not inspected, and copied as little as possible
 
 Nothing on a socket is ever unpickled (decision 28).
 """
@@ -25,21 +25,21 @@ from cedr.temporal.errors import CedrError
 
 CHALLENGE = 32
 PATIENCE = 30.0
-"""Seconds a connection may take to show that it knows the secret; a shard answers one at a time."""
-MOST_HEAD, MOST_PARTS, MOST_PART = 1 << 28, 1 << 20, (1 << 31) - 1
+"""Seconds a connection may take to authenticate; a shard serves one at a time."""
+MAX_HEAD, MAX_PARTS, MAX_PART = 1 << 28, 1 << 20, (1 << 31) - 1
 """No part is larger than Spark's largest value."""
 PIECES = 512
-"""The operating system takes up to 1024 pieces at once."""
+"""The operating system accepts up to 1024 pieces at once."""
 
 _counts, _peer = struct.Struct("<II"), struct.Struct("3i")
 
 
 class RefusedError(ConnectionError):
-    """The other side is not who it should be."""
+    """The other side did not authenticate."""
 
 
 class Wire:
-    """One connection after both sides know each other. `first` goes ahead of the first message."""
+    """One authenticated connection. `first` is sent before the first message."""
 
     def __init__(self, connection: socket.socket, first: bytes = b"") -> None:
         self.connection, self.first = connection, first
@@ -53,10 +53,10 @@ class Wire:
     def send(self, head: list[Any], parts: Sequence[bytes] = ()) -> None:
         content = json.dumps(head, separators=(",", ":")).encode()
         sizes = list(map(len, parts))
-        if max(sizes, default=0) > MOST_PART or len(parts) > MOST_PARTS or len(content) > MOST_HEAD:
+        if max(sizes, default=0) > MAX_PART or len(parts) > MAX_PARTS or len(content) > MAX_HEAD:
             raise CedrError(
                 f"a message of a task or shard has {len(parts)} parts of up to {max(sizes, default=0):,} bytes, "
-                f"and Spark takes {MOST_PART:,} at the most: use more shards, or read fewer files per micro-batch"
+                f"and the maximum is {MAX_PART:,}: use more shards, or read fewer files per micro-batch"
             )
         begin = _counts.pack(len(content), len(parts)) + struct.pack(f"<{len(parts)}I", *sizes) + content
         first, self.first = self.first, b""
@@ -64,12 +64,12 @@ class Wire:
 
     def receive(self) -> tuple[Any, list[bytes]]:
         size, count = _counts.unpack(receive_exactly(self.connection, _counts.size))
-        if size > MOST_HEAD or count > MOST_PARTS:
-            raise MalformedError(f"a message says that it has {size} bytes before its {count} parts")
+        if size > MAX_HEAD or count > MAX_PARTS:
+            raise MalformedError(f"a message announces {size} bytes before its {count} parts")
         content = receive_exactly(self.connection, 4 * count + size)
         sizes = struct.unpack_from(f"<{count}I", content)
-        if max(sizes, default=0) > MOST_PART:
-            raise MalformedError(f"a message says that it has a part of {max(sizes)} bytes")
+        if max(sizes, default=0) > MAX_PART:
+            raise MalformedError(f"a message announces a part of {max(sizes)} bytes")
         try:
             head = json.loads(content[4 * count :])
         except (ValueError, RecursionError) as e:
@@ -78,7 +78,7 @@ class Wire:
 
 
 def listen(address: Path) -> socket.socket:
-    """The folder of the address keeps others out; the socket itself does, too, from its first moment."""
+    """The folder of the address keeps others out; so does the socket itself, from its creation on."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o077)
     try:
@@ -95,9 +95,9 @@ def accept(listener: socket.socket, secret: bytes) -> Wire:
     try:
         check_user(connection)
         connection.settimeout(PATIENCE)
-        asked, own = receive_exactly(connection, CHALLENGE), secrets.token_bytes(CHALLENGE)
-        connection.sendall(own + proof(secret, b"shard", asked, own))
-        check_proof(receive_exactly(connection, CHALLENGE), proof(secret, b"task", asked, own))
+        theirs, own = receive_exactly(connection, CHALLENGE), secrets.token_bytes(CHALLENGE)
+        connection.sendall(own + proof(secret, b"shard", theirs, own))
+        check_proof(receive_exactly(connection, CHALLENGE), proof(secret, b"task", theirs, own))
         connection.settimeout(None)
     except BaseException:
         connection.close()
@@ -106,7 +106,7 @@ def accept(listener: socket.socket, secret: bytes) -> Wire:
 
 
 def connect(address: Path, secret: bytes) -> Wire | None:
-    """A connection to the process that listens there and knows the secret; None when nobody listens."""
+    """A connection to the process that listens there and knows the secret; None if no process listens."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(address))
@@ -114,26 +114,26 @@ def connect(address: Path, secret: bytes) -> Wire | None:
         own = secrets.token_bytes(CHALLENGE)
         connection.sendall(own)
         answer = receive_exactly(connection, 2 * CHALLENGE)
-        asked = answer[:CHALLENGE]
-        check_proof(answer[CHALLENGE:], proof(secret, b"shard", own, asked))
+        theirs = answer[:CHALLENGE]
+        check_proof(answer[CHALLENGE:], proof(secret, b"shard", own, theirs))
     except (FileNotFoundError, ConnectionError, EOFError):
         connection.close()
         return None
     except BaseException:
         connection.close()
         raise
-    return Wire(connection, proof(secret, b"task", own, asked))
+    return Wire(connection, proof(secret, b"task", own, theirs))
 
 
 def check_user(connection: socket.socket) -> None:
-    """The operating system notes who has opened each end."""
+    """The operating system knows the user of each end."""
     _, user, _ = _peer.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _peer.size))
     if user != os.geteuid():
         raise RefusedError(f"the other end belongs to user {user}")
 
 
 def proof(secret: bytes, role: bytes, tasks: bytes, shards: bytes) -> bytes:
-    """That one knows the secret. The role keeps an answer from being sent back to whom it came from."""
+    """Proves knowledge of the secret. The role prevents that an answer is sent back to its sender."""
     return hmac.digest(secret, role + tasks + shards, "sha256")
 
 
@@ -156,7 +156,7 @@ def send_all(connection: socket.socket, pieces: Sequence[bytes]) -> None:
 
 
 def receive_exactly(connection: socket.socket, size: int) -> bytes:
-    """Memory is taken as bytes arrive, whatever size was announced."""
+    """Memory is allocated as bytes arrive, whatever size was announced."""
     received = bytearray()
     while len(received) < size:
         piece = connection.recv(min(size - len(received), 1 << 20))

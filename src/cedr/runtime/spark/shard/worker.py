@@ -1,9 +1,9 @@
-"""Spark's Python workers between our tasks.
+"""Tuning of Spark's Python workers between our tasks.
 
-After each task a worker collects all garbage, for which it looks at every object there is. Before each task it reads
-the contents of every zip file on its path again. With all that we import this took 80 and 25 ms in every task of a
-micro-batch (decision 10). So what is there for good is put where the collector does not look, and the zip files are
-forgotten until an import needs them.
+After each task a worker collects garbage, which visits every object. Before each task it reads the contents of every
+zip file on its path again. With all our imports this took 80 and 25 ms in every task of a micro-batch (decision 10). So
+permanent objects are frozen, which hides them from the collector, and the zip files are removed from the import cache
+until an import needs them.
 """
 
 import gc
@@ -18,12 +18,12 @@ from cedr.runtime.spark.shard.errors import carrying
 T = TypeVar("T")
 
 FIRST_TASKS = 4
-"""By then a worker has imported what it needs: it has read a source and asked a shard."""
+"""By then a worker has imported everything: it has read a source and called a shard."""
 tasks = count(1)
 
 
 def in_worker(results: Iterator[T]) -> Iterator[T]:
-    """The results of a task, whose errors of ours reach the user; the worker is made ready for the next one."""
+    """The results of a task; our errors reach the user, and the worker is prepared for the next task."""
     yield from carrying(results)
     if next(tasks) <= FIRST_TASKS:
         gc.collect()

@@ -1,7 +1,7 @@
-"""The conversation: lines become statements and commands, each is answered, and a mistake ends only itself.
+"""The prompt's main loop: lines become statements and commands, which run one after the other.
 
-Typed, a statement ends with a semicolon or an empty line. In a file, or what comes through a pipe, all lines between
-two commands are understood together, and the first mistake ends it, with its line in the file.
+A typed statement ends with a semicolon or an empty line, and an error affects only that statement. In a file or a pipe
+all lines between two commands are compiled together, and the first error, with its line in the file, ends the run.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from polars.exceptions import PolarsError
 
-from cedr.cli.prompt.commands import obey
+from cedr.cli.prompt.commands import execute
 from cedr.cli.prompt.screen import Screen
 from cedr.cli.prompt.session import Session
 from cedr.plan.schema import first_line
@@ -19,22 +19,22 @@ from cedr.stream import Stream
 from cedr.temporal.errors import CedrError, QueryError
 
 FIRST, NEXT = "cedr> ", " ...> "
-MOST_ROWS = 20
-WELCOME = "Questions in the CEDR language. \\demo loads an example, \\help says more, \\quit or Ctrl-D ends."
+MAX_ROWS = 20
+WELCOME = "Queries in the CEDR language. \\demo loads an example, \\help shows all commands, \\quit or Ctrl-D exits."
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Prompt:
     def __init__(self, screen: Screen) -> None:
         self.screen, self.session = screen, Session()
-        self.row_by_row, self.most, self.done = False, MOST_ROWS, False
+        self.row_by_row, self.max_rows, self.done = False, MAX_ROWS, False
 
-    def hear(self, text: str) -> None:
-        """A command, or statements."""
+    def handle(self, text: str) -> None:
+        """Run a command, or statements."""
         if is_command(text):
-            obey(self, text)
+            execute(self, text)
         elif QUOTED.sub("", text).strip(" \t\n;"):
-            for name, stream in self.session.understand(text).items():
+            for name, stream in self.session.compile(text).items():
                 self.show(name, stream)
 
     def show(self, name: str, stream: Stream) -> None:
@@ -43,22 +43,22 @@ class Prompt:
         except PolarsError as e:
             raise QueryError(f"{name}: {first_line(e)}") from None
         if self.row_by_row:
-            self.screen.draw(name, result.changelog(), self.most, "change")
+            self.screen.draw(name, result.changelog(), self.max_rows, "change")
         else:
-            self.screen.draw(name, result.table(), self.most)
+            self.screen.draw(name, result.table(), self.max_rows)
         if (late := result.late()).height:
-            self.screen.draw(f"{name}, put aside and not in the answer", late, self.most)
+            self.screen.draw(f"{name}, late rows that are not in the answer", late, self.max_rows)
 
 
-def talk(file: Path | None) -> int:
-    """The exit code."""
+def start(file: Path | None) -> int:
+    """Run a file, standard input or an interactive prompt; returns the exit code."""
     prompt = Prompt(Screen())
     if file is not None:
         run(prompt, read(file))
     elif not sys.stdin.isatty():
         run(prompt, sys.stdin.read())
     else:
-        converse(prompt)
+        interact(prompt)
     return 0
 
 
@@ -76,11 +76,11 @@ def run(prompt: Prompt, text: str) -> None:
     for part in parts(text):
         if prompt.done:
             return
-        prompt.hear(part)
+        prompt.handle(part)
 
 
 def parts(text: str) -> Iterator[str]:
-    """Commands and what is between them, each after as many empty lines as there are lines before it."""
+    """Commands and the text between them, each preceded by as many empty lines as there are lines before it."""
     waiting: list[str] = []
     before = 0
     for number, line in enumerate(text.splitlines()):
@@ -96,30 +96,30 @@ def parts(text: str) -> Iterator[str]:
 # --- at a terminal -------------------------------------------------------------------------------------------------
 
 
-def converse(prompt: Prompt) -> None:
+def interact(prompt: Prompt) -> None:
     from cedr.cli.prompt.editing import editing, remember
 
-    prompt.screen.say(WELCOME)
+    prompt.screen.print(WELCOME)
     with editing(prompt.session) as problem:
         if problem:
-            prompt.screen.say(problem, "yellow")
+            prompt.screen.print(problem, "yellow")
         while not prompt.done:
             try:
-                text = ask()
+                text = read_statement()
                 for part in parts(text):
                     remember(part)
                 run(prompt, text)
             except EOFError:
-                prompt.screen.say("")
+                prompt.screen.print("")
                 return
             except KeyboardInterrupt:
-                prompt.screen.say("")
+                prompt.screen.print("")
             except CedrError as e:
-                prompt.screen.mistake(str(e))
+                prompt.screen.error(str(e))
 
 
-def ask() -> str:
-    """Lines until a statement is complete. What was typed before the end of all input counts as complete."""
+def read_statement() -> str:
+    """Lines until a statement is complete. The end of input also completes it."""
     text = input(FIRST)
     while not is_complete(text):
         try:
@@ -133,7 +133,7 @@ def ask() -> str:
 
 
 def is_complete(text: str) -> bool:
-    """Nothing after the last command, or a semicolon at the end that is in no text and no comment."""
+    """Nothing after the last command, or a final semicolon outside of quotes and comments."""
     *_, last = parts(text)
     bare = QUOTED.sub("", last).strip()
     return not bare or (bare.endswith(";") and not any(sign in bare for sign in ("'", '"', "/*")))
