@@ -124,7 +124,7 @@ def test_an_end_past_the_watermark_is_replaced_not_grown():
     assert ordered([e for part in out for e in data(part)])
 
 
-# perfect          |#|         | adjusted: taken back, and told again at the end: four elements
+# perfect          |#|         | adjusted: retracted, and emitted again at the end: four elements
 # ordered          |#|-------> | adjusted in place: three
 ADJUSTED_IN_PLACE = [
     Insert(1, 2, Row(m=1, v=None, x=None, s=None)),

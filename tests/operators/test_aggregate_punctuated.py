@@ -120,11 +120,11 @@ def test_a_group_is_emitted_by_its_own_front():
     operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
     a, b = Row(k="a", m=1, v=0), Row(k="b", m=1, v=0)
     rows = [Insert(0, 10, a), Insert(5, 20, a), Insert(0, 10, b)]
-    told, out = step(operator, *rows, punctuation(12, k="a"))
-    assert told == [Insert(0, 5, Row(k="a", n=1)), Insert(5, 10, Row(k="a", n=2))]
+    emitted, out = step(operator, *rows, punctuation(12, k="a"))
+    assert emitted == [Insert(0, 5, Row(k="a", n=1)), Insert(5, 10, Row(k="a", n=2))]
     assert promised(out, Row(k="a")) == 10  # [10, 20) is not over
-    told, out = step(operator, punctuation(k="a"))
-    assert told == [Insert(10, 20, Row(k="a", n=1))]
+    emitted, out = step(operator, punctuation(k="a"))
+    assert emitted == [Insert(10, 20, Row(k="a", n=1))]
     assert promised(out, Row(k="a")) == INF
     assert promised(out, Row(k="b")) == MIN
 
@@ -133,10 +133,10 @@ def test_a_covered_row_shows_no_progress_of_other_groups():
     # a  no more a, then its last row at 100; b [0, 10) may still change, as time has reached 0 only
     operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
     a, b = Row(k="a", m=1, v=0), Row(k="b", m=1, v=0)
-    told, _ = step(operator, Insert(0, 10, b), Insert(100, 110, a), punctuation(k="a"))
-    assert told == [Insert(100, 110, Row(k="a", n=1))]
-    told, _ = step(operator, Insert(30, 31, b))  # not covered: now time has reached 30
-    assert told == [Insert(0, 10, Row(k="b", n=1))]
+    emitted, _ = step(operator, Insert(0, 10, b), Insert(100, 110, a), punctuation(k="a"))
+    assert emitted == [Insert(100, 110, Row(k="a", n=1))]
+    emitted, _ = step(operator, Insert(30, 31, b))  # not covered: now time has reached 30
+    assert emitted == [Insert(0, 10, Row(k="b", n=1))]
 
 
 def test_promises_about_other_columns_than_the_groups_are_not_passed():

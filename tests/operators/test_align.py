@@ -25,7 +25,7 @@ def identity(history):
     return history
 
 
-def told(align, *slices):
+def emitted(align, *slices):
     """The data elements that leave after each slice, as text, and the CTI after it."""
     found = []
     for elements in slices:
@@ -66,12 +66,12 @@ def test_any_block_by_the_clock_emits_the_same(run, block, flavour):
 def test_after_each_slice_the_output_cti_is_the_largest_one(run):
     # Ordered: the input's own. Perfect: that, or the earliest start that may still change.
     for flavour in ("ordered", "perfect"):
-        align, cti, told, out = Align(SCHEMA, flavour=flavour), MIN, [], []
+        align, cti, sent, out = Align(SCHEMA, flavour=flavour), MIN, [], []
         for _, elements in run[0]:
-            told += elements
+            sent += elements
             out += align.process(0, chunk_of(elements, SCHEMA)).elements()
             cti = max([cti, *(e.t for e in elements if isinstance(e, Cti))])
-            held = canonical(told) - canonical(out)
+            held = canonical(sent) - canonical(out)
             assert align.cti_out == (cti if flavour == "ordered" else min([cti, *(e.vs for e in held)]))
 
 
@@ -116,7 +116,7 @@ def test_adjusts_are_worked_into_what_is_held():
     #          0  1  2  3  4  5  6  7
     # output   P ∞, then 6, then 3; Q and its removal
     # leaves      P ######
-    assert told(
+    assert emitted(
         Align(SCHEMA),
         [Insert(1, INF, P), Insert(1, 4, Q)],
         [Adjust(1, INF, 6, P)],
@@ -126,7 +126,7 @@ def test_adjusts_are_worked_into_what_is_held():
 
 
 def test_ordered_releases_starts_before_the_cti_and_adjusts_when_their_sync_is_covered():
-    assert told(
+    assert emitted(
         Align(SCHEMA),
         [Insert(3, 9, P), Insert(1, INF, Q), Cti(3)],
         [Adjust(1, INF, 8, Q), Adjust(1, 8, 5, Q), Cti(5)],
@@ -142,7 +142,7 @@ def test_ordered_releases_starts_before_the_cti_and_adjusts_when_their_sync_is_c
 
 def test_a_held_adjust_is_adjusted_too():
     align = Align(SCHEMA)
-    assert told(
+    assert emitted(
         align,
         [Insert(1, INF, Q), Cti(2)],
         [Adjust(1, INF, 8, Q)],
@@ -153,7 +153,7 @@ def test_a_held_adjust_is_adjusted_too():
 
 def test_an_adjust_that_is_taken_back_vanishes():
     align = Align(SCHEMA)
-    told(align, [Insert(1, 9, Q), Cti(2)], [Adjust(1, 9, 8, Q)], [Adjust(1, 8, 9, Q)])
+    emitted(align, [Insert(1, 9, Q), Cti(2)], [Adjust(1, 9, 8, Q)], [Adjust(1, 8, 9, Q)])
     assert align.state_size()[0] == 0
 
 
@@ -162,7 +162,7 @@ def test_perfect_releases_when_the_end_is_covered():
     # P        ######             settled by CTI 4, not by CTI 3: at 3 it could still grow
     # Q           ############
     align = Align(SCHEMA, flavour="perfect")
-    assert told(align, [Insert(1, 3, P), Insert(2, 6, Q), Cti(3)], [Cti(4)], [Cti(9)]) == [
+    assert emitted(align, [Insert(1, 3, P), Insert(2, 6, Q), Cti(3)], [Cti(4)], [Cti(9)]) == [
         ([], 1),
         (["insert m=0, v=1 [1, 3)"], 2),
         (["insert m=1, v=None [2, 6)"], 9),
@@ -171,7 +171,7 @@ def test_perfect_releases_when_the_end_is_covered():
 
 def test_perfect_output_waits_for_the_event_before_it():
     align = Align(SCHEMA, flavour="perfect")
-    assert told(align, [Insert(1, INF, P), Insert(2, 3, Q), Cti(9)], [Cti(INF)]) == [
+    assert emitted(align, [Insert(1, INF, P), Insert(2, 3, Q), Cti(9)], [Cti(INF)]) == [
         ([], 1),
         (["insert m=0, v=1 [1, ∞)", "insert m=1, v=None [2, 3)"], INF),
     ]
@@ -179,7 +179,7 @@ def test_perfect_output_waits_for_the_event_before_it():
 
 def test_block_in_application_time():
     # output time = highest start - 3
-    assert told(
+    assert emitted(
         Align(SCHEMA, block=3),
         [Insert(5, 9, P), Insert(4, 9, Q)],
         [Insert(7, 9, P)],
@@ -196,14 +196,14 @@ def test_block_in_application_time():
 def test_block_in_system_time_and_tick():
     time = [100]
     align = Align(SCHEMA, block=10, clock=lambda: time[0])
-    assert told(align, [Insert(5, 9, P)])[0][0] == []
+    assert emitted(align, [Insert(5, 9, P)])[0][0] == []
     time[0] = 105
-    assert told(align, [Insert(6, 9, Q)])[0][0] == []
+    assert emitted(align, [Insert(6, 9, Q)])[0][0] == []
     time[0] = 109
     assert len(align.tick()) == 0
     time[0] = 110
     assert [str(e) for e in align.tick().elements()] == ["insert m=0, v=1 [5, 9)"]
-    assert told(align, [Adjust(5, 9, 8, P)])[0][0] == ["adjust m=0, v=1 [5, 9) to 8"]
+    assert emitted(align, [Adjust(5, 9, 8, P)])[0][0] == ["adjust m=0, v=1 [5, 9) to 8"]
     time[0] = 115
     assert [str(e) for e in align.tick().elements()] == ["insert m=1, v=None [6, 9)"]
     assert align.metrics.rows_out == 3
@@ -213,11 +213,11 @@ def test_block_in_system_time_and_tick():
 def test_restored_it_knows_what_has_left():
     time = [100]
     one, two = (Align(SCHEMA, block=10, clock=lambda: time[0]) for _ in range(2))
-    told(one, [Insert(5, 9, P)])
+    emitted(one, [Insert(5, 9, P)])
     time[0] = 110
     assert len(one.tick()) == 1
     two.restore(one.snapshot())
-    assert told(two, [Adjust(5, 9, 8, P), Insert(6, 9, Q)])[0][0] == ["adjust m=0, v=1 [5, 9) to 8"]
+    assert emitted(two, [Adjust(5, 9, 8, P), Insert(6, 9, Q)])[0][0] == ["adjust m=0, v=1 [5, 9) to 8"]
     time[0] = 120
     assert len(two.tick()) == 1
 

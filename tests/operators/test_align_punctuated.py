@@ -43,14 +43,14 @@ def test_perfect_rows_are_never_taken_back_and_in_order_where_they_agree(run):
 
 @given(run=runs)
 def test_what_a_promise_settles_leaves_at_once_and_the_promise_with_it(run):
-    align, said, out = Align(SCHEMA, by=SCHEMES), [], []
+    align, sent, out = Align(SCHEMA, by=SCHEMES), [], []
     for _, elements in run[0]:
-        said += elements
+        sent += elements
         out += align.process(0, chunk_of(elements, SCHEMA)).elements()
         for key in rows_of(VALUES):
-            until = max(closed_up_to(said), promised(said, key))
+            until = max(closed_up_to(sent), promised(sent, key))
             assert max(closed_up_to(out), promised(out, key)) == until
-            testing.assert_same(about(canonical(out), key).to(until), about(canonical(said), key).to(until))
+            testing.assert_same(about(canonical(out), key).to(until), about(canonical(sent), key).to(until))
     assert align.state_size()[0] == 0
 
 

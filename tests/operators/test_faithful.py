@@ -130,7 +130,7 @@ QUERIES = {
 }
 
 
-def told_by(query: cedr.Stream, arrivals) -> list:
+def emitted_by(query: cedr.Stream, arrivals) -> list:
     """The results after each slice."""
     return list(query.updates(iter([{f"s{port}": list(map(element, xs))} for port, xs in arrivals]), close=False))
 
@@ -141,9 +141,9 @@ def element(x):
 
 def what_follows(seen, names) -> list[list[Row]]:
     """The possible tables: unchanged, with copies of a row, with one less, without all that may go, with all rows."""
-    rows, said = tups(seen), puncts(seen)
-    allowed = set_nomatch_ts(sl.rows(names, (*sl.NAMED, sl.FRESH)), said)
-    may_go = set_nomatch_ts(rows, said)
+    rows, punctuations = tups(seen), puncts(seen)
+    allowed = set_nomatch_ts(sl.rows(names, (*sl.NAMED, sl.FRESH)), punctuations)
+    may_go = set_nomatch_ts(rows, punctuations)
     less = [Counter(rows) - Counter([t]) for t in dict.fromkeys(may_go)] + [Counter(rows) - Counter(may_go)]
     more = [[*rows, *[t] * MOST_ROWS] for t in allowed]
     return [rows, *more, *(list(left.elements()) for left in less), [*rows, *allowed]]
@@ -158,21 +158,21 @@ def answers(query: Query, seen) -> list[Counter]:
 
 
 def check(query: Query, about, arrivals, complete: bool) -> None:
-    results = told_by(query.over(about), arrivals)
+    results = emitted_by(query.over(about), arrivals)
     validate([e for result in results for e in result.elements()])
     seen: list[list] = [[] for _ in query.tables]
     for (port, xs), result in zip(arrivals, results, strict=True):
         seen[port] += xs
-        told = Counter(e.payload for e in result.history())
+        emitted = Counter(e.payload for e in result.history())
         assert all((e.vs, e.ve) == (0, INF) for e in result.history())
         possible = answers(query, seen)
         for answer in possible:
-            assert told <= answer, f"{told - answer} was emitted after {seen} and may turn out wrong"
+            assert emitted <= answer, f"{emitted - answer} was emitted after {seen} and may turn out wrong"
         if complete:
             certain = reduce(Counter.__and__, possible)
             if query.in_order:
                 certain = Counter(t for t in certain.elements() if all(set_match(t, puncts(s)) for s in seen))
-            assert certain <= told, f"{certain - told} was kept back after {seen} and is certain"
+            assert certain <= emitted, f"{certain - emitted} was kept back after {seen} and is certain"
 
 
 @st.composite
@@ -198,6 +198,6 @@ def test_a_query_is_faithful_and_proper(name, drawn):
 def test_sort_emits_what_the_iterator_of_the_paper_emits(slices):
     query = cedr.source("s0", {"n": int, "tag": int}, promises="n").sort("n").with_consistency("strong")
     slices = [xs for xs in slices if xs]
-    results = told_by(query, [(0, xs) for xs in slices])
+    results = emitted_by(query, [(0, xs) for xs in slices])
     expected = [tups(out) for out in punctuated.unary(punctuated.sort("n", MIN), slices)]
     assert [[e.payload for e in data(result.elements())] for result in results] == expected

@@ -150,9 +150,9 @@ def test_what_all_inputs_promise_is_passed(few, script):
             sent[port] += elements
             out += operator.process(port, chunk_of(elements, SCHEMAS[port])).elements()
         for key in KEYS:
-            said = frontier({"k": key["a"], "s": key["s"], "s2": key["s"]}, puncts(out))
-            said = max(operator.cti_out, MIN if said is None else said)
-            assert said == own_front(sent, operator.ctis, key)
+            found = frontier({"k": key["a"], "s": key["s"], "s2": key["s"]}, puncts(out))
+            found = max(operator.cti_out, MIN if found is None else found)
+            assert found == own_front(sent, operator.ctis, key)
 
 
 def step(operator, *elements, held=None, port=0):

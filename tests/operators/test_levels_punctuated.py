@@ -93,10 +93,10 @@ def test_difference_passes_what_the_right_promises_not_to_bring():
     # left   a [0,∞)  b [0,∞)  no more of both before 1
     # right                                            no more a
     operator = levels.Difference(SCHEMA, "ordered")
-    told, _ = step(operator, 0, Insert(0, INF, A), Insert(0, INF, B), punctuation(1, p=["a", "b"]))
-    assert told == []
-    told, out = step(operator, 1, punctuation(p="a"))
-    assert told == [Insert(0, INF, A)]
+    emitted, _ = step(operator, 0, Insert(0, INF, A), Insert(0, INF, B), punctuation(1, p=["a", "b"]))
+    assert emitted == []
+    emitted, out = step(operator, 1, punctuation(p="a"))
+    assert emitted == [Insert(0, INF, A)]
     assert promised(out, A) == 1  # the left may bring another a from 1 on
     assert promised(out, B) == MIN
 
@@ -119,8 +119,8 @@ def test_difference_keeps_the_right_as_long_as_the_left_has_copies():
     operator = levels.Difference(SCHEMA)
     step(operator, 0, Insert(0, 10, A), punctuation(p="a"))
     step(operator, 1, Insert(4, 6, A), Cti(5))
-    told, out = step(operator, 1, Adjust(4, 6, 8, A), Cti(20))
-    assert told == [Insert(8, 10, A)]
+    emitted, out = step(operator, 1, Adjust(4, 6, 8, A), Cti(20))
+    assert emitted == [Insert(8, 10, A)]
     assert promised(out, A) == INF
     assert operator.state_size()[0] == 0
 

@@ -44,9 +44,9 @@ def test_the_history_stays_and_rows_leave_in_order(name, run):
 def covered(elements, name, value, descending):
     """Whether promises without end are about the value and all that come before it; values are few."""
     before = [v for v in ABOUT[name] if v != value and (v > value) == descending]
-    said = [p[name] for p in puncts(elements) if p.before == INF and p.attributes == (name,)]
-    ends = [p for p in said if isinstance(p, Range) and (p.high if descending else p.low) is None]
-    return bool(ends) and all(any(matches(v, p) for p in said) for v in (*before, value))
+    promised = [p[name] for p in puncts(elements) if p.before == INF and p.attributes == (name,)]
+    ends = [p for p in promised if isinstance(p, Range) and (p.high if descending else p.low) is None]
+    return bool(ends) and all(any(matches(v, p) for p in promised) for v in (*before, value))
 
 
 @given(run=punctuated_runs(payloads, ABOUT), descending=st.booleans())

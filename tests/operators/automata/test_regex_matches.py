@@ -90,15 +90,15 @@ def letters():
     return operator_of(automata.regex("A", api.source("e", {"k": str}), A=pl.col("k") == "a").plan, [])
 
 
-def told(op, *elements):
+def emitted(op, *elements):
     return op.process(0, chunk_of(elements, {"k": pl.String})).elements()
 
 
 def test_of_two_equal_events_one_may_end_without_a_stretch_that_comes_too_late():
     op, stretch = letters(), Row(begin=0, end=0)
-    assert told(op, Insert(0, INF, A_ROW), Insert(0, INF, A_ROW), Cti(5)) == [Insert(0, INF, stretch), Cti(5)]
-    assert told(op, Adjust(0, INF, 7, A_ROW)) == []
-    assert told(op, Adjust(0, INF, 9, A_ROW)) == [Adjust(0, INF, 9, stretch)]
+    assert emitted(op, Insert(0, INF, A_ROW), Insert(0, INF, A_ROW), Cti(5)) == [Insert(0, INF, stretch), Cti(5)]
+    assert emitted(op, Adjust(0, INF, 7, A_ROW)) == []
+    assert emitted(op, Adjust(0, INF, 9, A_ROW)) == [Adjust(0, INF, 9, stretch)]
 
 
 twins = rows(m=st.none(), v=st.just(1), n=st.integers(0, 2))
@@ -121,8 +121,8 @@ def test_what_grows_is_no_stream_of_inserts_alone():
     """The longer of two equal events comes last, in order; the planner must not count on inserts."""
     events = api.source("e", {"k": str}, ordered=True, insert_only=True)
     op = letters()
-    assert told(op, Insert(0, 5, A_ROW)) == [Insert(0, 5, Row(begin=0, end=0))]
-    assert told(op, Insert(0, 9, A_ROW)) == [Adjust(0, 5, 9, Row(begin=0, end=0))]
+    assert emitted(op, Insert(0, 5, A_ROW)) == [Insert(0, 5, Row(begin=0, end=0))]
+    assert emitted(op, Insert(0, 9, A_ROW)) == [Adjust(0, 5, 9, Row(begin=0, end=0))]
     for window, grows in ((None, True), (4, False)):
         known = properties(automata.regex("A", events, A=pl.col("k") == "a", window=window).plan)
         assert (known.ordered, known.insert_only) == (not grows, not grows)

@@ -24,7 +24,7 @@ def test_one_element_at_a_time_as_printed(algorithm, data):
     printed = PRINTED[algorithm]()
     expected = [printed.take(port, e) for port, (e,) in singles]
     steps, _ = check_merge(lambda: ALGORITHMS[algorithm](SCHEMA, ports), ports, singles, multiset=True)
-    assert [in_any_order(told) for told in steps] == [in_any_order(told) for told in expected]
+    assert [in_any_order(emitted) for emitted in steps] == [in_any_order(emitted) for emitted in expected]
 
 
 # Theorem 1 is printed as: no more inserts or adjusts than inserts received. One insert [0, 1) that is adjusted to 3,
@@ -40,10 +40,10 @@ def count(kind, elements):
 def test_theorem_1_r3_does_not_chatter(growing, data):
     _, ports, arrivals, _ = data.draw(merges("R3", growing=growing))
     steps, _ = check_merge(lambda: ALGORITHMS["R3"](SCHEMA, ports), ports, arrivals)
-    came, told = [], []
+    came, emitted = [], []
     for (_, elements), out in zip(arrivals, steps, strict=True):
         came += elements
-        told += out
-        assert count(Insert, told) <= count(Insert, came)
-        assert count(Cti, told) <= count(Cti, came)
-        assert count(Adjust, told) <= count(Insert, came) + (count(Adjust, came) if growing else 0)
+        emitted += out
+        assert count(Insert, emitted) <= count(Insert, came)
+        assert count(Cti, emitted) <= count(Cti, came)
+        assert count(Adjust, emitted) <= count(Insert, came) + (count(Adjust, came) if growing else 0)

@@ -54,12 +54,12 @@ def test_a_lower_latency_never_emits_less(data):
         run(made(query, latency), arrivals, [SCHEMA] * query.ports) for latency in ("perfect", "ordered", "eager")
     )
     for upto in range(1, len(arrivals) + 1):
-        said = [
+        emitted = [
             Counter((e.vs, e.payload) for e in flat(out[:upto]) if isinstance(e, Insert))
             for out in (perfect, ordered, eager)
         ]
-        assert said[0] <= said[1]
-        assert said[1] <= said[2]
+        assert emitted[0] <= emitted[1]
+        assert emitted[1] <= emitted[2]
 
 
 @given(data=st.data())
@@ -132,8 +132,8 @@ def test_nothing_is_emitted_while_it_may_still_be_forbidden():
     arrivals = [(0, [Insert(t, t + 1, Row(kind=k, m=0, n=0))]) for k, t in (("A", 1), ("C", 5), ("B", 5), ("C", 9))]
     assert run(made(ask(unless), "perfect"), arrivals, [SCHEMA]) == [[], [], [], []]
     on_time = [(0, [Insert(t, t + 1, Row(kind=k, m=0, n=0))]) for k, t in (("A", 1), ("C", 5), ("C", 6))]
-    told = run(made(ask(unless), "perfect"), on_time, [SCHEMA])
-    assert [len(out) for out in told] == [0, 0, 1]
+    emitted = run(made(ask(unless), "perfect"), on_time, [SCHEMA])
+    assert [len(out) for out in emitted] == [0, 0, 1]
 
 
 #   A  0        ATMOST(1, A, 10) is [0, 4) as long as there is an A at 4, and [0, 10) without it. What starts before
@@ -157,8 +157,8 @@ def test_what_starts_before_a_promise_stays_emitted():
 def test_results_are_emitted_in_the_order_of_their_starts():
     atmost = Pair(ref.ATMOST(1, A.oracle, w=10), plan.AtMost(1, (A.plan,), 10))
     where = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
-    said = [("A", 0, 0), ("A", 1, 1), ("A", 1, 3), ("C", 0, 20)]
-    arrivals = [(0, [Insert(t, t + 1, Row(kind=k, m=m, n=0))]) for k, m, t in said]
+    events = [("A", 0, 0), ("A", 1, 1), ("A", 1, 3), ("C", 0, 20)]
+    arrivals = [(0, [Insert(t, t + 1, Row(kind=k, m=m, n=0))]) for k, m, t in events]
     out = run(made(ask(atmost, where), "perfect"), arrivals, [SCHEMA])
     assert out[:3] == [[], [], []]
     assert [(e.vs, e.ve) for e in out[3]] == [(0, 10), (1, 3), (11, 13)]

@@ -263,7 +263,7 @@ def test_selection_among_what_is_looked_for_around_each_instance():
     pattern = Pair(ref.UNLESS(a.oracle, forbidden.oracle, w=9), Unless(a.plan, forbidden.plan, 9))
     tied = ref.Predicate("a b", lambda a, b: a.payload.n <= b.payload.n)
     query = ask(pattern, ((tied,), (p(pl.col("a.n") <= pl.col("b.n"), "a", "b"),)))
-    said = [("A", 0, 1), ("A", 1, 3), ("A", 2, 2), ("A", 3, 1), ("B", 6, 1), ("B", 7, 2), ("C", 8, 0)]
-    rows = [Insert(t, t + 1, Row(kind=kind, m=0, n=n)) for kind, t, n in said]
+    events = [("A", 0, 1), ("A", 1, 3), ("A", 2, 2), ("A", 3, 1), ("B", 6, 1), ("B", 7, 2), ("C", 8, 0)]
+    rows = [Insert(t, t + 1, Row(kind=kind, m=0, n=n)) for kind, t, n in events]
     out = check(query, "eager", ([(0, rows), (0, [END])], set()))
     assert [e.payload.a_Vs for e in canonical(out)] == [1]
