@@ -56,7 +56,7 @@ MISTAKES = {
     "syntax of the language": (
         "WHERE r.load",
         "WHER r.load",
-        "6: query.text: column 6: 'r' cannot stand here; expected EACH, FIRST or LAST, REUSE or CONSUME, the end, "
+        "6: query.text: column 6: unexpected 'r'; expected EACH, FIRST or LAST, REUSE or CONSUME, the end, "
         "CONSISTENCY, OUTPUT or WHERE; did you mean WHERE for 'WHER'?\n  WHER r.load > 0.5\n       ^",
     ),
     "an attribute": (

@@ -152,7 +152,7 @@ def test_timestamps_are_chronons_and_no_end_is_endless():
         (lambda: feed.versions(vs="m"), r"versions\(vs='m'\): the stream has a column 'vs' of another meaning"),
         (
             lambda: cedr.query("EVENT E WHEN SEQUENCE(A, OTHER, 3)", told, OTHER=cedr.source("o", {"m": int}, vs="os")),
-            "some of the streams tell versions of events and others do not",
+            "some streams contain versions of events and others do not",
         ),
         (lambda: cedr.query(f"{TEXT}, y.m AS id", told), "OUTPUT yields 'id', which is a part of the header"),
     ],

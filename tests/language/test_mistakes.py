@@ -99,9 +99,7 @@ def test_long_lines_are_cut():
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
 def test_endless_numbers(number):
     length = message(f"EVENT a WHEN SEQUENCE(A x, B y, {number} weeks)", feed)
-    assert length.startswith(
-        "line 1, column 33: the length of time is too large; its microseconds must fit into 64 bits"
-    )
+    assert length.startswith("line 1, column 33: the duration is too large; its microseconds must fit into 64 bits")
     assert "the number is too large" in message(f"EVENT a WHEN ANY(A x) WHERE x.load > {number}", feed)
 
 

@@ -70,7 +70,7 @@ def test_what_is_found_is_an_event_type():
 def test_without_over_it_is_the_only_feed():
     one, two = (cedr.query(f"EVENT m WHEN REGEX(A B, 20){over}", jobs) for over in ("", " OVER jobs"))
     assert one.explain() == two.explain()
-    with pytest.raises(cedr.CedrError, match="over which events"):
+    with pytest.raises(cedr.CedrError, match="REGEX needs events"):
         cedr.query("EVENT m WHEN REGEX(A B, 20)", api.source("jobs", {"kind": str}))
 
 

@@ -44,12 +44,12 @@ def test_the_automaton_of_the_paper():
     ("text", "shown"),
     [
         ("A B* (", "line 1, column 7: the expression ends too early; expected a step or '('\n  A B* (\n        ^"),
-        ("A B ) A", "line 1, column 5: ')' cannot stand here; expected the end\n  A B ) A\n      ^"),
-        ("A & B", "line 1, column 3: '&' has no meaning here; expected a step, "),
+        ("A B ) A", "line 1, column 5: unexpected ')'; expected the end\n  A B ) A\n      ^"),
+        ("A & B", "line 1, column 3: unexpected '&'; expected a step, "),
         ("A b", "line 1, column 3: there is no step 'b'; did you mean 'B'?\n  A b\n    ^"),
-        ("A* B*", "line 1, column 1: the expression also matches no event at all"),
+        ("A* B*", "line 1, column 1: the expression also matches an empty sequence"),
         ("A B{3,2}", "line 1, column 4: {3,2} repeats nothing; the last number must be at least 1"),
-        ("A{2000} B", "line 1, column 1: written out, the expression has more than 1000 steps"),
+        ("A{2000} B", "line 1, column 1: expanded, the expression has more than 1000 steps"),
         ("A+", "line 1, column 1: step 'B' is given, but the expression has no such step"),
     ],
 )

@@ -60,7 +60,7 @@ def test_keys_of_two_types_are_rejected_with_what_to_do(name):
 @pytest.mark.parametrize("name", APART)
 @pytest.mark.parametrize("operator", ["=", "<"])
 def test_what_cannot_be_compared_is_rejected(name, operator):
-    with pytest.raises(CedrError, match=r"replace_time_zone|must be alike"):
+    with pytest.raises(CedrError, match=r"replace_time_zone|must have compatible types"):
         sequence(f"x.v {operator} y.v", *APART[name])
 
 

@@ -1,7 +1,7 @@
-"""What each rule of the grammar becomes. Built from the inside out, without recursion, so that any text can be read.
+"""From parse tree to syntax tree, one method per grammar rule. Bottom-up without recursion, so that any depth works.
 
-`children` are what the rule's parts became: nodes, and tokens for words and names. Words that matter are told apart by
-their terminal, everything else by its class.
+`children` are the results of the parts of a rule: nodes, and tokens for keywords and names. Keywords are distinguished
+by their terminal, everything else by its class.
 """
 
 from typing import Any, NamedTuple, TypeVar
@@ -21,8 +21,8 @@ Children = list[Any]
 T = TypeVar("T")
 
 
-class Part(NamedTuple):
-    """A clause on its way into its statement: which one, and what it holds."""
+class Clause(NamedTuple):
+    """A clause that is to become part of a statement: its name and its value."""
 
     clause: str
     value: Any
@@ -51,16 +51,16 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
 
     def consistency(self, meta: Meta, children: Children) -> tree.Consistency:
         block, remember = clause(children, "block"), clause(children, "remember")
-        return tree.Consistency(word(children, "LEVEL"), block, remember, at=place(meta))
+        return tree.Consistency(keyword(children, "LEVEL"), block, remember, at=place(meta))
 
-    def block(self, meta: Meta, children: Children) -> Part:
-        return Part("block", amount(children[0]))
+    def block(self, meta: Meta, children: Children) -> Clause:
+        return Clause("block", amount(children[0]))
 
-    def remember(self, meta: Meta, children: Children) -> Part:
-        return Part("remember", amount(children[0]))
+    def remember(self, meta: Meta, children: Children) -> Clause:
+        return Clause("remember", amount(children[0]))
 
-    def latency(self, meta: Meta, children: Children) -> Part:
-        return Part("latency", children[0])
+    def latency(self, meta: Meta, children: Children) -> Clause:
+        return Clause("latency", children[0])
 
     # --- patterns --------------------------------------------------------------------------------------------------
 
@@ -76,31 +76,31 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         operator = children[0].upper().replace("_", "-")
         return tree.Operator(operator, arguments, at=place(meta), **as_parameter(children))
 
-    def alias(self, meta: Meta, children: Children) -> Part:
-        return Part("alias", str(children[0]))
+    def alias(self, meta: Meta, children: Children) -> Clause:
+        return Clause("alias", str(children[0]))
 
     alias_as = alias
 
-    def where(self, meta: Meta, children: Children) -> Part:
-        return Part("where", children[0])
+    def where(self, meta: Meta, children: Children) -> Clause:
+        return Clause("where", children[0])
 
-    def output(self, meta: Meta, children: Children) -> Part:
-        return Part("output", tuple(children))
+    def output(self, meta: Meta, children: Children) -> Clause:
+        return Clause("output", tuple(children))
 
     def slice(self, meta: Meta, children: Children) -> tree.Slice:
         return tree.Slice(clause(children, "occurrence"), clause(children, "valid"), at=place(meta))
 
-    def occurrence(self, meta: Meta, children: Children) -> Part:
-        return Part("occurrence", interval(meta, children))
+    def occurrence(self, meta: Meta, children: Children) -> Clause:
+        return Clause("occurrence", interval(meta, children))
 
-    def valid(self, meta: Meta, children: Children) -> Part:
-        return Part("valid", interval(meta, children))
+    def valid(self, meta: Meta, children: Children) -> Clause:
+        return Clause("valid", interval(meta, children))
 
-    def from_(self, meta: Meta, children: Children) -> Part:
-        return Part("from", time(children))
+    def from_(self, meta: Meta, children: Children) -> Clause:
+        return Clause("from", time(children))
 
-    def to(self, meta: Meta, children: Children) -> Part:
-        return Part("to", time(children))
+    def to(self, meta: Meta, children: Children) -> Clause:
+        return Clause("to", time(children))
 
     # --- regular expressions ---------------------------------------------------------------------------------------
 
@@ -116,10 +116,10 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
             at=place(meta),
         )
 
-    def regex(self, meta: Meta, children: Children) -> Part:
+    def regex(self, meta: Meta, children: Children) -> Clause:
         window = first(children, tree.Number) or first(children, tree.Length)
         found = {"expression": children[0], "window": window, "var": clause(children, "alias")}
-        return Part("regex", found)
+        return Clause("regex", found)
 
     def choice(self, meta: Meta, children: Children) -> regular.Or:
         return regular.Or(tuple(children), at=place(meta))
@@ -149,18 +149,18 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         name = children[0]
         return tree.Over(str(name), clause(children, "by") or (), clause(children, "order"), at=place_of(name))
 
-    def order(self, meta: Meta, children: Children) -> Part:
-        return Part("order", str(children[0]))
+    def order(self, meta: Meta, children: Children) -> Clause:
+        return Clause("order", str(children[0]))
 
-    def registers(self, meta: Meta, children: Children) -> Part:
-        return Part("registers", tuple(children))
+    def registers(self, meta: Meta, children: Children) -> Clause:
+        return Clause("registers", tuple(children))
 
     def define(self, meta: Meta, children: Children) -> tree.Define:
         name, sets = children[0], clause(children, "sets") or ()
         return tree.Define(str(name), first(children, tree.Scalar), sets, at=place_of(name))
 
-    def sets(self, meta: Meta, children: Children) -> Part:
-        return Part("sets", tuple(children))
+    def sets(self, meta: Meta, children: Children) -> Clause:
+        return Clause("sets", tuple(children))
 
     def assignment(self, meta: Meta, children: Children) -> tree.Assignment:
         name, sign, value = children
@@ -188,7 +188,7 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
             clause(children, "where"),
             clause(children, "group_by") or (),
             clause(children, "having"),
-            word(children, "DISTINCT") is not None,
+            keyword(children, "DISTINCT") is not None,
             at=place(meta),
         )
 
@@ -215,20 +215,20 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
     def session(self, meta: Meta, children: Children) -> tree.Window:
         return tree.Window("SESSION", children[0], None, clause(children, "by") or (), at=place(meta))
 
-    def by(self, meta: Meta, children: Children) -> Part:
-        return Part("by", tuple(map(str, children)))
+    def by(self, meta: Meta, children: Children) -> Clause:
+        return Clause("by", tuple(map(str, children)))
 
     def join(self, meta: Meta, children: Children) -> tree.Join:
-        return tree.Join(word(children, "HOW") or "INNER", *children[-2:], at=place(meta))
+        return tree.Join(keyword(children, "HOW") or "INNER", *children[-2:], at=place(meta))
 
-    def group_by(self, meta: Meta, children: Children) -> Part:
-        return Part("group_by", tuple(children))
+    def group_by(self, meta: Meta, children: Children) -> Clause:
+        return Clause("group_by", tuple(children))
 
-    def having(self, meta: Meta, children: Children) -> Part:
-        return Part("having", children[0])
+    def having(self, meta: Meta, children: Children) -> Clause:
+        return Clause("having", children[0])
 
-    def items(self, meta: Meta, children: Children) -> Part:
-        return Part("items", tuple(children))
+    def items(self, meta: Meta, children: Children) -> Clause:
+        return Clause("items", tuple(children))
 
     def item(self, meta: Meta, children: Children) -> tree.Item:
         return tree.Item(children[0], clause(children, "alias"), at=place(meta))
@@ -266,11 +266,11 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
 
     def between(self, meta: Meta, children: Children) -> tree.Between:
         operand, low, high = every(children, tree.Scalar)
-        return tree.Between(operand, low, high, word(children, "NOT") is not None, at=place(meta))
+        return tree.Between(operand, low, high, keyword(children, "NOT") is not None, at=place(meta))
 
     def is_in(self, meta: Meta, children: Children) -> tree.In:
         operand, *items = every(children, tree.Scalar)
-        return tree.In(operand, tuple(items), word(children, "NOT") is not None, at=place(meta))
+        return tree.In(operand, tuple(items), keyword(children, "NOT") is not None, at=place(meta))
 
     def like(self, meta: Meta, children: Children) -> tree.Like:
         return tree.Like(children[0], unquoted(children[-1]), len(children) > 2, at=place(meta))
@@ -288,14 +288,14 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         subject, otherwise = clause(children, "subject"), clause(children, "otherwise")
         return tree.Case(subject, every(children, tree.When), otherwise, at=place(meta))
 
-    def subject(self, meta: Meta, children: Children) -> Part:
-        return Part("subject", children[0])
+    def subject(self, meta: Meta, children: Children) -> Clause:
+        return Clause("subject", children[0])
 
     def when(self, meta: Meta, children: Children) -> tree.When:
         return tree.When(*children, at=place(meta))
 
-    def otherwise(self, meta: Meta, children: Children) -> Part:
-        return Part("otherwise", children[0])
+    def otherwise(self, meta: Meta, children: Children) -> Clause:
+        return Clause("otherwise", children[0])
 
     def cast(self, meta: Meta, children: Children) -> tree.Cast:
         return tree.Cast(children[0], children[1].lower(), at=place(meta))
@@ -329,7 +329,7 @@ class Build(Transformer_NonRecursive[Token, tree.Script]):
         return timestamp(children[0])
 
 
-# `from` is a word of Python, so the rule gets its method here
+# `from` is a keyword of Python, so the method of that rule is set here
 setattr(Build, "from", Build.from_)
 
 
@@ -337,10 +337,10 @@ setattr(Build, "from", Build.from_)
 
 
 def clause(children: Children, name: str) -> Any:
-    return next((c.value for c in children if isinstance(c, Part) and c.clause == name), None)
+    return next((c.value for c in children if isinstance(c, Clause) and c.clause == name), None)
 
 
-def word(children: Children, terminal: str) -> Any:
+def keyword(children: Children, terminal: str) -> Any:
     return next((c.upper() for c in children if isinstance(c, Token) and c.type == terminal), None)
 
 
@@ -364,21 +364,21 @@ def flat(operands: Children, kind: type[tree.And] | type[tree.Or]) -> tuple[tree
 def as_parameter(children: Children) -> dict[str, Any]:
     return {
         "var": clause(children, "alias"),
-        "selection": word(children, "SELECTION"),
-        "consumption": word(children, "CONSUMPTION"),
+        "selection": keyword(children, "SELECTION"),
+        "consumption": keyword(children, "CONSUMPTION"),
     }
 
 
 def whole(token: Token) -> int:
     if not token.isdecimal():
-        raise LanguageError("how often a step is taken is a whole number", place_of(token))
+        raise LanguageError("the number of repetitions must be a whole number", place_of(token))
     return int(token)
 
 
 def the_slice(children: Children) -> tree.Slice | None:
     slices = every(children, tree.Slice)
     if len(slices) > 1:
-        raise LanguageError("the query is sliced twice; write the slice once, best at its end", slices[1].at)
+        raise LanguageError("the query has two slices; write one slice, preferably at its end", slices[1].at)
     return slices[0] if slices else None
 
 

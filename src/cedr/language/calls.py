@@ -1,4 +1,4 @@
-"""Where the language calls the stream API: what that finds wrong is shown at the place in the query that caused it."""
+"""Calls from the language to the stream API, whose errors are reported at the place in the query that caused them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ import polars as pl
 from cedr.language import tree
 from cedr.language.errors import LanguageError
 from cedr.language.output import output_name
-from cedr.language.scalars import Scope, compiled, condition
+from cedr.language.scalars import NameScope, compiled, condition
 from cedr.language.tree import Place
 from cedr.stream import Stream
 from cedr.temporal.errors import CedrError
@@ -26,26 +26,26 @@ def located(at: Place) -> Iterator[None]:
 
 
 def selected(stream: Stream, named: dict[str, pl.Expr]) -> Stream:
-    """A select in which columns that stay as they are can be seen to do so; none at all if all do."""
+    """A select that passes unchanged columns as plain columns; the stream itself if all are unchanged."""
     stays = [e.meta.is_column() and e.meta.output_name() == name for name, e in named.items()]
     if all(stays) and list(named) == stream.columns:
         return stream
     return stream.select(*(e if same else e.alias(name) for same, (name, e) in zip(stays, named.items(), strict=True)))
 
 
-def restricted(stream: Stream, node: tree.Scalar, scope: Scope) -> Stream:
+def restricted(stream: Stream, node: tree.Scalar, scope: NameScope) -> Stream:
     predicates = [condition(part, scope).expression for part in tree.conjuncts(node)]
     with located(node.at):
         return stream.where(*predicates)
 
 
-def projected(stream: Stream, items: Sequence[tree.Item], scope: Scope) -> Stream:
+def projected(stream: Stream, items: Sequence[tree.Item], scope: NameScope) -> Stream:
     plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.Column))
     named: dict[str, pl.Expr] = {}
     for item in items:
         name = output_name(item, plain)
         if name in named:
-            raise LanguageError(f"two columns are called {name!r}; name them apart with AS", item.at)
+            raise LanguageError(f"two columns are called {name!r}; rename one with AS", item.at)
         named[name] = compiled(item.value, scope).expression
     with located(items[0].at):
         return selected(stream, named)

@@ -1,6 +1,6 @@
-"""Syntax tree to streams: one stream for each statement, later ones reading earlier ones.
+"""Syntax tree to streams: one stream for each statement; later statements can read earlier ones.
 
-Two statements that say the same are one plan node, so what they share is computed once.
+Statements with equal bodies share one plan node, which is computed once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
     results: dict[str, Stream] = {}
     for statement in script.statements:
         names.statement = statement.name
-        # a loop is what it is by its name
+        # a loop reads itself by its name, so the name is part of its identity
         key = statement.body, statement.name if isinstance(statement.body, tree.LoopQuery) else None
         if key not in bodies:
             bodies[key] = body_of(statement, names, tables)
@@ -87,18 +87,18 @@ def matches(node: tree.PatternQuery, names: Names) -> Stream:
         if asks_attributes_only(node, origin) and not contains_versions(origin.stream.plan):
             return single(node, bound, origin)
     where = conditions(node.where, bound, pattern)
-    shown = outputs(node, OutputScope(bound))
+    output = outputs(node, OutputScope(bound))
     with located(node.at):
         members = tuple(bound.members)
-        return Stream(Match(members, pattern, where, shown, bitemporal=over_versions(members), text=show(node)))
+        return Stream(Match(members, pattern, where, output, bitemporal=over_versions(members), text=show(node)))
 
 
 def over_versions(members: Sequence[Node]) -> bool:
-    """Whether the events are versions; all are, or none."""
-    told = [contains_versions(member) for member in members]
-    if len(set(told)) > 1:
-        raise QueryError("some of the streams tell versions of events and others do not; use versions() on all or none")
-    return told[0]
+    """Whether the events are versions; either all are or none."""
+    found = [contains_versions(member) for member in members]
+    if len(set(found)) > 1:
+        raise QueryError("some streams contain versions of events and others do not; use versions() on all or none")
+    return found[0]
 
 
 def sliced(stream: Stream, node: tree.Slice) -> Stream:
@@ -123,11 +123,11 @@ def chronon(node: tree.Scalar) -> int:
 
 
 def at_level(stream: Stream, node: tree.Statement) -> Stream:
-    said = node.consistency
-    if said is not None:
-        with located(said.at):
-            level = LEVELS[said.level.lower()] if said.level else None
-            stream = stream.with_consistency(level, block=span(said.block), remember=span(said.remember))
+    clause = node.consistency
+    if clause is not None:
+        with located(clause.at):
+            level = LEVELS[clause.level.lower()] if clause.level else None
+            stream = stream.with_consistency(level, block=span(clause.block), remember=span(clause.remember))
     return stream.with_latency(node.latency) if node.latency else stream
 
 

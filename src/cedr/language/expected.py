@@ -1,7 +1,7 @@
-"""What would have been right, in plain words, where a text is no query.
+"""Syntax errors: the position, and a readable description of what was expected there.
 
-The parser knows which terminals could follow. Several of them together are one thing to a reader ("an expression"), so
-they are named from the largest thing down.
+The parser reports the terminals that could follow. Several of them together are one thing to a reader ("an
+expression"), so they are described from the largest thing down.
 """
 
 import re
@@ -14,28 +14,28 @@ from lark import Token
 from cedr.language.errors import LanguageError, did_you_mean, listed
 from cedr.language.tree import Place
 
-WORDS = (
+KEYWORDS = (
     "EVENT", "WHEN", "WHERE", "OUTPUT", "CONSISTENCY", "LATENCY", "SELECT", "FROM", "JOIN", "GROUP", "HAVING",
     "UNION", "EXCEPT", "INTERSECT", "BETWEEN", "DISTINCT", "SLIDING", "TUMBLING", "HOPPING", "SESSION",
     "EVERY", "FIRST", "LAST", "REUSE", "CONSUME", "STRONG", "MIDDLE", "WEAK", "BLOCK", "REMEMBER", "PERFECT",
     "RECURSIVE", "OVER", "ORDER", "REGISTER", "DEFINE", "REGEX",
     "ORDERED", "EAGER", "EQUAL", "UNIQUE", "SECONDS", "MINUTES", "HOURS", "DAYS",
 )  # fmt: skip
-"""What people misspell."""
+"""Keywords that people misspell."""
 
 OPERATORS = ("SEQUENCE", "ATLEAST", "ATMOST", "ALL", "ANY", "UNLESS", "NOT", "CANCEL-WHEN")
 
 
 class Thing(NamedTuple):
-    """Terminals that mean one thing when `marks` are all expected; `covers` are then explained as well."""
+    """A description of terminals. It applies when all `marks` are expected, and then includes those of `covers`."""
 
-    words: str
+    text: str
     marks: frozenset[str]
     covers: frozenset[str]
 
 
-def thing(words: str, marks: str, covers: str = "") -> Thing:
-    return Thing(words, frozenset(marks.split()), frozenset(f"{marks} {covers}".split()))
+def thing(text: str, marks: str, covers: str = "") -> Thing:
+    return Thing(text, frozenset(marks.split()), frozenset(f"{marks} {covers}".split()))
 
 
 THINGS = (
@@ -49,7 +49,7 @@ THINGS = (
     thing("a time", "NUMBER STRING", "TIMESTAMP INFINITY SIGN"),
     thing("a name", "NAME", "QUOTED"),
     thing("an attribute", "ATTRIBUTE", "QUOTED STAR"),
-    thing("a number or a length of time", "NUMBER INFINITY"),
+    thing("a number or a duration", "NUMBER INFINITY"),
     thing("a number", "NUMBER"),
     thing("a unit of time such as minutes", "UNIT"),
     thing("a text in quotes", "STRING"),
@@ -84,60 +84,61 @@ SIGNS = {
 }
 
 QUIET = {"SEMICOLON", "AT", "HASH", "DOT", "CONSUMPTION", "SELECTION", "_LATENCY", "_EVENT", "_RECURSIVE"}
-"""Right in many places, but seldom what was meant; told only when there is nothing else."""
+"""Terminals that are valid in many places but seldom intended; described only when there is nothing else."""
 
 
-def in_words(terminals: Iterable[str]) -> str:
+def described(terminals: Iterable[str]) -> str:
     left = set(terminals)
-    told: list[str] = []
+    texts: list[str] = []
     for one in THINGS:
         if one.marks <= left:
-            told.append(one.words)
+            texts.append(one.text)
             left -= one.covers
-    rest = sorted(left - QUIET) or ([] if told else sorted(left - {"SEMICOLON"}))
-    return listed(told + [SIGNS.get(name, name.strip("_")) for name in rest])
+    rest = sorted(left - QUIET) or ([] if texts else sorted(left - {"SEMICOLON"}))
+    return listed(texts + [SIGNS.get(name, name.strip("_")) for name in rest])
 
 
-# --- the mistakes --------------------------------------------------------------------------------------------------
+# --- the errors ----------------------------------------------------------------------------------------------------
 
 
-def not_a_word(text: str, position: int, expected: set[str], at: Place) -> LanguageError:
-    """No word of the language begins here."""
+def unexpected_character(text: str, position: int, expected: set[str], at: Place) -> LanguageError:
+    """No token begins with this character."""
     character = text[position]
     if character in "'‘":
         return LanguageError("this text has no closing quote", at)
     if character == '"':
-        return LanguageError('this name has no closing quote, or nothing in it; write for example "Machine Id"', at)
-    return LanguageError(f"{character!r} cannot stand here; expected {in_words(expected)}", at)
+        return LanguageError('this name has no closing quote, or is empty; write for example "Machine Id"', at)
+    return LanguageError(f"unexpected {character!r}; expected {described(expected)}", at)
 
 
-def not_this_word(token: Token, text: str, expected: set[str], at: Place) -> LanguageError:
-    """A word of the language, but not here."""
+def unexpected_token(token: Token, text: str, expected: set[str], at: Place) -> LanguageError:
+    """A valid token, but not at this place."""
     if not text.strip():
         return LanguageError("there is no query; write for example EVENT Alert WHEN SEQUENCE(A x, B y, 5 minutes)", at)
     if token.type == "$END":
-        return LanguageError(f"the query ends too early; expected {in_words(expected)}", at)
+        return LanguageError(f"the query ends too early; expected {described(expected)}", at)
     if text.startswith("/*", token.start_pos or 0):
         return LanguageError("this comment has no end; close it with */", at)
     before = re.search(r"([^\W\d]\w*)\s*$", text[: token.start_pos or 0])
     if token.type == "LPAR" and before and {"SELECTION", "_AS"} <= expected:
         names = (*OPERATORS, "REGEX")
-        known = f"{did_you_mean(before[1], names)} (operators: {', '.join(names)})"
-        return LanguageError(f"there is no pattern operator {before[1]!r}{known}", back(at, len(before[0])))
-    wrong = f"{token.value!r} cannot stand here; expected {in_words(expected)}"
+        hint = f"{did_you_mean(before[1], names)} (operators: {', '.join(names)})"
+        return LanguageError(f"there is no pattern operator {before[1]!r}{hint}", back(at, len(before[0])))
+    wrong = f"unexpected {token.value!r}; expected {described(expected)}"
     if "NAME" in expected and token.value.isalpha():
-        return LanguageError(f'{wrong}; {token.value} is a word of the language: as a name, write "{token.value}"', at)
+        return LanguageError(f'{wrong}; {token.value} is a keyword: to use it as a name, write "{token.value}"', at)
     return LanguageError(wrong + misspelt(token.value, before[1] if before else ""), at)
 
 
 def back(at: Place, width: int) -> Place:
-    """The place of what stands just before, if it is on the same line."""
+    """The place just before, if it is on the same line."""
     return at if width >= at.column else at._replace(column=at.column - width, end_column=at.column)
 
 
-def misspelt(word: str, before: str) -> str:
-    """A hint to the word that was meant here, or just before, where a name could stand as well."""
-    for candidate in (word, before):
-        if candidate.upper() not in WORDS and (near := get_close_matches(candidate.upper(), WORDS, n=1, cutoff=0.75)):
+def misspelt(text: str, before: str) -> str:
+    """A hint to the keyword that was probably intended here or just before, where a name is also valid."""
+    for candidate in (text, before):
+        upper = candidate.upper()
+        if upper not in KEYWORDS and (near := get_close_matches(upper, KEYWORDS, n=1, cutoff=0.75)):
             return f"; did you mean {near[0]} for {candidate!r}?"
     return ""

@@ -1,6 +1,6 @@
-"""The functions of scalar expressions: which kinds of values they take, and what they are in polars.
+"""The functions of scalar expressions: the kinds of their arguments, and their polars expressions.
 
-A kind is one of `values.KINDS`, `any`, or `same`: like the first argument.
+A kind is one of `values.KINDS`, `any`, or `same`: that of the first argument.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ class Function:
     build: Callable[..., pl.Expr]
     least: int
     repeats: bool = False
-    """Whether the last kind may stand any number of times."""
+    """Whether the last argument may be repeated."""
 
 
 def function(kinds: str, build: Callable[..., pl.Expr], least: int | None = None) -> Function:
-    words = kinds.replace("...", "").split()
-    return Function(tuple(words), build, len(words) if least is None else least, kinds.endswith("..."))
+    names = kinds.replace("...", "").split()
+    return Function(tuple(names), build, len(names) if least is None else least, kinds.endswith("..."))
 
 
 def rounded(x: pl.Expr, digits: pl.Expr | None = None) -> pl.Expr:
@@ -34,7 +34,7 @@ def rounded(x: pl.Expr, digits: pl.Expr | None = None) -> pl.Expr:
 
 
 def different(x: pl.Expr, y: pl.Expr) -> pl.Expr:
-    """A constant goes to the right: with one on the left, polars may give one row for many."""
+    """A constant goes to the right: with one on the left, polars may return a single row."""
     return x.ne_missing(y) if x.meta.root_names() else y.ne_missing(x)
 
 
@@ -82,44 +82,45 @@ AGGREGATES = (*aggregates.BY_NAME, "quantile")
 
 
 def call(node: tree.Call, arguments: Sequence[Value]) -> pl.Expr:
-    """The function applied, or which argument it cannot take."""
-    known = FUNCTIONS[node.name]
-    fitting = alike_all(arguments) if "same" in known.kinds else arguments
+    """The function applied to its arguments, or an error that names the invalid one."""
+    definition = FUNCTIONS[node.name]
+    fitting = alike_all(arguments) if "same" in definition.kinds else arguments
     for number, value in enumerate(fitting):
-        check_kind(node, known.kinds[min(number, len(known.kinds) - 1)], value, fitting[0])
-    return known.build(*(v.expression for v in fitting))
+        check_kind(node, definition.kinds[min(number, len(definition.kinds) - 1)], value, fitting[0])
+    return definition.build(*(v.expression for v in fitting))
 
 
 def alike_all(arguments: Sequence[Value]) -> list[Value]:
-    """Constants of time fit themselves to the first argument that is none."""
+    """Constants of time are converted to the type of the first argument that is not such a constant."""
     times = (tree.Length, tree.Timestamp)
     first = next((a for a in arguments if not isinstance(a.written, times)), arguments[0])
     return [alike(a, first)[0] for a in arguments]
 
 
-def check_known(node: tree.Call) -> None:
-    """There is such a function, and it takes so many arguments."""
+def check_call(node: tree.Call) -> None:
+    """Check that the function exists and takes this number of arguments."""
     name = node.name.upper()
     if node.name in AGGREGATES:
         raise LanguageError(
-            f"{name} is about several events; it can stand in OUTPUT, SELECT and HAVING, but not in WHERE or inside "
-            "another aggregate",
+            f"{name} is an aggregate; it is allowed in OUTPUT, SELECT and HAVING, but not in WHERE or inside another "
+            "aggregate",
             node.at,
         )
     if node.name not in FUNCTIONS:
         functions = sorted(f.upper() for f in FUNCTIONS)
         hint = did_you_mean(name, functions)
         raise LanguageError(f"there is no function {name}{hint} (functions: {', '.join(functions)})", node.at)
-    known, given = FUNCTIONS[node.name], len(node.arguments)
-    most = len(known.kinds)
-    if given < known.least or (given > most and not known.repeats):
-        wanted = f"at least {known.least}" if known.repeats else listed(map(str, range(known.least, most + 1)))
-        raise LanguageError(f"{name} takes {wanted} argument{'' if wanted == '1' else 's'}, not {given}", node.at)
+    definition, given = FUNCTIONS[node.name], len(node.arguments)
+    least, most = definition.least, len(definition.kinds)
+    if given < least or (given > most and not definition.repeats):
+        required = f"at least {least}" if definition.repeats else listed(map(str, range(least, most + 1)))
+        raise LanguageError(f"{name} takes {required} argument{'' if required == '1' else 's'}, not {given}", node.at)
 
 
 def check_kind(node: tree.Call, kind: str, value: Value, first: Value) -> None:
-    wanted = first.kind if kind == "same" else kind
-    if kind != "any" and value.kind != wanted and "missing" not in (value.kind, wanted):
+    required = first.kind if kind == "same" else kind
+    if kind != "any" and value.kind != required and "missing" not in (value.kind, required):
         raise LanguageError(
-            f"{node.name.upper()} takes {KINDS.get(wanted, wanted)} here, but {value}: {show(node)}", value.written.at
+            f"{node.name.upper()} takes {KINDS.get(required, required)} here, but {value}: {show(node)}",
+            value.written.at,
         )

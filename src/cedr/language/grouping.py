@@ -1,4 +1,4 @@
-"""GROUP BY and aggregates: each different aggregate becomes a column of its own, which SELECT and HAVING then read."""
+"""GROUP BY and aggregates: each distinct aggregate becomes a column, which SELECT and HAVING then read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -74,26 +74,26 @@ def grouped(node: tree.Select, scope: TableScope) -> Stream:
         after.stream = restricted(after.stream, node.having, after)
     for item in node.items:
         if isinstance(item.value, tree.Star):
-            raise LanguageError("* cannot stand beside GROUP BY or an aggregate; name the columns", item.at)
+            raise LanguageError("* cannot be used with GROUP BY or an aggregate; list the columns", item.at)
     return projected(after.stream, node.items, after)
 
 
 def preferred_name(call: tree.Call, node: tree.Select) -> str:
-    """An aggregate that is a whole item goes by that item's name."""
+    """The alias of the item, if the aggregate is a whole item."""
     alias = next((item.alias for item in node.items if item.value == call and item.alias), None)
     return alias or call.name
 
 
-def free_name(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 1
+def free_name(preferred: str, taken: set[str]) -> str:
+    name, number = preferred, 1
     while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
+        name, number = f"{preferred}_{number}", number + 1
     taken.add(name)
     return name
 
 
 def made(call: tree.Call, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
-    """The aggregate; an argument that is no column becomes one first."""
+    """The aggregate; an argument that is not a column becomes one first."""
     if call.name == "quantile":
         return quantile(call, scope, arguments, name)
     if len(call.arguments) != 1:

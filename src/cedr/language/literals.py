@@ -1,4 +1,4 @@
-"""What single tokens stand for: places, texts, numbers, lengths of time, timestamps."""
+"""The values of single tokens: places, texts, numbers, durations, timestamps."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,11 +40,11 @@ def amount(found: Any) -> Any:
 
 def checked(length: tree.Length) -> tree.Length:
     if any("e" in number.lower() for number, _ in length.parts):
-        raise LanguageError("a length of time takes plain numbers; write for example 1500 ms", length.at)
+        raise LanguageError("a duration takes plain numbers; write for example 1500 ms", length.at)
     try:
         duration(length.value, least=0)
     except (CedrError, OverflowError):
-        problem = "the length of time is too large; its microseconds must fit into 64 bits"
+        problem = "the duration is too large; its microseconds must fit into 64 bits"
         raise LanguageError(problem, length.at) from None
     return length
 
@@ -58,7 +58,7 @@ def timestamp(token: Token) -> tree.Timestamp:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        problem = f"{text!r} is no point in time; write for example '2024-01-31 12:00:00'"
+        problem = f"{text!r} is not a timestamp; write for example '2024-01-31 12:00:00'"
         raise LanguageError(problem, place_of(token)) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return tree.Timestamp(text, (moment - EPOCH) // timedelta(microseconds=1), at=place_of(token))

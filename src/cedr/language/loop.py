@@ -1,6 +1,6 @@
-"""RECURSIVE SELECT: a table made of itself, with `iterate`.
+"""RECURSIVE SELECT: a table derived from itself, with `iterate`.
 
-Of the SELECTs between UNIONs, those that name the statement are the body; the others are what it begins with.
+Of the SELECTs between UNIONs, those that read the statement itself are the body; the others are the seed.
 """
 
 from functools import reduce
@@ -25,20 +25,19 @@ def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
     for part in inside:
         if isinstance(part, tree.Compound):
             raise LanguageError(
-                f"{part.word} is about all that stands before it, so {name} cannot be read there; only UNION joins the "
-                f"parts of a loop. Make a statement of what comes before or after the loop",
+                f"{part.keyword} applies to everything before it, so it cannot read {name}; only UNION joins the parts "
+                "of a loop. Move what comes before or after the loop into another statement",
                 part.at,
             )
     if not begin:
         raise LanguageError(
-            f"every part reads {name}, so there is nothing to begin with; write RECURSIVE SELECT … UNION SELECT … "
-            f"FROM {name} …",
+            f"every part reads {name}, so the loop has no seed; write RECURSIVE SELECT … UNION SELECT … FROM {name} …",
             node.at,
         )
     seed = together(begin, tables)
 
-    def body(known: Stream) -> Stream:
-        with tables.reading(name, known, node.at):
+    def body(derived: Stream) -> Stream:
+        with tables.reading(name, derived, node.at):
             return together(inside, tables)
 
     with located(inside[0].at):
@@ -48,7 +47,7 @@ def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
 def united(node: tree.Select | tree.Compound) -> list[tree.Select | tree.Compound]:
     """The parts of a union, in their order."""
     parts: list[tree.Select | tree.Compound] = []
-    while isinstance(node, tree.Compound) and node.word == "UNION":
+    while isinstance(node, tree.Compound) and node.keyword == "UNION":
         parts.append(node.right)
         node = node.left
     return [node, *reversed(parts)]

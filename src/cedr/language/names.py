@@ -1,4 +1,4 @@
-"""What the names of a query mean: streams that were given, events of a typed feed, and earlier statements.
+"""Resolution of the names in a query: given streams, events of a typed feed, and earlier statements.
 
 A name is an earlier statement, a stream given by name, or the kind or name of a source. Any other name is a value of
 the types column of the one feed that has one.
@@ -23,12 +23,12 @@ from cedr.temporal.errors import QueryError
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the events of a name come from: a stream, or those of its rows for which `where` holds."""
+    """The source of a name's events: a stream, or those of its rows for which `where` holds."""
 
     stream: Stream
     where: pl.Expr | None = None
     types: str | None = None
-    """The column that only says the type."""
+    """The column that contains only the type."""
 
     @property
     def attributes(self) -> list[str]:
@@ -44,13 +44,13 @@ class Names:
         self.feeds: list[tuple[Stream, str]] = []
         self.known: dict[str, Origin] = {}
         self.statement: str | None = None
-        """The statement that is being read."""
+        """The statement that is being compiled."""
         for number, stream in enumerate(streams):
             self._add(name_of(stream, number), stream, types_of(stream))
         for name, stream in named.items():
             if not isinstance(stream, Stream):
                 raise QueryError(f"query({name}=…): {name} is a {type(stream).__name__}; it must be a stream")
-            # What is left of a feed, with a name of its own, is an event type and no feed.
+            # A stream derived from a feed and given by name is an event type, not a feed.
             self._add(name, stream, types_of(stream) if isinstance(stream.plan, Source) else None)
 
     def _add(self, name: str | None, stream: Stream, types: str | None) -> None:
@@ -62,14 +62,14 @@ class Names:
             self.feeds.append((stream, types))
 
     def define(self, name: str, stream: Stream, at: Place) -> None:
-        """A statement's result, for those after it."""
+        """Add the result of a statement, for later statements."""
         if name in self.known:
             raise LanguageError(f"there is a stream {name!r} already; give this one another name", at)
         self.known[name] = Origin(stream)
 
     @contextmanager
     def meaning(self, name: str, stream: Stream, at: Place) -> Iterator[None]:
-        """For a while a name means this stream."""
+        """Within the context, the name means this stream."""
         self.define(name, stream, at)
         try:
             yield
@@ -90,7 +90,7 @@ class Names:
             )
         if name == self.statement:
             raise LanguageError(
-                f"{name!r} is this statement itself; one that reads itself is written EVENT {name} RECURSIVE SELECT … "
+                f"{name!r} is this statement itself; to let it read itself, write EVENT {name} RECURSIVE SELECT … "
                 f"UNION SELECT … FROM {name} …",
                 at,
             )
@@ -104,7 +104,7 @@ class Names:
 
 
 def of_type(name: str, feed: Stream, types: str, at: Place, what: str, others: Iterable[str] = ()) -> pl.Expr:
-    """Whether an event is of a type. Where the column says which values it has, others are mistakes."""
+    """The condition that an event has a type. If the column is an enum, other values are errors."""
     dtype = feed.schema[types]
     if isinstance(dtype, pl.Enum):
         values = dtype.categories.to_list()
@@ -112,12 +112,12 @@ def of_type(name: str, feed: Stream, types: str, at: Place, what: str, others: I
             hint = did_you_mean(name, [*values, *others])
             raise LanguageError(f"there is no {what} {name!r}{hint} (column {types!r} has: {', '.join(values)})", at)
     elif not isinstance(dtype, pl.String | pl.Categorical):
-        raise LanguageError(f"{name!r} is no {what}: the types column {types!r} is {dtype}, not text", at)
+        raise LanguageError(f"{name!r} is not a valid {what}: the types column {types!r} is {dtype}, not text", at)
     return pl.col(types) == name
 
 
 def name_of(stream: Any, number: int) -> str | None:
-    """What a stream that was given without a name is called: its kind, or the name of its source."""
+    """The name of a stream that was given without one: its kind, or the name of its source."""
     if not isinstance(stream, Stream):
         raise QueryError(f"query: argument {number + 2} is a {type(stream).__name__}; it must be a stream")
     source = stream.plan
@@ -129,7 +129,7 @@ def name_of(stream: Any, number: int) -> str | None:
 
 
 def types_of(stream: Stream) -> str | None:
-    """The column that names the events' types, while payloads are as they came."""
+    """The column with the types of the events, if the payloads are unchanged."""
     node: Node = stream.plan
     while isinstance(node, Select | Level | Lifetime | Versions | Clip):
         node = node.inputs[0]

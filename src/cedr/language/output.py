@@ -1,7 +1,7 @@
-"""OUTPUT: what is put out for each match. Without it, all attributes of all events that take part.
+"""OUTPUT: the columns of each match. By default all attributes of all events that take part.
 
-A column goes by its name where that is the only one, else by `variable_name`. Aggregates are over the contributors of
-the match: the events that take part, as far as they have what is asked for.
+A column has its own name if that is unique, else `variable_name`. Aggregates are over the contributors of the match:
+those events taking part that have the required attributes.
 """
 
 from collections import Counter
@@ -63,8 +63,10 @@ class OutputScope(PatternScope):
 
     def aggregate(self, node: tree.Call) -> Value | None:
         if node.name in functions.AGGREGATES and node.name not in AGGREGATES:
-            known = ", ".join(name.upper() for name in AGGREGATES)
-            raise LanguageError(f"{node.name.upper()} is no aggregate over contributors; there are: {known}", node.at)
+            available = ", ".join(name.upper() for name in AGGREGATES)
+            raise LanguageError(
+                f"{node.name.upper()} is not an aggregate over contributors; available are: {available}", node.at
+            )
         if node.name not in AGGREGATES:
             return None
         if len(node.arguments) != 1:
@@ -84,12 +86,12 @@ class OutputScope(PatternScope):
     def over_contributors(self, node: tree.Call, argument: tree.Scalar) -> Value:
         if any(v.role == "counted" for v in self.bound.leaves):
             raise LanguageError(
-                f"{show(node)}: ATMOST only counts its events; COUNT(*) is what can be asked of them", node.at
+                f"{show(node)}: ATMOST only counts its events; the only aggregate of them is COUNT(*)", node.at
             )
-        wanted = attributes_in(argument)
-        having = [v for v in self.contributors if wanted <= {*(v.schema or ()), *HEADER}]
+        required = attributes_in(argument)
+        having = [v for v in self.contributors if required <= {*(v.schema or ()), *HEADER}]
         if not having:
-            self.only_owner(next(iter(unqualified(argument))))  # says which name is wrong
+            self.only_owner(next(iter(unqualified(argument))))  # raises an error that names the wrong attribute
         values = [self.of_contributor(argument, v) for v in having]
         if node.name in ("sum", "avg"):
             for value in values:
@@ -97,11 +99,13 @@ class OutputScope(PatternScope):
                     raise LanguageError(f"{value}; {node.name.upper()} takes numbers", argument.at)
         for value in values[1:]:
             if value.kind != values[0].kind:
-                raise LanguageError(f"{values[0]}, but {value}; an aggregate takes values that are alike", argument.at)
+                raise LanguageError(
+                    f"{values[0]}, but {value}; an aggregate takes values of compatible types", argument.at
+                )
         return typed(AGGREGATES[node.name]([v.expression for v in values]), self.columns, node)
 
     def of_contributor(self, argument: tree.Scalar, contributor: Variable) -> Value:
-        """Missing where the contributor takes no part, even if the argument has a value without it."""
+        """Missing where the contributor does not take part, even if the argument has a value without it."""
         value = compiled(argument, ContributorScope(self, contributor))
         if isinstance(argument, tree.Column):
             return value
@@ -110,7 +114,7 @@ class OutputScope(PatternScope):
 
 
 class ContributorScope(PatternScope):
-    """Names inside an aggregate: attributes of one contributor after the other."""
+    """Names inside an aggregate: attributes of one contributor at a time."""
 
     def __init__(self, around: OutputScope, contributor: Variable) -> None:
         super().__init__(around.bound)
@@ -133,14 +137,14 @@ def attributes_in(node: tree.Scalar) -> set[str]:
 def check_takes_part(variable: Variable, node: tree.Syntax) -> None:
     if variable.role == "negated":
         raise LanguageError(
-            f"{variable.name} is negated by {variable.around}: there is a match only where it does not occur, so it "
-            "has no value to put out",
+            f"{variable.name} is negated by {variable.around}: a match exists only where it does not occur, so it has "
+            "no value for OUTPUT",
             node.at,
         )
     if variable.role == "counted":
         raise LanguageError(
-            f"{variable.name} is only counted by {variable.around}, which may hold many of its events, so it has no "
-            "single value to put out; COUNT(*) tells how many",
+            f"{variable.name} is only counted by {variable.around}, which may contain many of its events, so it has no "
+            "single value for OUTPUT; COUNT(*) is their number",
             node.at,
         )
 
@@ -150,25 +154,25 @@ def check_takes_part(variable: Variable, node: tree.Syntax) -> None:
 
 def outputs(node: tree.PatternQuery, scope: OutputScope) -> Outputs:
     everything = tree.Item(tree.Star(at=node.pattern.at), at=node.pattern.at)
-    wanted = [one for item in node.output or [everything] for one in expanded(item, scope)]
-    if not wanted:
+    items = [one for item in node.output or [everything] for one in expanded(item, scope)]
+    if not items:
         return (("count", pl.col("cbt").list.len().cast(pl.Int64)),)
-    plain = Counter(item.value.name for item in wanted if not item.alias and isinstance(item.value, tree.Column))
-    named = [(output_name(item, plain), item) for item in wanted]
+    plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.Column))
+    named = [(output_name(item, plain), item) for item in items]
     for name, times in Counter(name for name, _ in named).items():
         if times > 1:
-            last = [item for shown, item in named if shown == name][-1]
-            raise LanguageError(f"{times} outputs are called {name!r}; name them apart with AS", last.at)
+            last = [item for other, item in named if other == name][-1]
+            raise LanguageError(f"{times} outputs are called {name!r}; rename them with AS", last.at)
     return tuple((name, compiled(item.value, scope).expression) for name, item in named)
 
 
 def expanded(item: tree.Item, scope: OutputScope) -> list[tree.Item]:
-    """`*` and `x.*` as the columns they stand for."""
+    """`*` and `x.*` as the columns they mean."""
     star = item.value
     if not isinstance(star, tree.Star):
         return [item]
     if item.alias:
-        raise LanguageError("* stands for several attributes, so it cannot have one name", item.at)
+        raise LanguageError("* means several attributes, so it cannot have one name", item.at)
     variables = [scope.variable(star)] if star.variable else scope.contributors
     return [tree.Item(tree.Column(v.name, a, at=item.at), at=item.at) for v in variables for a in v.attributes]
 

@@ -1,4 +1,4 @@
-"""Scalar expressions over the columns of a table, by themselves: `time_hour + minute * 1 minute`."""
+"""Stand-alone scalar expressions over the columns of a table: `time_hour + minute * 1 minute`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ColumnScope:
 
 @lru_cache(maxsize=1000)
 def scalar_of(text: str) -> tree.Scalar | None:
-    """The expression over columns that a text is; None when it is none."""
+    """The text as an expression over columns; None if it is not one."""
     try:
         scalar = parse_scalar(text)
     except LanguageError:

@@ -1,4 +1,4 @@
-"""Text to syntax tree. The grammar is in grammar.lark; what its rules become in build.py."""
+"""Text to syntax tree. The grammar is in grammar.lark, the syntax tree is built in build.py."""
 
 from contextlib import suppress
 from functools import cache
@@ -11,16 +11,16 @@ from lark.exceptions import VisitError
 from cedr.language import tree
 from cedr.language.build import Build
 from cedr.language.errors import LanguageError
-from cedr.language.expected import not_a_word, not_this_word
+from cedr.language.expected import unexpected_character, unexpected_token
 from cedr.language.literals import place_of
 from cedr.language.tree import Place
 
 DEEPEST = 100
-"""Levels of nesting; more is a slip of the hand, and would be too deep for what follows."""
+"""Maximum depth of nesting; a deeper query is a mistake, and would exceed the recursion limit of later steps."""
 
 
 def parse(text: str) -> tree.Script:
-    """The statements of a text, or a `LanguageError` that shows the first mistake."""
+    """The statements of a text, or a `LanguageError` about the first error."""
     try:
         script: tree.Script = understood(text)
         if tree.depth(script) > DEEPEST:
@@ -46,16 +46,16 @@ def understood(text: str, start: str = "start") -> Any:
         script = Build().transform(parser().parse(text, start=start))
     except UnexpectedCharacters as e:
         at = Place(e.line, e.column, e.line, e.column + 1)
-        raise not_a_word(text, e.pos_in_stream or 0, expected_before(text, start), at) from None
+        raise unexpected_character(text, e.pos_in_stream or 0, expected_before(text, start), at) from None
     except UnexpectedToken as e:
-        raise not_this_word(e.token, text, e.accepts or e.expected, where(e.token, text)) from None
+        raise unexpected_token(e.token, text, e.accepts or e.expected, where(e.token, text)) from None
     except VisitError as e:
         raise e.orig_exc from None
     return script
 
 
 def expected_before(text: str, start: str) -> set[str]:
-    """What could follow the last word that was understood."""
+    """The terminals that could follow the last valid token."""
     state = parser().parse_interactive(text, start=start)
     with suppress(UnexpectedCharacters):
         state.exhaust_lexer()

@@ -1,7 +1,7 @@
-"""WHEN: the syntax of a pattern to the pattern itself, with its variables and the streams it reads.
+"""WHEN: from the syntax of a pattern to the pattern, with its variables and the streams it reads.
 
-A variable is positive (it has a value in each match it takes part in), negated (known only while it is looked for) or
-counted (one of many). An event type without a variable of its own goes by its name.
+A variable is positive (it has a value in each match it takes part in), negated (it has a value only inside its own
+parameter) or counted (one of many). The variable of an event type without one is the name of the type.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from cedr.language import tree
 from cedr.language.errors import LanguageError, listed
 from cedr.language.names import Names, Origin
-from cedr.language.shape import FORMS, Shape, shape
+from cedr.language.shape import FORMS, OperatorShape, shape
 from cedr.language.show import name as show_name
 from cedr.plan import patterns
 from cedr.plan.node import Node
@@ -27,8 +27,8 @@ CHOOSING = ("SEQUENCE", "ATLEAST", "ALL", "ANY")
 class Variable:
     name: str
     role: Role
-    word: str
-    """The event type or operator it stands for."""
+    bound_to: str
+    """The event type or operator that it names."""
     around: str
     """The operator it is a parameter of."""
     at: tree.Place
@@ -40,7 +40,7 @@ class Variable:
 
 @dataclass
 class Bound:
-    """A pattern with all that belongs to it, while it is put together."""
+    """A pattern under construction, with its variables and inputs."""
 
     names: Names
     members: list[Node] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Bound:
         assert isinstance(node, tree.Operator)
         made = self._operator(node, shape(node), role)
         if node.var is not None:
-            self._add(Variable(node.var, role, node.word, around, node.at))
+            self._add(Variable(node.var, role, node.keyword, around, node.at))
         return made
 
     def _event_type(self, node: tree.EventType, role: Role, around: str) -> patterns.EventType:
@@ -75,7 +75,7 @@ class Bound:
         return patterns.EventType(node.name, self._port(origin), origin.where, var=name, **chosen(node))
 
     def _port(self, origin: Origin) -> int:
-        """The input that brings these events; types of one feed share theirs."""
+        """The input with these events; types of one feed share one input."""
         plan = origin.stream.plan
         for port, member in enumerate(self.members):
             if member is plan:
@@ -86,50 +86,50 @@ class Bound:
     def _add(self, variable: Variable) -> None:
         if "." in variable.name:
             raise LanguageError(
-                f"a variable has no dot in its name; {variable.name!r} would be read as an attribute", variable.at
+                f"a variable cannot have a dot in its name; {variable.name!r} would mean an attribute", variable.at
             )
         if variable.name in self.variables:
             other = self.variables[variable.name]
             raise LanguageError(
-                f"variable {variable.name!r} is given to {other.word} and to {variable.word}; each needs its own",
+                f"variable {variable.name!r} is used for {other.bound_to} and {variable.bound_to}; each needs its own",
                 variable.at,
             )
         self.variables[variable.name] = variable
 
-    def _operator(self, node: tree.Operator, form: Shape, role: Role) -> patterns.Pattern:
-        word = node.word
+    def _operator(self, node: tree.Operator, form: OperatorShape, role: Role) -> patterns.Pattern:
+        keyword = node.keyword
         for parameter in form.parameters:
-            if word not in CHOOSING:
-                check_not_chosen(parameter, f"a parameter of {word}")
-        if word in ("UNLESS", "NOT", "CANCEL-WHEN"):
+            if keyword not in CHOOSING:
+                check_not_chosen(parameter, f"a parameter of {keyword}")
+        if keyword in ("UNLESS", "NOT", "CANCEL-WHEN"):
             return self._negation(node, form, role)
-        inner = "counted" if word == "ATMOST" and role == "positive" else role
-        parameters = tuple(self._pattern(p, inner, word) for p in form.parameters)
+        inner = "counted" if keyword == "ATMOST" and role == "positive" else role
+        parameters = tuple(self._pattern(p, inner, keyword) for p in form.parameters)
         naming = {"var": node.var, **chosen(node)}
-        match word:
+        match keyword:
             case "SEQUENCE":
                 return patterns.Sequence(parameters, form.w, **naming)
             case "ATMOST":
                 return patterns.AtMost(check_count(node, form, 2**31), parameters, form.w, **naming)
             case "ATLEAST":
                 return patterns.AtLeast(check_count(node, form, len(parameters)), parameters, form.w, **naming)
-        return patterns.AtLeast(len(parameters) if word == "ALL" else 1, parameters, form.w, **naming)
+        return patterns.AtLeast(len(parameters) if keyword == "ALL" else 1, parameters, form.w, **naming)
 
-    def _negation(self, node: tree.Operator, form: Shape, role: Role) -> patterns.Pattern:
+    def _negation(self, node: tree.Operator, form: OperatorShape, role: Role) -> patterns.Pattern:
         naming = {"var": node.var, **chosen(node)}
-        if node.word == "NOT":
+        if node.keyword == "NOT":
             forbidden, scope = form.parameters
             check_is_sequence(scope)
-            kept = self._pattern(scope, role, node.word)
-            return patterns.Not(kept, self._pattern(forbidden, "negated", node.word), **naming)
-        kept = self._pattern(form.parameters[0], role, node.word)
-        forbidden_pattern = self._pattern(form.parameters[1], "negated", node.word)
-        if node.word == "CANCEL-WHEN":
+            kept = self._pattern(scope, role, node.keyword)
+            return patterns.Not(kept, self._pattern(forbidden, "negated", node.keyword), **naming)
+        kept = self._pattern(form.parameters[0], role, node.keyword)
+        forbidden_pattern = self._pattern(form.parameters[1], "negated", node.keyword)
+        if node.keyword == "CANCEL-WHEN":
             check_takes_time(form.parameters[0])
             return patterns.CancelWhen(kept, forbidden_pattern, **naming)
         if form.n is not None and not 1 <= form.n <= kept.contributors:
             raise LanguageError(
-                f"UNLESS counts its scope from contributor {form.n} of its first parameter, which is sure to have "
+                f"UNLESS counts its scope from contributor {form.n} of its first parameter, which has "
                 f"{kept.contributors or 'none: it is an event type, so leave the number out'}",
                 node.arguments[2].at,
             )
@@ -140,7 +140,7 @@ class Bound:
 
 
 def implicit_names(pattern: tree.Pattern) -> dict[int, str]:
-    """The event type's name; when it stands more than once, with a number."""
+    """The name of the event type, with a number if it occurs more than once."""
     leaves = [p for p in walk(pattern) if isinstance(p, tree.EventType)]
     taken = {p.var for p in walk(pattern) if p.var}
     uses = Counter(p.name for p in leaves if p.var is None)
@@ -158,7 +158,7 @@ def implicit_names(pattern: tree.Pattern) -> dict[int, str]:
 
 
 def name_place(node: tree.EventType) -> tree.Place:
-    """Where the event type stands, without its variable."""
+    """The place of the event type, without its variable."""
     return node.at._replace(end_line=node.at.line, end_column=node.at.column + len(show_name(node.name)))
 
 
@@ -167,7 +167,7 @@ def walk(pattern: tree.Pattern) -> list[tree.Pattern]:
     return [pattern, *(p for argument in inner if isinstance(argument, tree.Pattern) for p in walk(argument))]
 
 
-# --- what cannot be meant ------------------------------------------------------------------------------------------
+# --- checks --------------------------------------------------------------------------------------------------------
 
 
 def chosen(node: tree.Pattern) -> dict[str, Any]:
@@ -175,41 +175,41 @@ def chosen(node: tree.Pattern) -> dict[str, Any]:
 
 
 def check_not_chosen(node: tree.Pattern, where: str) -> None:
-    words = [w for w in (node.selection, node.consumption) if w not in (None, "EACH", "REUSE")]
-    if words:
+    modes = [mode for mode in (node.selection, node.consumption) if mode not in (None, "EACH", "REUSE")]
+    if modes:
         raise LanguageError(
-            f"{' '.join(map(str, words))} cannot be said of {where}; selection and consumption go with the parameters "
+            f"{' '.join(map(str, modes))} is not allowed for {where}; selection and consumption apply to parameters "
             f"of {listed(CHOOSING, 'and')}",
             node.at,
         )
 
 
-def check_count(node: tree.Operator, form: Shape, most: int) -> int:
+def check_count(node: tree.Operator, form: OperatorShape, most: int) -> int:
     n = form.n or 0
     if not 1 <= n <= most:
         limit = "at least 1" if most > len(form.parameters) else f"from 1 to {most}, the number of its parameters"
-        raise LanguageError(f"{node.word} counts {n} events; the number must be {limit}", node.arguments[0].at)
+        raise LanguageError(f"{node.keyword} counts {n} events; the number must be {limit}", node.arguments[0].at)
     return n
 
 
 def check_takes_time(kept: tree.Pattern) -> None:
     if isinstance(kept, tree.EventType):
         raise LanguageError(
-            f"CANCEL-WHEN stops a detection on its way, but {kept.name} is a single event, which has none; write "
-            f"{FORMS['CANCEL-WHEN']}",
+            f"CANCEL-WHEN cancels a match while it is being completed, but {kept.name} is a single event, which is "
+            f"complete at once; write {FORMS['CANCEL-WHEN']}",
             kept.at,
         )
 
 
 def check_is_sequence(scope: tree.Pattern) -> None:
     if isinstance(scope, tree.Operator):
-        word = scope.word
+        found = scope.keyword
     else:
         assert isinstance(scope, tree.EventType)
-        word = f"the event type {scope.name}"
-    if word not in CHOOSING:
+        found = f"the event type {scope.name}"
+    if found not in CHOOSING:
         raise LanguageError(
-            f"NOT looks between the first and the last event of a sequence, but its second parameter is {word}; write "
-            f"{FORMS['NOT']}, or use UNLESS or CANCEL-WHEN",
+            f"NOT applies between the first and the last event of a sequence, but its second parameter is {found}; "
+            f"write {FORMS['NOT']}, or use UNLESS or CANCEL-WHEN",
             scope.at,
         )

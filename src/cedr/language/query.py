@@ -1,4 +1,4 @@
-"""`query` and `queries`: the public way into the language."""
+"""`query` and `queries`: the public functions of the language."""
 
 from cedr.language.compile import compile
 from cedr.stream import Stream

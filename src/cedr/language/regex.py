@@ -1,6 +1,6 @@
-"""WHEN REGEX: a regular expression over the events of a stream, made with the automata of the Python API.
+"""WHEN REGEX: a regular expression over the events of a stream, compiled to an automaton.
 
-A step is what DEFINE says; of a feed with a types column, a step that is not defined is an event of that type.
+DEFINE defines a step; in a feed with a types column, a step without definition is an event of that type.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ Number = int | float
 def regex_matches(node: tree.RegexQuery, names: Names) -> Stream:
     expression = cast(Regex, node.expression)
     over = events_of(node, names)
-    steps = Steps(node, over)
+    steps = StepDefinitions(node, over)
     used = tuple((name, steps.made(take)) for name, take in takes(expression).items())
     steps.check_used(name for name, _ in used)
     by, order = (node.over.by, node.over.order) if node.over else ((), None)
@@ -46,7 +46,7 @@ def regex_matches(node: tree.RegexQuery, names: Names) -> Stream:
 
 
 def takes(expression: Regex) -> dict[str, Take]:
-    """Every step, where it is named first."""
+    """Every step, at its first occurrence."""
     return {take.name: take for take in reversed(steps_in(expression))}
 
 
@@ -55,19 +55,19 @@ def events_of(node: tree.RegexQuery, names: Names) -> Stream:
         return names.find(node.over.name, node.over.at, "stream or event type").as_stream()
     if len(names.feeds) == 1:
         return names.feeds[0][0]
-    there = ", ".join(names.known) or "none"
-    raise LanguageError(f"over which events? Write REGEX(…) OVER and the name of a stream (known: {there})", node.at)
+    streams = ", ".join(names.known) or "none"
+    raise LanguageError(f"REGEX needs events: write REGEX(…) OVER and the name of a stream (known: {streams})", node.at)
 
 
-class Steps:
-    """What the steps of an expression are."""
+class StepDefinitions:
+    """The definitions of the steps of an expression."""
 
     def __init__(self, node: tree.RegexQuery, over: Stream) -> None:
         self.over, self.types = over, types_of(over)
         self.registers: dict[str, Number] = {}
         for assignment in node.registers:
             if assignment.name in self.registers:
-                raise LanguageError(f"register {assignment.name!r} is there twice", assignment.at)
+                raise LanguageError(f"register {assignment.name!r} is declared twice", assignment.at)
             self.registers[assignment.name] = number_of(assignment)
         self.defines: dict[str, tree.Define] = {}
         for define in node.defines:
@@ -79,7 +79,7 @@ class Steps:
         define = self.defines.get(take.name)
         if define is None:
             if self.types is None:
-                hint = did_you_mean(take.name, self.defines) or f"; say what it is with DEFINE {take.name} AS …"
+                hint = did_you_mean(take.name, self.defines) or f"; define it with DEFINE {take.name} AS …"
                 raise LanguageError(f"there is no step {take.name!r}{hint}", take.at)
             return Step(self._of_type(take))
         scope = StepScope(take.name, self.over.schema, self.registers)
@@ -99,7 +99,7 @@ class Steps:
     def _set(self, assignment: tree.Assignment, scope: "StepScope") -> tuple[str, pl.Expr]:
         if assignment.name not in self.registers:
             hint = did_you_mean(assignment.name, self.registers)
-            begin = "" if hint else f"; let it begin with REGISTER {assignment.name} = 0"
+            begin = "" if hint else f"; declare it with REGISTER {assignment.name} = 0"
             raise LanguageError(f"there is no register {assignment.name!r}{hint}{begin}", assignment.at)
         return assignment.name, compiled(assignment.value, scope).expression
 
@@ -115,7 +115,7 @@ def number_of(assignment: tree.Assignment) -> Number:
             return found.value
         case tree.Minus(tree.Number(_) as found):
             return -found.value
-    raise LanguageError("a register begins with a number, such as n = 0", assignment.value.at)
+    raise LanguageError("the initial value of a register is a number, such as n = 0", assignment.value.at)
 
 
 @dataclass
@@ -134,7 +134,7 @@ class StepScope:
     def column(self, node: tree.Column) -> Value:
         if node.variable not in (None, self.step):
             raise LanguageError(
-                f"step {self.step} speaks of its own event; what others had, a register can carry here", node.at
+                f"step {self.step} can only use its own event; use a register for values of earlier events", node.at
             )
         names = self.columns if node.variable is None else self.event
         if node.name not in names:

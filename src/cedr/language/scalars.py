@@ -1,7 +1,7 @@
-"""Scalar expressions to polars, with every type checked where it was written.
+"""Scalar expressions to polars, with type errors reported at their place in the query.
 
-Missing values work as in SQL: a comparison with one is neither true nor false, and AND, OR and NOT know that. What a
-name means is the scope's affair: variables of a pattern, or columns of tables.
+Missing values work as in SQL, with three-valued logic. The scope resolves names: variables of a pattern, or columns of
+tables.
 """
 
 import operator
@@ -13,7 +13,7 @@ import polars as pl
 
 from cedr.language import tree
 from cedr.language.errors import LanguageError, did_you_mean
-from cedr.language.functions import call, check_known
+from cedr.language.functions import call, check_call
 from cedr.language.show import show
 from cedr.language.values import KINDS, Value, alike, as_text, constant, fitted, typed
 
@@ -47,24 +47,24 @@ TIMES = {
     ("length", "/", "number"),
     ("length", "/", "length"),
 }
-"""Arithmetic with times."""
+"""The valid arithmetic with times."""
 
 
-class Scope(Protocol):
-    """What names mean."""
+class NameScope(Protocol):
+    """Resolves names."""
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
-        """All that expressions may read."""
+        """All columns that expressions may read."""
 
     def column(self, node: tree.Column) -> Value:
         """The value of a name."""
 
     def aggregate(self, node: tree.Call) -> Value | None:
-        """The value of an aggregate; None when the call is no aggregate."""
+        """The value of an aggregate; None if the call is not an aggregate."""
 
 
-def condition(node: tree.Scalar, scope: Scope) -> Value:
+def condition(node: tree.Scalar, scope: NameScope) -> Value:
     """The expression, which must be a truth value."""
     value = compiled(node, scope)
     if value.kind not in ("truth", "missing"):
@@ -72,7 +72,7 @@ def condition(node: tree.Scalar, scope: Scope) -> Value:
     return value
 
 
-def compiled(node: tree.Scalar, scope: Scope) -> Value:
+def compiled(node: tree.Scalar, scope: NameScope) -> Value:
     found = constant(node)
     if found is not None:
         return found
@@ -109,7 +109,7 @@ def compiled(node: tree.Scalar, scope: Scope) -> Value:
 
 
 def balanced(join: Callable[[pl.Expr, pl.Expr], pl.Expr], operands: Sequence[pl.Expr]) -> pl.Expr:
-    """All operands joined, as a tree of the least depth: polars and cedr walk through it recursively."""
+    """All operands joined in a tree of minimal depth, as polars and cedr traverse it recursively."""
     found = list(operands)
     while len(found) > 1:
         pairs = [join(one, two) for one, two in zip(found[::2], found[1::2], strict=False)]
@@ -123,14 +123,14 @@ def truth(expression: pl.Expr, node: tree.Scalar, negated: bool = False) -> Valu
 
 def misplaced(node: tree.Scalar) -> LanguageError:
     if isinstance(node, tree.Star):
-        return LanguageError("* stands for attributes, not for a value; only COUNT(*) takes it", node.at)
+        return LanguageError("* is not a value; only COUNT(*) takes it", node.at)
     return LanguageError(
-        f"{show(node)} speaks of the whole pattern; it can only be one of the conditions of WHERE that AND joins",
+        f"{show(node)} is about the whole pattern; it can only be a condition of WHERE, joined with AND",
         node.at,
     )
 
 
-# --- one kind of expression each -----------------------------------------------------------------------------------
+# --- the kinds of expressions --------------------------------------------------------------------------------------
 
 
 def compared(sign: str, left: Value, right: Value, node: tree.Scalar) -> Value:
@@ -140,16 +140,16 @@ def compared(sign: str, left: Value, right: Value, node: tree.Scalar) -> Value:
     left, right = alike(left, right)
     if left.kind != right.kind and "missing" not in (left.kind, right.kind):
         raise LanguageError(
-            f"{left}, but {right}; both sides of {sign} must be alike{how_to_mend(left, right)}", node.at
+            f"{left}, but {right}; both sides of {sign} must have compatible types{how_to_fix(left, right)}", node.at
         )
     if left.kind not in KINDS and left.dtype != right.dtype:
-        raise LanguageError(f"{left}, but {right}; both sides of {sign} must be alike", node.at)
-    if not left.expression.meta.root_names():  # with a constant on the left, polars may give one row for many
+        raise LanguageError(f"{left}, but {right}; both sides of {sign} must have compatible types", node.at)
+    if not left.expression.meta.root_names():  # with a constant on the left, polars may return a single row
         return truth(COMPARISONS[MIRRORED.get(sign, sign)](right.expression, left.expression), node)
     return truth(COMPARISONS[sign](left.expression, right.expression), node)
 
 
-def how_to_mend(left: Value, right: Value) -> str:
+def how_to_fix(left: Value, right: Value) -> str:
     for value, other in ((left, right), (right, left)):
         if isinstance(value.written, tree.Text):
             if other.kind == "time":
@@ -159,7 +159,7 @@ def how_to_mend(left: Value, right: Value) -> str:
     return ""
 
 
-def arithmetic(node: tree.Binary, scope: Scope) -> Value:
+def arithmetic(node: tree.Binary, scope: NameScope) -> Value:
     left, right = compiled(node.left, scope), compiled(node.right, scope)
     if node.sign in ("+", "-"):
         left, right = alike(left, right)
@@ -174,24 +174,24 @@ def arithmetic(node: tree.Binary, scope: Scope) -> Value:
         return typed(left.expression.dt.combine(right.expression), scope.columns, node)
     numbers = {left.kind, right.kind} <= {"number", "missing"}
     if not numbers and (left.kind, node.sign, right.kind) not in TIMES:
-        raise LanguageError(f"{left} and {right}; {node.sign} cannot join them", node.at)
+        raise LanguageError(f"{left} and {right}; {node.sign} cannot combine them", node.at)
     return typed(ARITHMETIC[node.sign](left.expression, right.expression), scope.columns, node)
 
 
-def minus(node: tree.Minus, scope: Scope) -> Value:
+def minus(node: tree.Minus, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     if value.kind not in ("number", "length", "missing"):
-        raise LanguageError(f"{value}; only numbers and lengths of time have a negative", node.at)
+        raise LanguageError(f"{value}; only numbers and durations can be negated", node.at)
     return typed(-value.expression, scope.columns, node)
 
 
-def between(node: tree.Between, scope: Scope) -> Value:
+def between(node: tree.Between, scope: NameScope) -> Value:
     value, low, high = (compiled(part, scope) for part in (node.operand, node.low, node.high))
     above, below = compared(">=", value, low, node), compared("<=", value, high, node)
     return truth(above.expression & below.expression, node, node.negated)
 
 
-def is_in(node: tree.In, scope: Scope) -> Value:
+def is_in(node: tree.In, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     equal = [
         pl.lit(None, dtype=pl.Boolean)
@@ -202,56 +202,58 @@ def is_in(node: tree.In, scope: Scope) -> Value:
     return truth(balanced(operator.or_, equal), node, node.negated)
 
 
-def like(node: tree.Like, scope: Scope) -> Value:
+def like(node: tree.Like, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     if value.kind not in ("text", "missing"):
-        raise LanguageError(f"{value}; LIKE is about text", node.at)
+        raise LanguageError(f"{value}; LIKE requires text", node.at)
     wild = {"%": ".*", "_": "."}
     pattern = "".join(wild.get(character) or re.escape(character) for character in node.pattern)
     return truth(as_text(value).expression.str.contains(f"(?s)^{pattern}$"), node, node.negated)
 
 
-def case(node: tree.Case, scope: Scope) -> Value:
+def case(node: tree.Case, scope: NameScope) -> Value:
     if len(node.whens) > MOST_WHENS:
         raise LanguageError(f"a CASE has at most {MOST_WHENS} WHENs; join with a table of the values", node.at)
     results = [compiled(w.value, scope) for w in node.whens]
     results += [compiled(node.otherwise, scope)] if node.otherwise else []
     for other in results[1:]:
         if "missing" not in (results[0].kind, other.kind) and results[0].kind != other.kind:
-            raise LanguageError(f"{results[0]}, but {other}; all results of a CASE must be alike", other.written.at)
+            raise LanguageError(
+                f"{results[0]}, but {other}; all results of CASE must have compatible types", other.written.at
+            )
     expression = results[-1].expression if node.otherwise else pl.lit(None)
     for when, result in reversed(list(zip(node.whens, results, strict=False))):
-        asked = case_condition(node, when, scope).expression
-        expression = pl.when(asked).then(result.expression).otherwise(expression)
+        holds = case_condition(node, when, scope).expression
+        expression = pl.when(holds).then(result.expression).otherwise(expression)
     return typed(expression, scope.columns, node)
 
 
-def case_condition(node: tree.Case, when: tree.When, scope: Scope) -> Value:
+def case_condition(node: tree.Case, when: tree.When, scope: NameScope) -> Value:
     if node.subject is None:
         return condition(when.condition, scope)
     return compared("=", compiled(node.subject, scope), compiled(when.condition, scope), when.condition)
 
 
-def cast(node: tree.Cast, scope: Scope) -> Value:
-    """What cannot be read becomes missing, as one bad text must not stop a stream."""
+def cast(node: tree.Cast, scope: NameScope) -> Value:
+    """A value that cannot be cast becomes missing, as one invalid text must not stop a stream."""
     if node.type not in TYPES:
         names = [name.upper() for name in TYPES]
         hint = did_you_mean(node.type.upper(), names)
         raise LanguageError(f"there is no type {node.type.upper()}{hint} (types: {', '.join(names)})", node.at)
-    value, wanted = compiled(node.operand, scope), TYPES[node.type]
+    value, dtype = compiled(node.operand, scope), TYPES[node.type]
     if value.kind == "text" and node.type == "timestamp":
         expression = value.expression.str.to_datetime(time_unit="us", strict=False)
     elif value.kind == "text" and node.type == "boolean":
         lower = value.expression.str.to_lowercase()
         expression = pl.when(lower.is_in(["true", "false"])).then(lower == "true")
     elif value.kind == "number" and node.type == "timestamp":
-        expression = value.expression.cast(pl.Int64, strict=False).cast(wanted)
+        expression = value.expression.cast(pl.Int64, strict=False).cast(dtype)
     else:
-        expression = value.expression.cast(wanted, strict=False)
-    return Value(typed(expression, scope.columns, node).expression, wanted, node)
+        expression = value.expression.cast(dtype, strict=False)
+    return Value(typed(expression, scope.columns, node).expression, dtype, node)
 
 
-def function(node: tree.Call, scope: Scope) -> Value:
-    check_known(node)
+def function(node: tree.Call, scope: NameScope) -> Value:
+    check_call(node)
     arguments = [compiled(argument, scope) for argument in node.arguments]
     return typed(call(node, arguments), scope.columns, node)

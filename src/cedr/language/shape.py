@@ -1,4 +1,4 @@
-"""What stands between the parentheses of a pattern operator, sorted out and checked: parameters, number, scope."""
+"""The arguments of a pattern operator, classified and checked: parameters, number, scope."""
 
 from dataclasses import dataclass
 
@@ -23,44 +23,42 @@ TWO_PARAMETERS = ("UNLESS", "NOT", "CANCEL-WHEN")
 
 
 @dataclass(frozen=True)
-class Shape:
+class OperatorShape:
     parameters: tuple[tree.Pattern, ...]
     n: int | None
     w: int
 
 
-def shape(node: tree.Operator) -> Shape:
+def shape(node: tree.Operator) -> OperatorShape:
     arguments = list(node.arguments)
-    number = leading_number(node, arguments) if node.word in COUNTING else None
-    w = 1 if node.word in WITHOUT_SCOPE else scope(node, arguments)
-    if node.word == "UNLESS" and arguments and isinstance(arguments[-1], Amount):
+    number = leading_number(node, arguments) if node.keyword in COUNTING else None
+    w = 1 if node.keyword in WITHOUT_SCOPE else scope(node, arguments)
+    if node.keyword == "UNLESS" and arguments and isinstance(arguments[-1], Amount):
         number = whole(arguments.pop(), "the number of a contributor")
     for argument in arguments:
         if isinstance(argument, Amount):
-            raise LanguageError(f"{node.word} has no place for a number here; write {FORMS[node.word]}", argument.at)
+            raise LanguageError(f"{node.keyword} takes no number here; write {FORMS[node.keyword]}", argument.at)
     parameters = tuple(a for a in arguments if isinstance(a, tree.Pattern))
     check_parameters(node, parameters)
-    return Shape(parameters, number, w)
+    return OperatorShape(parameters, number, w)
 
 
 def leading_number(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
     if not isinstance(arguments[0], Amount):
         raise LanguageError(
-            f"{node.word} begins with the number of events it counts; write {FORMS[node.word]}", arguments[0].at
+            f"{node.keyword} begins with the number of events it counts; write {FORMS[node.keyword]}", arguments[0].at
         )
-    return whole(arguments.pop(0), f"the number {node.word} begins with")
+    return whole(arguments.pop(0), f"the number {node.keyword} begins with")
 
 
 def scope(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
     if not arguments or not isinstance(arguments[-1], Amount):
-        raise LanguageError(
-            f"{node.word} has no scope, the length of time it may take; write {FORMS[node.word]}", node.at
-        )
+        raise LanguageError(f"{node.keyword} has no scope, its maximum duration; write {FORMS[node.keyword]}", node.at)
     last = arguments.pop()
     assert isinstance(last, Amount)
-    w = last.value if isinstance(last, tree.Length) else whole(last, f"the scope of {node.word} in chronons")
+    w = last.value if isinstance(last, tree.Length) else whole(last, f"the scope of {node.keyword} in chronons")
     if w < 1:
-        raise LanguageError(f"the scope of {node.word} is empty; it must be at least one chronon", last.at)
+        raise LanguageError(f"the scope of {node.keyword} is empty; it must be at least one chronon", last.at)
     return w
 
 
@@ -72,8 +70,8 @@ def whole(amount: tree.Pattern | tree.Number | tree.Length, what: str) -> int:
 
 def check_parameters(node: tree.Operator, parameters: tuple[tree.Pattern, ...]) -> None:
     if not parameters:
-        raise LanguageError(f"{node.word} names no event type; write {FORMS[node.word]}", node.at)
-    if node.word in TWO_PARAMETERS and len(parameters) != 2:
+        raise LanguageError(f"{node.keyword} names no event type; write {FORMS[node.keyword]}", node.at)
+    if node.keyword in TWO_PARAMETERS and len(parameters) != 2:
         raise LanguageError(
-            f"{node.word} takes two parameters, not {len(parameters)}; write {FORMS[node.word]}", node.at
+            f"{node.keyword} takes two parameters, not {len(parameters)}; write {FORMS[node.keyword]}", node.at
         )

@@ -1,6 +1,6 @@
-"""Syntax tree to text: what `parse` understands as the same tree.
+"""Syntax tree to text, which `parse` turns into the same tree.
 
-Parentheses stand only where the tree needs them, and names are quoted only where a word would be read instead.
+Parentheses appear only where the tree requires them, and names are quoted only where they would be keywords.
 """
 
 import re
@@ -14,7 +14,7 @@ from cedr.language.parse import parser
 
 UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "ms", "us": "us"}
 
-# how tightly an expression holds together
+# precedence, from the weakest
 OR, AND, NOT, COMPARISON, SUM, PRODUCT, UNARY, ATOM = range(8)
 BINARY = {**dict.fromkeys(("+", "-", "||"), SUM), **dict.fromkeys(("*", "/", "%"), PRODUCT)}
 
@@ -29,21 +29,21 @@ def show(node: tree.Syntax) -> str:
 
 @cache
 def patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What a name looks like, and all words of the language."""
+    """Regular expressions of names and of keywords."""
     terminals = {t.name: t for t in parser().terminals}
-    words = "|".join(f"(?:{t.pattern.to_regexp()})" for t in terminals.values() if t.priority == 2)
-    return re.compile(terminals["NAME"].pattern.to_regexp()), re.compile(words)
+    keywords = "|".join(f"(?:{t.pattern.to_regexp()})" for t in terminals.values() if t.priority == 2)
+    return re.compile(terminals["NAME"].pattern.to_regexp()), re.compile(keywords)
 
 
 def name(text: str) -> str:
-    plain, words = patterns()
-    if plain.fullmatch(text) and not words.fullmatch(text):
+    plain, keywords = patterns()
+    if plain.fullmatch(text) and not keywords.fullmatch(text):
         return text
     return '"{}"'.format(text.replace('"', '""'))
 
 
 def function(text: str) -> str:
-    """Only reserved words cannot be functions."""
+    """Only reserved keywords cannot be functions."""
     return text.upper() if patterns()[0].fullmatch(text) else name(text)
 
 
@@ -106,12 +106,12 @@ def _(node: tree.EventType) -> str:
 
 @show.register
 def _(node: tree.Operator) -> str:
-    return f"{node.word}({', '.join(map(show, node.arguments))}){parameter(node)}"
+    return f"{node.keyword}({', '.join(map(show, node.arguments))}){parameter(node)}"
 
 
 def parameter(node: tree.Pattern) -> str:
-    words = [f"AS {name(node.var)}" if node.var else "", node.selection or "", node.consumption or ""]
-    return "".join(f" {w}" for w in words if w)
+    texts = [f"AS {name(node.var)}" if node.var else "", node.selection or "", node.consumption or ""]
+    return "".join(f" {text}" for text in texts if text)
 
 
 # --- regular expressions -------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _(node: tree.LoopQuery) -> str:
 
 @show.register
 def _(node: tree.Compound) -> str:
-    return f"{show(node.left)}\n{node.word}\n{show(node.right)}"
+    return f"{show(node.left)}\n{node.keyword}\n{show(node.right)}"
 
 
 @show.register
@@ -223,7 +223,7 @@ def _(node: tree.Window) -> str:
     every = f" EVERY {show(node.every)}" if node.every else ""
     by = f" BY {names(node.by)}" if node.by else ""
     zone = f" {show(node.zone)}" if node.zone else ""
-    return f"{node.word} {show(node.length)}{every}{by}{zone}"
+    return f"{node.keyword} {show(node.length)}{every}{by}{zone}"
 
 
 @show.register
@@ -263,7 +263,7 @@ def strength(node: tree.Scalar) -> int:
 
 
 def inside(node: tree.Scalar, least: int) -> str:
-    """The expression, in parentheses when it holds together less than its place asks for."""
+    """The expression, in parentheses if its precedence is lower than its place requires."""
     return show(node) if strength(node) >= least else f"({show(node)})"
 
 
@@ -367,8 +367,8 @@ def _(node: tree.Length) -> str:
 
 
 def length(number: str, unit: str) -> str:
-    word = UNITS[unit]
-    return f"{number} {word}{'' if number == '1' or word == unit else 's'}"
+    text = UNITS[unit]
+    return f"{number} {text}{'' if number == '1' or text == unit else 's'}"
 
 
 @show.register

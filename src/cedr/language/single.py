@@ -1,6 +1,6 @@
-"""WHEN with a single event type of which only attributes are asked: its events, chosen by WHERE, put out by OUTPUT.
+"""WHEN with a single event type whose header is not used: a filter by WHERE and a projection by OUTPUT.
 
-There is nothing to match, so this is a filter and a projection, which keep nothing and can be moved and fused.
+There is nothing to match, so the query needs no state, and the optimizer can move and fuse its operators.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def asks_attributes_only(node: tree.PatternQuery, origin: Origin) -> bool:
 
 
 class EventScope(OutputScope):
-    """`x.load` is a column."""
+    """Names of a single event: `x.load` is a column."""
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
@@ -47,17 +47,17 @@ def single(node: tree.PatternQuery, bound: Bound, origin: Origin) -> Stream:
         predicate = predicate_of(part, scope)
         with located(part.at):
             stream = stream if predicate is None else stream.where(predicate)
-    shown = outputs(node, scope)
+    output = outputs(node, scope)
     with located(node.at):
-        return selected(stream, dict(shown))
+        return selected(stream, dict(output))
 
 
 def predicate_of(node: tree.Scalar, scope: EventScope) -> pl.Expr | None:
-    """A correlation key is always kept by one event alone."""
+    """The condition on the event; None for a correlation key, which a single event always satisfies."""
     if isinstance(node, tree.CorrelationKey):
         owners(node.attribute, node, scope.bound)
         return None
     if isinstance(node, tree.AttributeEqual):
-        wanted = attribute_equal(node, scope.bound)
-        return pl.col(wanted.attribute) == pl.lit(wanted.value)
+        equal = attribute_equal(node, scope.bound)
+        return pl.col(equal.attribute) == pl.lit(equal.value)
     return condition(node, scope).expression

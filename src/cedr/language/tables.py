@@ -1,7 +1,7 @@
-"""SELECT ... FROM: tables that change, made with the stream operators of the Python API.
+"""SELECT ... FROM: tables that change over time, compiled to the operators of the stream API.
 
-The clauses are worked in their logical order: FROM with its windows and joins, WHERE, GROUP BY, HAVING, SELECT,
-DISTINCT, and at last UNION, EXCEPT and INTERSECT.
+The clauses are compiled in their logical order: FROM with its windows and joins, WHERE, GROUP BY, HAVING, SELECT,
+DISTINCT, and finally UNION, EXCEPT and INTERSECT.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from cedr.stream import Stream
 
 
 class Tables:
-    """Compiles SELECTs. The same table under the same window is the same stream, however often it is named."""
+    """Compiles SELECTs. The same table with the same window is one stream, however often it is used."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -34,9 +34,9 @@ class Tables:
             return self.select(node)
         left, right = self.compile(node.left), self.compile(node.right)
         with located(node.right.at):
-            if node.word == "UNION":
+            if node.keyword == "UNION":
                 return left.union(right)
-            return left.difference(right) if node.word == "EXCEPT" else left.intersect(right)
+            return left.difference(right) if node.keyword == "EXCEPT" else left.intersect(right)
 
     def select(self, node: tree.Select) -> Stream:
         scope = self.joined(node)
@@ -45,14 +45,14 @@ class Tables:
         if node.group_by or aggregates_in(node):
             stream = grouped(node, scope)
         elif node.having is not None:
-            raise LanguageError("HAVING is about groups; without GROUP BY or an aggregate, use WHERE", node.having.at)
+            raise LanguageError("HAVING requires GROUP BY or an aggregate; without them, use WHERE", node.having.at)
         else:
             stream = projected(scope.stream, [one for item in node.items for one in expanded(item, scope)], scope)
         return stream.distinct() if node.distinct else stream
 
     @contextmanager
     def reading(self, name: str, stream: Stream, at: tree.Place) -> Iterator[None]:
-        """For a while a table of this name is this stream."""
+        """Within the context, a table of this name is this stream."""
         with self.names.meaning(name, stream, at):
             yield
         self._made = {table: made for table, made in self._made.items() if table.name != name}
@@ -73,7 +73,7 @@ class Tables:
         return self._made[node]
 
     def join(self, node: tree.Join, scope: TableScope) -> None:
-        """Equalities between the two sides are the keys; what else ON asks is asked of each pair."""
+        """Equalities between the two sides are the keys; the other conditions of ON are evaluated for each pair."""
         name = node.table.alias or node.table.name
         if name in scope.tables:
             raise LanguageError(f"two tables are called {name!r}; name one of them with AS", node.table.at)
@@ -85,13 +85,13 @@ class Tables:
         rest = [part for part, pair in parts if not pair]
         left_on, right_on = [one for one, _ in keys], [two for _, two in keys]
         left_columns = set(scope.stream.columns)
-        shown = {c: f"{c}{suffix}" if c in left_columns else c for c in other.columns}
-        shown |= dict(zip(right_on, left_on, strict=True))
+        visible = {c: f"{c}{suffix}" if c in left_columns else c for c in other.columns}
+        visible |= dict(zip(right_on, left_on, strict=True))
         if how in ("left", "full"):
-            other = self.apart(scope, other, keys, shown, name, how)
+            other = self.apart(scope, other, keys, visible, name, how)
         with located(node.at):
             pairs = scope.stream.join(other, left_on=left_on, right_on=right_on, suffix=suffix)
-        both = TableScope(pairs, {**scope.tables, name: shown})
+        both = TableScope(pairs, {**scope.tables, name: visible})
         residual = [condition(part, both).expression for part in rest]
         with located(node.at):
             scope.stream = scope.stream.join(
@@ -103,15 +103,21 @@ class Tables:
                 where=pl.all_horizontal(*residual) if residual else None,
             )
         if how not in ("semi", "anti"):
-            scope.tables[name] = shown
+            scope.tables[name] = visible
 
     def apart(
-        self, scope: TableScope, other: Stream, keys: list[tuple[str, str]], shown: dict[str, str], name: str, how: How
+        self,
+        scope: TableScope,
+        other: Stream,
+        keys: list[tuple[str, str]],
+        visible: dict[str, str],
+        name: str,
+        how: How,
     ) -> Stream:
-        """Let each side of an outer join keep columns of its own for the keys, which are missing where it is.
+        """Give each side of an outer join its own columns for the keys, which are missing where that side is.
 
-        The join itself has one column for both. That is what a key without a table's name means, if both sides call it
-        alike.
+        The join itself has one column for both. A key without a table name means that column, if the key has the same
+        name on both sides.
         """
         copies = {two: f"_{name}_{two}" for _, two in keys}
         left = {one: f"_{name}_of_{one}" for one, _ in keys} if how == "full" else {}
@@ -120,7 +126,7 @@ class Tables:
             for columns in scope.tables.values():
                 if columns.get(two) == one:
                     scope.keys[two] = one, sides
-        shown |= copies
+        visible |= copies
         scope.copies |= {copy: column for columns in (copies, left) for column, copy in columns.items()}
         for columns in scope.tables.values():
             columns |= {column: left[actual] for column, actual in columns.items() if actual in left}
@@ -130,7 +136,7 @@ class Tables:
 
 
 def key_pair(node: tree.Scalar, left: TableScope, right: TableScope) -> tuple[str, str] | None:
-    """The two columns of `a.x = b.y`, that of the left side first; of one type, else they can only be compared."""
+    """The two columns of `a.x = b.y`, that of the left side first; None if their types differ."""
     match node:
         case tree.Binary("=", tree.Column() as one, tree.Column() as two):
             for first, second in ((one, two), (two, one)):
@@ -150,11 +156,11 @@ def windowed(stream: Stream, node: tree.Window) -> Stream:
         return on_calendar(stream, node, node.zone)
     for part in (node.length, node.every):
         if isinstance(part, tree.Months):
-            raise LanguageError("months differ in length; add the zone whose calendar counts: ZONE 'UTC'", part.at)
+            raise LanguageError("months differ in length; add the time zone of the calendar: ZONE 'UTC'", part.at)
     assert not isinstance(node.length, tree.Months)
     length = whole_length(node.length)
     with located(node.at):
-        match node.word:
+        match node.keyword:
             case "SLIDING":
                 return stream.sliding(length)
             case "TUMBLING":
@@ -167,7 +173,7 @@ def windowed(stream: Stream, node: tree.Window) -> Stream:
 
 
 def on_calendar(stream: Stream, node: tree.Window, zone: tree.Zone) -> Stream:
-    """Windows of days, weeks or months as the clocks of a zone have them."""
+    """Windows of days, weeks or months in a time zone."""
     offset = 0 if zone.offset is None else whole_length(zone.offset)
     size = show(node.length)
     with located(zone.at):
@@ -178,17 +184,17 @@ def on_calendar(stream: Stream, node: tree.Window, zone: tree.Zone) -> Stream:
 
 def whole_length(node: tree.Number | tree.Length) -> int:
     if not isinstance(node.value, int):
-        raise LanguageError("a length without unit is a whole number of chronons", node.at)
+        raise LanguageError("a duration without a unit must be a whole number of chronons", node.at)
     return node.value
 
 
 def expanded(item: tree.Item, scope: TableScope) -> list[tree.Item]:
-    """`*` and `t.*` as the columns they stand for, each once."""
+    """`*` and `t.*` as the columns they mean, each once."""
     star = item.value
     if not isinstance(star, tree.Star):
         return [item]
     if item.alias:
-        raise LanguageError("* stands for several columns, so it cannot have one name", item.at)
+        raise LanguageError("* means several columns, so it cannot have one name", item.at)
     tables = {star.variable: scope.table(star)} if star.variable else scope.tables
     found = {actual: (t, name) for t, columns in reversed(tables.items()) for name, actual in columns.items()}
     columns: list[tuple[str | None, str, str]] = []

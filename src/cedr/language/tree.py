@@ -1,6 +1,6 @@
-"""The syntax tree: what was written, as frozen data, with the place where it was written.
+"""The syntax tree: the query as frozen data, with the place of each node in the text.
 
-Two trees are equal when they say the same; places do not count.
+Places are ignored when trees are compared.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Syntax:
 
 
 def parts(node: Syntax) -> list["Syntax"]:
-    """What stands directly in a node."""
+    """The direct parts of a node."""
     values = [getattr(node, f.name) for f in fields(node)]
     flat = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
     return [part for part in flat if isinstance(part, Syntax)]
@@ -40,7 +40,7 @@ def walk(node: Syntax) -> Iterator["Syntax"]:
 
 
 def depth(tree: Syntax) -> int:
-    """How deep things stand in each other, without recursion, so that any tree can be asked."""
+    """The depth of the tree, computed without recursion, so that any tree works."""
     deepest, waiting = 0, [(tree, 1)]
     while waiting:
         node, level = waiting.pop()
@@ -59,7 +59,7 @@ class Scalar(Syntax):
 
 @dataclass(frozen=True)
 class Number(Scalar):
-    """A number without sign, as it was written: `1` is whole, `1.0` is not."""
+    """An unsigned number as written: `1` is whole, `1.0` is not."""
 
     text: str
 
@@ -70,7 +70,7 @@ class Number(Scalar):
 
 @dataclass(frozen=True)
 class Length(Scalar):
-    """A length of time, number by number with its unit: `1 hour 30 minutes`."""
+    """A duration, numbers with their units: `1 hour 30 minutes`."""
 
     parts: tuple[tuple[str, str], ...]
 
@@ -81,7 +81,7 @@ class Length(Scalar):
 
 @dataclass(frozen=True)
 class Infinity(Scalar):
-    """For ever."""
+    """Infinity."""
 
     value = INF
 
@@ -246,9 +246,9 @@ class EventType(Pattern):
 
 @dataclass(frozen=True)
 class Operator(Pattern):
-    """What stands between the parentheses as it stands there: patterns, numbers, lengths of time."""
+    """A pattern operator with its arguments as written: patterns, numbers, durations."""
 
-    word: str
+    keyword: str
     arguments: tuple[Pattern | Number | Length, ...]
 
 
@@ -265,7 +265,7 @@ class Months(Syntax):
 
 @dataclass(frozen=True)
 class Zone(Syntax):
-    """The zone whose calendar counts, and how long after its midnights windows begin."""
+    """The time zone of the calendar, and the time after midnight at which windows begin."""
 
     name: str
     offset: Number | Length | None = None
@@ -273,7 +273,7 @@ class Zone(Syntax):
 
 @dataclass(frozen=True)
 class Window(Syntax):
-    word: Literal["SLIDING", "TUMBLING", "HOPPING", "SESSION"]
+    keyword: Literal["SLIDING", "TUMBLING", "HOPPING", "SESSION"]
     length: Number | Length | Months
     every: Number | Length | Months | None = None
     by: tuple[str, ...] = ()
@@ -316,7 +316,7 @@ class Select(Syntax):
 @dataclass(frozen=True)
 class Compound(Syntax):
     left: "Select | Compound"
-    word: Literal["UNION", "EXCEPT", "INTERSECT"]
+    keyword: Literal["UNION", "EXCEPT", "INTERSECT"]
     right: Select
 
 
@@ -333,7 +333,7 @@ class Assignment(Syntax):
 
 @dataclass(frozen=True)
 class Define(Syntax):
-    """What an event must be to take a step, and what it then sets."""
+    """The condition for a step, and the registers it sets."""
 
     name: str
     condition: Scalar | None = None
@@ -342,7 +342,7 @@ class Define(Syntax):
 
 @dataclass(frozen=True)
 class Over(Syntax):
-    """The stream whose events are looked at, by key and in order."""
+    """The stream of events, with its key and order."""
 
     name: str
     by: tuple[str, ...] = ()
@@ -397,7 +397,7 @@ class RegexQuery(Syntax):
 
 @dataclass(frozen=True)
 class LoopQuery(Syntax):
-    """The SELECTs between UNIONs that do not name the statement are what it begins with."""
+    """The SELECTs between UNIONs that do not read the statement itself are its seed."""
 
     table: Select | Compound
     slice: Slice | None = None
@@ -405,7 +405,7 @@ class LoopQuery(Syntax):
 
 @dataclass(frozen=True)
 class Consistency(Syntax):
-    """A level by name, or the two lengths of time."""
+    """The name of a level, or two durations."""
 
     level: Literal["STRONG", "MIDDLE", "WEAK"] | None = None
     block: Number | Length | Infinity | None = None

@@ -1,7 +1,7 @@
-"""Typed values: what a scalar expression is as polars sees it, and how it is called in front of a user.
+"""Typed values: a scalar expression in polars, its type, and the description of the type for users.
 
-A length of time and a timestamp fit themselves to what they meet: beside a timestamp they are that of polars, beside a
-whole number (`x.Vs` is one) they are chronons.
+A constant duration or timestamp adapts to the other operand: combined with a timestamp it is one of polars, combined
+with a whole number (such as `x.Vs`) it is a number of chronons.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ KINDS = {
     "text": "text",
     "truth": "a truth value",
     "time": "a timestamp",
-    "length": "a length of time",
+    "length": "a duration",
     "missing": "missing",
 }
 
@@ -44,7 +44,7 @@ def lengths_as_numbers() -> Iterator[list[RealLength]]:
 
 @dataclass(frozen=True)
 class Value:
-    """An expression with its type, and what the user wrote for it."""
+    """An expression with its type and its syntax."""
 
     expression: pl.Expr
     dtype: pl.DataType
@@ -55,11 +55,11 @@ class Value:
         return kind_of(self.dtype)
 
     def __str__(self) -> str:
-        """`x.load is Float64, a number`; constants say themselves what they are."""
+        """`x.load is Float64, a number`; for constants only the kind."""
         if isinstance(self.written, tree.Text | tree.Number | tree.Length | tree.Timestamp | tree.Truth | tree.Null):
             return f"{show(self.written)} is {KINDS[self.kind]}"
-        words = KINDS.get(self.kind)
-        return f"{show(self.written)} is {self.dtype}" + (f", {words}" if words else "")
+        kind = KINDS.get(self.kind)
+        return f"{show(self.written)} is {self.dtype}" + (f", {kind}" if kind else "")
 
 
 def kind_of(dtype: pl.DataType) -> str:
@@ -87,7 +87,7 @@ def typed(expression: pl.Expr, columns: Mapping[str, pl.DataType], written: tree
 
 
 def constant(node: tree.Scalar) -> Value | None:
-    """The value of a constant, or None when it is something else."""
+    """The value of a constant; None if the node is not a constant."""
     match node:
         case tree.Number():
             whole = isinstance(node.value, int)
@@ -110,7 +110,7 @@ def chronons(value: int) -> pl.Expr:
 
 
 def alike(left: Value, right: Value) -> tuple[Value, Value]:
-    """Both, with constants of time and different forms of text made to fit each other."""
+    """Both values, with constants of time and different types of text converted to a common type."""
     left, right = fitted(left, right), fitted(right, left)
     if left.kind == right.kind == "text" and left.dtype != right.dtype:
         return as_text(left), as_text(right)

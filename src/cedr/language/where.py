@@ -1,7 +1,7 @@
 """WHERE of a pattern: conditions, split at AND, each with the variables it names.
 
-A condition is asked at every pattern that gives a value to one of its variables while the others have theirs, from
-inside or from the positive side of a negation around it. One that no pattern can ask is a mistake.
+A condition is evaluated at every pattern that binds one of its variables while the others are bound inside it or on the
+positive side of a negation around it. A condition that can never be evaluated is an error.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from cedr.plan import patterns
 from cedr.plan.schema import made_alike
 
 HEADER: dict[str, pl.DataType] = {name: rendering.HEADER[name] for name in rendering.OF_VARIABLES}
-"""What every event has, whatever its attributes."""
+"""The header fields of every event."""
 
 
 class PatternScope:
@@ -48,10 +48,10 @@ class PatternScope:
     def variable(self, node: tree.Column | tree.Star) -> Variable:
         assert node.variable is not None
         if node.variable not in self.bound.variables:
-            known = self.bound.variables
-            hint = did_you_mean(node.variable, known)
+            names = self.bound.variables
+            hint = did_you_mean(node.variable, names)
             raise LanguageError(
-                f"there is no variable {node.variable!r}{hint} (variables: {', '.join(known)})", node.at
+                f"there is no variable {node.variable!r}{hint} (variables: {', '.join(names)})", node.at
             )
         return self.bound.variables[node.variable]
 
@@ -66,11 +66,11 @@ class PatternScope:
         if node.name in (*HEADER, "Ve", "cbt"):
             first = next(iter(self.bound.variables))
             raise LanguageError(
-                f"{node.name} of the match is not known yet in WHERE; write that of an event, as in {first}.Vs", node.at
+                f"{node.name} of the match is not available in WHERE; use that of an event, as in {first}.Vs", node.at
             )
-        known = dict.fromkeys(name for v in self.bound.leaves for name in v.schema or {})
-        hint = did_you_mean(node.name, known)
-        raise LanguageError(f"no event has an attribute {node.name!r}{hint} (attributes: {', '.join(known)})", node.at)
+        names = dict.fromkeys(name for v in self.bound.leaves for name in v.schema or {})
+        hint = did_you_mean(node.name, names)
+        raise LanguageError(f"no event has an attribute {node.name!r}{hint} (attributes: {', '.join(names)})", node.at)
 
     def aggregate(self, node: tree.Call) -> Value | None:
         return None
@@ -81,22 +81,22 @@ def check_attribute(variable: Variable, node: tree.Column) -> None:
     if node.name in HEADER:
         if node.name in own:
             raise LanguageError(
-                f"{variable.name}.{node.name} could be the attribute or the header field of {variable.word}; rename "
-                "the attribute",
+                f"{variable.name}.{node.name} is ambiguous: {variable.bound_to} has an attribute and a header field of "
+                "this name; rename the attribute",
                 node.at,
             )
     elif node.name == "Ve" and "Ve" not in own:
-        raise LanguageError(f"patterns look at starts only; {variable.name} has Vs, Rt and Id, but no Ve", node.at)
+        raise LanguageError(f"patterns use only starts; {variable.name} has Vs, Rt and Id, but no Ve", node.at)
     elif variable.schema is None:
         raise LanguageError(
-            f"{variable.name} is a {variable.word}, which has a header (Vs, Rt, Id) but no attributes; name the event "
-            "inside it that has them",
+            f"{variable.name} is {variable.bound_to}, which has a header (Vs, Rt, Id) but no attributes; use an event "
+            "inside it",
             node.at,
         )
     elif node.name not in own:
         hint = did_you_mean(node.name, [*own, *HEADER])
         raise LanguageError(
-            f"{variable.word} has no attribute {node.name!r}{hint} (attributes: {', '.join(own)})", node.at
+            f"{variable.bound_to} has no attribute {node.name!r}{hint} (attributes: {', '.join(own)})", node.at
         )
 
 
@@ -119,8 +119,8 @@ def one_condition(node: tree.Scalar, bound: Bound, pattern: patterns.Pattern) ->
         raise LanguageError(f"{show(node)} names no event, so it is the same for every match; leave it out", node.at)
     if not any(concerns(variables, own, outer) for own, outer in patterns.scoped(pattern)):
         raise LanguageError(
-            f"{listed(variables, 'and')} never have a value together: a negated or counted variable is known only "
-            "while it is looked for",
+            f"{listed(variables, 'and')} never have a value together: a negated or counted variable has a value only "
+            "inside its own parameter",
             node.at,
         )
     return patterns.Predicate(variables, value.expression, show(node))
@@ -136,7 +136,7 @@ def correlation_key(node: tree.CorrelationKey, bound: Bound, pattern: patterns.P
         one, two = (v.schema[node.attribute] for v in (first, other) if v.schema)
         if one != two:
             raise LanguageError(
-                f"{node.attribute} is {one} in {first.word}, but {two} in {other.word}; a key has one type: "
+                f"{node.attribute} is {one} in {first.bound_to}, but {two} in {other.bound_to}; a key has one type: "
                 f"use with_columns({made_alike(node.attribute, two, one)}) on the source",
                 node.at,
             )

@@ -1,4 +1,4 @@
-"""From the text of a regular expression and its steps to the automaton; mistakes are shown in the text."""
+"""From the text of a regular expression and its steps to the automaton; errors are displayed in the text."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tup
     """The automaton, and the steps it uses in the order in which they are written."""
     expression = parse_regex(text)
     try:
-        used = {part.name: known(part, steps) for part in steps_in(expression)}
+        used = {part.name: step_of(part, steps) for part in steps_in(expression)}
         if unused := [name for name in steps if name not in used]:
             raise LanguageError(f"step {unused[0]!r} is given, but the expression has no such step", expression.at)
         return positions_of(expression), tuple(used.items())
@@ -23,12 +23,12 @@ def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tup
 
 
 def steps_in(expression: tree.Regex) -> list[tree.Take]:
-    """Where steps are named."""
+    """All occurrences of steps."""
     return [part for part in walk(expression) if isinstance(part, tree.Take)]
 
 
-def known(part: tree.Take, steps: Mapping[str, Step]) -> Step:
+def step_of(part: tree.Take, steps: Mapping[str, Step]) -> Step:
     if part.name in steps:
         return steps[part.name]
-    there = f"; the steps are {listed(steps, 'and')}" if steps else "; give it as a keyword"
-    raise LanguageError(f"there is no step {part.name!r}{did_you_mean(part.name, steps) or there}", part.at)
+    available = f"; the steps are {listed(steps, 'and')}" if steps else "; pass it as a keyword argument"
+    raise LanguageError(f"there is no step {part.name!r}{did_you_mean(part.name, steps) or available}", part.at)

@@ -1,4 +1,4 @@
-"""Text to regular expression; a mistake is shown with a caret below it."""
+"""Text to regular expression; an error is displayed with a caret below it."""
 
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ from cedr.language.literals import place, place_of
 from cedr.language.parse import DEEPEST, where
 from cedr.language.tree import Place, depth
 
-WORDS = {
+DESCRIPTIONS = {
     "NAME": "a step",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -29,7 +29,7 @@ WORDS = {
     "NUMBER": "a number",
     "$END": "the end",
 }
-"""What may come next, in the words of a reader."""
+"""Terminals as described in error messages."""
 
 
 def parse_regex(text: str) -> tree.Regex:
@@ -44,14 +44,14 @@ def parse_regex(text: str) -> tree.Regex:
 
 def understood(text: str) -> tree.Regex:
     try:
-        found: tree.Regex = Build().transform(parser().parse(text))
+        found: tree.Regex = BuildRegex().transform(parser().parse(text))
     except UnexpectedCharacters as e:
         at = Place(e.line, e.column, e.line, e.column + 1)
-        raise LanguageError(f"{e.char!r} has no meaning here; expected {expected(e.allowed or set())}", at) from None
+        raise LanguageError(f"unexpected {e.char!r}; expected {expected(e.allowed or set())}", at) from None
     except UnexpectedToken as e:
         early = e.token.type == "$END"
-        said = "the expression ends too early" if early else f"{str(e.token)!r} cannot stand here"
-        problem = f"{said}; expected {expected(e.accepts or e.expected)}"
+        wrong = "the expression ends too early" if early else f"unexpected {str(e.token)!r}"
+        problem = f"{wrong}; expected {expected(e.accepts or e.expected)}"
         raise LanguageError(problem, where(e.token, text)) from None
     except VisitError as e:
         raise e.orig_exc from None
@@ -59,7 +59,7 @@ def understood(text: str) -> tree.Regex:
 
 
 def expected(terminals: set[str]) -> str:
-    return listed([words for terminal, words in WORDS.items() if terminal in terminals])
+    return listed([text for terminal, text in DESCRIPTIONS.items() if terminal in terminals])
 
 
 @cache
@@ -69,8 +69,8 @@ def parser() -> Lark:
 
 
 @v_args(meta=True)
-class Build(Transformer[Token, Any]):
-    """What the rules of the grammar become."""
+class BuildRegex(Transformer[Token, Any]):
+    """From parse tree to regular expression, one method per grammar rule."""
 
     def start(self, meta: Meta, found: list[Any]) -> Any:
         return found[0]

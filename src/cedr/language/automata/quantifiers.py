@@ -1,4 +1,4 @@
-"""How often a part of a regular expression is taken."""
+"""Quantifiers: how often a part of a regular expression is repeated."""
 
 from cedr.language.errors import LanguageError
 from cedr.language.tree import Place
@@ -7,7 +7,7 @@ SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?":
 
 
 def between(least: int, most: int | None, at: Place) -> tuple[int, int | None]:
-    """`{least,most}`; None is without limit."""
+    """`{least,most}`; None means no upper limit."""
     if most is not None and most < max(least, 1):
         problem = f"{{{least},{most}}} repeats nothing; the last number must be at least 1 and not below the first"
         raise LanguageError(problem, at)

@@ -1,4 +1,4 @@
-"""What a regular expression says, as frozen data, with the place where it was written."""
+"""The syntax tree of a regular expression, as frozen data with the place of each node in the text."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Or(Regex):
 
 @dataclass(frozen=True)
 class Repeat(Regex):
-    """From `least` to `most` times; None is without limit."""
+    """Repeated `least` to `most` times; None means no upper limit."""
 
     part: Regex
     least: int

@@ -17,7 +17,7 @@ from cedr.temporal.time import plus
 
 @dataclass(frozen=True)
 class Atmost(Pattern):
-    word: ClassVar = "ATMOST"
+    keyword: ClassVar = "ATMOST"
     n: int
     parameters: tuple[Pattern, ...]
     w: int
@@ -59,5 +59,5 @@ def at_snapshot(time: Interval, events: list[Instance], ids: Ids) -> Instance:
     )
 
 
-def ATMOST(n: int, *parameters: Pattern, w: int, var: str | None = None) -> Atmost:  # noqa: N802 the language's own words
+def ATMOST(n: int, *parameters: Pattern, w: int, var: str | None = None) -> Atmost:  # noqa: N802 keywords of the language
     return Atmost(n, parameters, w, var)

@@ -56,7 +56,7 @@ class Negation(Pattern):
 
 @dataclass(frozen=True)
 class Unless(Negation):
-    word: ClassVar = "UNLESS"
+    keyword: ClassVar = "UNLESS"
     w: int = 1
     n: int | None = None
 
@@ -79,7 +79,7 @@ class Unless(Negation):
 
 @dataclass(frozen=True)
 class Not(Negation):
-    word: ClassVar = "NOT"
+    keyword: ClassVar = "NOT"
 
     def forbidden_times(self, instance: Instance) -> tuple[int, int]:
         return instance.cbt[0].vs, instance.cbt[-1].vs
@@ -87,7 +87,7 @@ class Not(Negation):
 
 @dataclass(frozen=True)
 class CancelWhen(Negation):
-    word: ClassVar = "CANCEL-WHEN"
+    keyword: ClassVar = "CANCEL-WHEN"
 
     def forbidden_times(self, instance: Instance) -> tuple[int, int]:
         return instance.rt, instance.vs

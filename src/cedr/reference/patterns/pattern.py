@@ -34,13 +34,13 @@ class Scope:
 class Pattern(ABC):
     """An event expression. `instances` is its meaning."""
 
-    word: ClassVar = ""
+    keyword: ClassVar = ""
     var: str | None = None
     selection: Selection = "EACH"
     consumption: Consumption = "REUSE"
 
     def __str__(self) -> str:
-        return self.word
+        return self.keyword
 
     @abstractmethod
     def candidates(self, scope: Scope) -> Iterable[Instance]:

@@ -22,7 +22,7 @@ from cedr.reference.patterns.selection import select_and_consume
 class Ordered(Pattern):
     """The common part of SEQUENCE and ATLEAST; `orders` are the allowed orders of parameters."""
 
-    word: ClassVar = "SEQUENCE"
+    keyword: ClassVar = "SEQUENCE"
     parameters: tuple[Pattern, ...]
     w: int
     var: str | None = None
@@ -53,7 +53,7 @@ class Ordered(Pattern):
 
 @dataclass(frozen=True)
 class Atleast(Ordered):
-    word: ClassVar = "ATLEAST"
+    keyword: ClassVar = "ATLEAST"
     n: int = 1
 
     @property
@@ -64,7 +64,7 @@ class Atleast(Ordered):
         return permutations(range(len(self.parameters)), self.n)
 
 
-def SEQUENCE(*parameters: Pattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802 the language's own words
+def SEQUENCE(*parameters: Pattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802 keywords of the language
     return Ordered(parameters, w, var)
 
 
