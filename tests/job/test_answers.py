@@ -13,7 +13,7 @@ from cedr.job.local import LocalAnswer
 from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
 from cedr.runtime.spark.driver.streaming import settings_for
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import QueryError, StreamError
 
 TWO = """
 [query]
@@ -235,3 +235,60 @@ def test_rows_below_a_cti_name_their_files(on_spark, tmp_path, request):
     found = late.select("machine", pl.col("message").str.extract(r" \(in file (.*)\)$")).sort("machine", "message")
     data = tmp_path / "data"
     assert found.rows() == [("web1", f"{data}/d.csv"), ("web1", f"{data}/f.csv"), ("web2", f"{data}/f.csv")]
+
+
+def rows_in_files(folder, **files):
+    (folder / "data").mkdir()
+    for name, lines in files.items():
+        (folder / "data" / f"{name}.csv").write_text("\n".join(["start,end,machine,load", *lines]))
+
+
+def answered(folder, job):
+    (folder / "job.toml").write_text(job)
+    made = read(folder / "job.toml")
+    local = LocalAnswer(made, next(iter(made.sinks.values())))
+    list(local.steps())
+    return local.result.late()
+
+
+@pytest.mark.parametrize("max_files", [1, 3])
+def test_an_error_about_a_late_row_names_its_file(max_files, tmp_path):
+    """One file at once, and several in one chunk."""
+    rows_in_files(tmp_path, a=["0,3,web1,1", "100,103,web2,1"], b=["200,201,web1,1"], c=["300,301,web1,1"])
+    for name, line in {"d": "310,311,web1,1", "e": "7,8,web1,1", "f": "311,312,web1,1"}.items():
+        (tmp_path / "data" / f"{name}.csv").write_text(f"start,end,machine,load\n{line}")
+    job = LATE_JOB.replace("max_files = 3", f"max_files = {max_files}").replace(
+        "delay = 5", 'delay = 5\nlate = "raise"'
+    )
+    with pytest.raises(StreamError, match=rf"\(in file {tmp_path}/data/e\.csv\)"):
+        answered(tmp_path, job)
+
+
+def test_forgotten_rows_name_their_files(tmp_path):
+    """They are below no CTI of the stream, but older than what a weak query remembers."""
+    rows_in_files(tmp_path, a=["0,3,web1,1"], b=["500,501,web2,1"], c=["501,502,web2,1"], d=["502,503,web1,1"])
+    (tmp_path / "data" / "e.csv").write_text("start,end,machine,load\n7,8,web2,1")
+    job = LATE_JOB.replace("delay = 5", "delay = 1000").replace(
+        "GROUP BY machine", "GROUP BY machine CONSISTENCY BLOCK 0 REMEMBER 20"
+    )
+    late = answered(tmp_path, job)
+    assert late["reason"].to_list() == ["forgotten"]
+    assert late["message"][0].endswith(f" (in file {tmp_path}/data/e.csv)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "EVENT W SELECT machine FROM readings TUMBLING 10",
+        "EVENT A SELECT machine FROM readings; EVENT U SELECT machine FROM A UNION SELECT machine FROM readings",
+    ],
+)
+def test_late_rows_of_windows_and_unions_name_their_files(query, tmp_path):
+    """Two files in one chunk have late rows."""
+    rows_in_files(tmp_path, a=["0,3,web1,1"], b=["500,501,web2,1"], c=["501,502,web2,1"], d=["502,503,web1,1"])
+    for name, line in {"e": "7,8,web2,1", "f": "8,9,web1,1"}.items():
+        (tmp_path / "data" / f"{name}.csv").write_text(f"start,end,machine,load\n{line}")
+    text = next(line for line in LATE_JOB.splitlines() if line.startswith("text"))
+    late = answered(tmp_path, LATE_JOB.replace(text, f'text = "{query}"'))
+    files = late.select("machine", pl.col("message").str.extract(r" \(in file .*/(.)\.csv\)$"))
+    assert files.unique().sort("machine").rows() == [("web1", "f"), ("web2", "e")]
