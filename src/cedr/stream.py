@@ -32,8 +32,7 @@ from cedr.columnar.chunk import Chunk
 from cedr.operators.base import Latency
 from cedr.operators.iterate.ffp import Progress
 from cedr.operators.iterate.settings import ITERATIONS_PER_CHUNK, MAX_ITERATIONS
-from cedr.operators.merge.by_column import Wrong
-from cedr.operators.merge.policy import Policy, as_policy
+from cedr.operators.merge.policy import Policy, Wrong, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Findings, analyse
 from cedr.plan.explain import explain

@@ -56,6 +56,34 @@ def test_only_the_choice_of_operators_dispatches_on_nodes():
             assert not [found for found in module_tuples(tree) if len(names & set(found)) > 1], path
 
 
+DECLARATIONS = {
+    "aggregates",
+    "automata.compiled",
+    "base",
+    "iterate.ffp",
+    "iterate.selection",
+    "iterate.settings",
+    "merge.policy",
+    "patterns.keys",
+    "patterns.outputs",
+    "patterns.parts",
+    "patterns.prepared",
+    "patterns.tree",
+}
+"""Modules of operators that declare what plans contain: settings, aggregates, patterns."""
+
+
+def test_only_the_choice_of_operators_imports_operators():
+    for path in sorted(PLAN.rglob("*.py")):
+        if path.name == "physical.py":
+            continue
+        imports = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom) and n.module]
+        modules = [n.module for n in imports if n.module != "cedr.operators"]
+        modules += [f"cedr.operators.{a.name}" for n in imports if n.module == "cedr.operators" for a in n.names]
+        found = {m.removeprefix("cedr.operators.") for m in modules if m.startswith("cedr.operators.")}
+        assert found <= DECLARATIONS, path
+
+
 def module_tuples(tree: ast.Module) -> list[list[str]]:
     """The names in each tuple that a module assigns to a constant."""
     values = [statement.value for statement in tree.body if isinstance(statement, ast.Assign)]

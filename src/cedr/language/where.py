@@ -16,11 +16,11 @@ from cedr.language.pattern import Bound, Variable
 from cedr.language.scalars import compared, condition
 from cedr.language.show import show
 from cedr.language.values import Value, alike, constant
-from cedr.operators.patterns import rendering
+from cedr.operators.patterns import outputs as of_matches
 from cedr.plan import patterns
 from cedr.plan.schema import made_alike
 
-HEADER: dict[str, pl.DataType] = {name: rendering.HEADER[name] for name in rendering.OF_VARIABLES}
+HEADER: dict[str, pl.DataType] = {name: of_matches.HEADER[name] for name in of_matches.OF_VARIABLES}
 """The header fields of every event."""
 
 

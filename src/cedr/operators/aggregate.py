@@ -21,7 +21,6 @@ from cedr.operators.weights import OverflowingSum, Weights
 from cedr.temporal.errors import QueryError
 
 Schema = Mapping[str, pl.DataType]
-SUMS = (agg.Count, agg.Sum, agg.Avg, agg.Stddev, agg.Partial, agg.Whole)
 
 
 class Aggregate(SnapshotOperator):
@@ -39,14 +38,14 @@ class Aggregate(SnapshotOperator):
         self.results = {name: a.dtype(schema) for name, a in aggregates.items()}
         self.schema = {**by_schema, **self.results}
         self.aggregates = dict(aggregates)
-        self.weights = Weights(schema, [a for a in aggregates.values() if isinstance(a, SUMS)])
+        self.weights = Weights(schema, [a for a in aggregates.values() if isinstance(a, agg.SUMS)])
         self.codecs = {name: codec_for(dtype) for name, dtype in self.results.items()}
         self.extremes: dict[str, LiveExtreme] = {}
         self.live: dict[str, LiveColumn] = {}
         for name, a in aggregates.items():
             if insert_only and isinstance(a, agg.Min | agg.Max) and fits_one_word(self.results[name]):
                 self.extremes[name] = LiveExtreme(a, self.results[name])
-            elif not isinstance(a, (*SUMS, agg.UserDefined)):
+            elif not isinstance(a, (*agg.SUMS, agg.UserDefined)):
                 self.live.setdefault(a.column, LiveColumn(a.column, a.input_type(schema)))
         defined = [a for a in aggregates.values() if isinstance(a, agg.UserDefined)]
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
@@ -89,7 +88,7 @@ class Aggregate(SnapshotOperator):
         parts = []
         common: dict[str, Parts] = {}
         for name, aggregate in self.aggregates.items():
-            if isinstance(aggregate, SUMS) and not isinstance(aggregate, agg.Partial):
+            if isinstance(aggregate, agg.SUMS) and not isinstance(aggregate, agg.Partial):
                 parts.append(self._sum_words(name, aggregate, entries, sums, common))
                 continue
             if isinstance(aggregate, agg.Partial):

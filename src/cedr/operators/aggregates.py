@@ -251,3 +251,6 @@ BY_NAME: dict[str, Callable[[str], Aggregate]] = {
 """The aggregates of one column, by their names in the API and in the language."""
 NUMBERS_ONLY = ("sum", "avg", "stddev")
 """Those that add values up."""
+
+
+SUMS = (Count, Sum, Avg, Stddev, Partial, Whole)

@@ -1,4 +1,4 @@
-"""The logical plan: frozen nodes, rewrite rules, properties, the choice of operators, and `explain`.
+"""The logical plan: frozen nodes, rewrite rules, analysis, partitioning, the choice of operators, and `explain`.
 
-nodes (one file per family) -> rules (one per file, listed in optimizer.RULES) -> properties -> physical -> explain
+nodes (each with all that a plan asks of it) -> rules (one per file, listed in optimizer.RULES) -> physical -> explain
 """

@@ -18,10 +18,9 @@ from dataclasses import replace
 import polars as pl
 
 from cedr.operators.aggregates import Max, Min
-from cedr.operators.iterate.body import LOOP, outside
 from cedr.operators.iterate.ffp import PROGRESS
 from cedr.operators.iterate.selection import Selection
-from cedr.operators.iterate.settings import Settings
+from cedr.operators.iterate.settings import LOOP, Settings, outside
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.nodes.aggregate import Aggregate
 from cedr.plan.nodes.iterate import Iterate

@@ -4,7 +4,7 @@ from collections import Counter
 
 import polars as pl
 
-from cedr.operators.patterns.rendering import HEADER
+from cedr.operators.patterns.outputs import HEADER
 from cedr.operators.patterns.tree import (
     AtLeast,
     AtMost,

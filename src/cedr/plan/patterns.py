@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.operators.patterns.keys import Key
-from cedr.operators.patterns.rendering import HEADER, OF_VARIABLES
+from cedr.operators.patterns.outputs import HEADER, OF_VARIABLES
 from cedr.operators.patterns.tree import (
     AtLeast,
     AtMost,

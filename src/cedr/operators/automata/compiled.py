@@ -10,6 +10,12 @@ from cedr.kernels.automata.programs import Programs
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
+SOURCE, SYMBOL, TARGET = COLUMNS = ("source", "symbol", "target")
+"""The columns of a transition table."""
+AT, AFTER, RANK = "_run_at", "_run_after", "_run_rank"
+ADDED = {AT: pl.Int64(), AFTER: pl.Int64(), RANK: pl.Int64()}
+"""The columns that places add to events."""
+
 
 @dataclass(frozen=True)
 class CompiledSteps:

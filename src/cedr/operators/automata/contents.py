@@ -11,8 +11,7 @@ import polars as pl
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels.automata.runs import Contents
-from cedr.operators.automata.compiled import CompiledSteps
-from cedr.operators.automata.transitions import SYMBOL
+from cedr.operators.automata.compiled import SYMBOL, CompiledSteps
 
 
 class ContentIndex:

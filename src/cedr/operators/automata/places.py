@@ -13,12 +13,11 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels.automata import numbering as nu
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.automata.compiled import ADDED
 from cedr.operators.base import Operator, State
 from cedr.temporal.time import INF
 
 Rows = np.ndarray
-AT, AFTER, RANK = "_run_at", "_run_after", "_run_rank"
-ADDED = {AT: pl.Int64(), AFTER: pl.Int64(), RANK: pl.Int64()}
 
 
 class Places(Operator):

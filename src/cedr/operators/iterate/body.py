@@ -9,14 +9,6 @@ from cedr.operators.base import Operator, State
 Origin = int | str
 """The number of an operator, or the name of an input."""
 
-LOOP = "loop"
-"""The input that takes what the loop holds."""
-
-
-def outside(number: int) -> str:
-    """The name of an input that takes rows from outside the loop."""
-    return f"input {number}"
-
 
 @dataclass
 class Body:

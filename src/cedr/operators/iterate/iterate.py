@@ -17,10 +17,10 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, empty
 from cedr.operators.base import Operator, State
-from cedr.operators.iterate.body import LOOP, Body, outside
+from cedr.operators.iterate.body import Body
 from cedr.operators.iterate.ffp import METHODS
 from cedr.operators.iterate.metrics import LoopMetrics
-from cedr.operators.iterate.settings import Settings
+from cedr.operators.iterate.settings import LOOP, Settings, outside
 from cedr.operators.iterate.support_table import SupportTable
 from cedr.temporal.errors import DivergenceError
 from cedr.temporal.time import INF, MIN

@@ -7,6 +7,8 @@ from cedr.operators.iterate.selection import Selection
 
 ITERATIONS_PER_CHUNK = 64
 MAX_ITERATIONS = 10_000
+LOOP = "loop"
+"""The input that takes what the loop holds."""
 
 
 @dataclass(frozen=True)
@@ -18,3 +20,8 @@ class Settings:
     iterations_per_chunk: int = ITERATIONS_PER_CHUNK
     """Maximum number of iterations after each chunk of input."""
     selection: Selection | None = None
+
+
+def outside(number: int) -> str:
+    """The name of an input that takes rows from outside the loop."""
+    return f"input {number}"

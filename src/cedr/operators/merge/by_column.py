@@ -19,7 +19,7 @@ A copy that contradicts the others, or breaks what the algorithm needs, is an er
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, chunk_of, concat, empty
 from cedr.operators.base import Operator, State
 from cedr.operators.late import Late, LateStream
-from cedr.operators.merge.policy import Policy
+from cedr.operators.merge.policy import Policy, Wrong
 from cedr.operators.merge.r3 import R3
 from cedr.operators.merge.r4 import R4
 from cedr.temporal.element import Adjust, Insert
@@ -37,7 +37,6 @@ from cedr.temporal.time import INF, MIN
 Copy = tuple[Any, int]
 """A name and a join time."""
 
-Wrong = Literal["raise", "detach"]
 ALGORITHMS: Mapping[str, type[R3] | type[R4]] = {"R3": R3, "R4": R4}
 JOIN = "_merge_join"
 

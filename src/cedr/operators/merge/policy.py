@@ -23,6 +23,7 @@ from cedr.temporal.time import INF, MIN, as_time
 
 Tells = Literal["first", "reflect", "leader", "fraction", "half-frozen"]
 Progress = Literal["fastest", "slowest"]
+Wrong = Literal["raise", "detach"]
 
 
 @dataclass(frozen=True)

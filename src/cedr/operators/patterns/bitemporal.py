@@ -26,8 +26,8 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
+from cedr.operators.patterns.outputs import Outputs
 from cedr.operators.patterns.prepared import Prepared
-from cedr.operators.patterns.rendering import Outputs
 from cedr.operators.patterns.selection import Selection
 from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order, Synopsis

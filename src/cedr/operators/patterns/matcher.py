@@ -30,8 +30,9 @@ from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope
+from cedr.operators.patterns.outputs import Outputs
 from cedr.operators.patterns.prepared import Prepared
-from cedr.operators.patterns.rendering import Outputs, Rendering
+from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import Consumed, Selection
 from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order

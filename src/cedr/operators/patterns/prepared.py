@@ -10,9 +10,10 @@ from cedr.operators.patterns.entry import Entry
 from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.keys import Key, key_of
+from cedr.operators.patterns.outputs import Outputs
 from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.questions import Questions, names_in
-from cedr.operators.patterns.rendering import Outputs, Rendering
+from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import Selection
 from cedr.operators.patterns.sharing import share
 from cedr.operators.patterns.tree import Condition, CorrelationKey, EventType, Pattern, Predicate

@@ -3,7 +3,7 @@
 `cbt` is the lineage: the events a match is made of, in the order of time, as a list of type, id and start.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
@@ -12,23 +12,10 @@ from cedr.columnar.chunk import Times
 from cedr.kernels.instances import expanded
 from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.instances import Columns, Instances
+from cedr.operators.patterns.outputs import LINEAGE, Outputs
 from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import names_in
 from cedr.operators.patterns.tree import EventType
-
-LINEAGE = pl.List(pl.Struct({"type": pl.String, "id": pl.Int64, "vs": pl.Int64}))
-HEADER: dict[str, pl.DataType] = {
-    "Vs": pl.Int64(),
-    "Ve": pl.Int64(),
-    "Rt": pl.Int64(),
-    "Id": pl.Int64(),
-    "cbt": LINEAGE,
-}
-"""The header of a match."""
-OF_VARIABLES = ("Vs", "Rt", "Id")
-"""The header fields of a variable."""
-
-Outputs = Sequence[tuple[str, pl.Expr]]
 
 
 class Rendering:

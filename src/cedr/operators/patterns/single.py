@@ -12,9 +12,9 @@ from cedr.columnar.chunk import TIMES, VS, Chunk
 from cedr.columnar.promises import NONE
 from cedr.operators.base import Operator
 from cedr.operators.patterns.entry import acceptance
+from cedr.operators.patterns.outputs import Outputs, shown_attributes
 from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.questions import names_in
-from cedr.operators.patterns.rendering import Outputs
 from cedr.operators.patterns.tree import AttributeEqual, Condition, EventType, Pattern, Predicate
 
 
@@ -39,7 +39,7 @@ class Single(Operator):
         self.accepts = pl.all_horizontal(acceptance(chain[-1], fixed), *(e.fill_null(False) for e in conditions))
         self.outputs = [e.alias(name) for name, e in outputs]
         read = [*conditions, *(p.expression for p in chain[-1].at_entry), *(e for _, e in outputs)]
-        self.shown = shown(outputs)
+        self.shown = shown_attributes(outputs)
         self.aliases = [column(name) for name in dict.fromkeys(name for e in read for name in names_in(e))]
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -49,17 +49,6 @@ class Single(Operator):
             return Chunk(nothing, self.cti, promises=promises)
         rows = chunk.rows.with_columns(self.aliases).filter(self.accepts)
         return Chunk(rows.with_columns(self.outputs).select(*TIMES, *self.schema), self.cti, promises=promises)
-
-
-def shown(outputs: Outputs) -> dict[str, list[str]]:
-    """The attributes of the event that the output shows unchanged, with their names there."""
-    found: dict[str, list[str]] = {}
-    for name, expression in outputs:
-        plain = expression.meta.undo_aliases()
-        attribute = plain.meta.output_name().partition(".")[2] if plain.meta.is_column() else ""
-        if attribute and attribute not in ("Vs", "Rt"):
-            found.setdefault(attribute, []).append(name)
-    return found
 
 
 def parts_to_event(part: Part) -> list[Part]:

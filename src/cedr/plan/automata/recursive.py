@@ -19,8 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from cedr.operators.automata.places import AFTER, AT, RANK
-from cedr.operators.automata.transitions import SOURCE, SYMBOL, TARGET
+from cedr.operators.automata.compiled import AFTER, AT, RANK, SOURCE, SYMBOL, TARGET
 from cedr.operators.iterate.settings import Settings
 from cedr.plan.automata.steps import MOST_STEPS, Step, register_conditions
 from cedr.plan.iteration import iterate, loop_of

@@ -8,8 +8,7 @@ from typing import Any, Self
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.operators.automata.compiled import CompiledSteps, Shape
-from cedr.operators.automata.transitions import COLUMNS, SYMBOL, TARGET
+from cedr.operators.automata.compiled import COLUMNS, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
 from cedr.plan.aspects.progress import (

@@ -9,10 +9,9 @@ import polars as pl
 
 from cedr.columnar.sharding import can_be_key
 from cedr.operators.patterns.keys import Key, key_of
+from cedr.operators.patterns.outputs import OF_VARIABLES, shown_attributes
 from cedr.operators.patterns.parts import FAR, parts_of
 from cedr.operators.patterns.prepared import parts_under
-from cedr.operators.patterns.rendering import OF_VARIABLES
-from cedr.operators.patterns.single import shown as shown_attributes
 from cedr.operators.patterns.tree import (
     Condition,
     Pattern,

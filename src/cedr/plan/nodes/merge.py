@@ -18,8 +18,7 @@ from typing import NamedTuple, Self, get_args
 
 import polars as pl
 
-from cedr.operators.merge.by_column import Wrong
-from cedr.operators.merge.policy import Policy
+from cedr.operators.merge.policy import Policy, Wrong
 from cedr.plan.aspects import text
 from cedr.plan.aspects.loops import HIDES
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cedr.operators.automata.places import ADDED
+from cedr.operators.automata.compiled import ADDED
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
 from cedr.plan.aspects.progress import (
