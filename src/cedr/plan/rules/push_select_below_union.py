@@ -5,7 +5,8 @@ as well be dropped in every input.
 """
 
 from cedr.plan.node import Node
-from cedr.plan.nodes import Coalesce, Difference, Distinct, Intersect, Select, Union
+from cedr.plan.nodes import Select, Union
+from cedr.plan.nodes.sets import PayloadComparison
 from cedr.plan.rewrite import Shared, rewrite
 
 
@@ -16,6 +17,6 @@ def push_select_below_union(plan: Node) -> Node:
 def push(node: Node, shared: Shared) -> Node | None:
     if not isinstance(node, Select) or shared(below := node.input):
         return None
-    if not isinstance(below, Union | Difference | Intersect | Distinct | Coalesce):
+    if not isinstance(below, Union | PayloadComparison):
         return None
     return below.with_inputs(*(Select(i, node.predicates) for i in below.inputs))
