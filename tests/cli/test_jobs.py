@@ -186,7 +186,7 @@ def test_a_table_of_something_else_is_not_touched(cedr, tmp_path):
     (tmp_path / "out" / "hot" / "mine.parquet").write_text("x")
     done = cedr("run", "job.toml", "--local")
     assert done.code == 2
-    assert "has files that cedr has not written, such as mine.parquet" in done.err
+    assert "contains files that cedr has not written, such as mine.parquet" in done.err
 
 
 def test_a_run_that_fails_ends_with_1(cedr, tmp_path):

@@ -99,7 +99,7 @@ def test_folders_of_others_cannot_be_written(open_folder):
 
 
 TAKEN = {
-    "a table that is not ours": ("CREATE TABLE second (a int)", "was not made by cedr"),
+    "a table that is not ours": ("CREATE TABLE second (a int)", "was not created by cedr"),
     "no database": (None, "not a valid DuckDB database"),
 }
 
@@ -131,5 +131,5 @@ def test_an_unreachable_database_is_found_before_another_sink_opens(cedr, tmp_pa
 def test_programs_get_folders_and_errors_too(tmp_path):
     (tmp_path / "file").write_text("")
     sink = sinks.duckdb(tmp_path / "file" / "d.duckdb", "t")
-    with pytest.raises(SinkError, match="its folder cannot be made"):
+    with pytest.raises(SinkError, match="its folder cannot be created"):
         sink.open(None)

@@ -105,7 +105,7 @@ def test_a_member_ends_with_its_supervisor(tmp_path):
     (tmp_path / "slow.py").write_text("import time\ntime.sleep(600)\n")
     control = Control(str(tmp_path / "set" / "control"))
     control.make()
-    control.wish(DesiredState("v1-1", f"{tmp_path}/slow.py:job"))
+    control.set_desired(DesiredState("v1-1", f"{tmp_path}/slow.py:job"))
     (tmp_path / "set" / "logs").mkdir()
     run = f"from cedr.replicas.supervisor import Supervisor; Supervisor({str(tmp_path / 'set')!r}).run()"
     supervisor = subprocess.Popen([sys.executable, "-c", run], stdout=subprocess.DEVNULL)

@@ -119,7 +119,7 @@ def statement(here, text: str) -> None:
 def test_a_table_that_is_not_ours(sql_place):
     here = sql_place()
     statement(here, "CREATE TABLE answers (a int)")
-    with pytest.raises(SinkError, match="was not made by cedr"):
+    with pytest.raises(SinkError, match="was not created by cedr"):
         opened(here, TABLE)
 
 

@@ -178,7 +178,7 @@ def test_other_files_are_not_touched(tmp_path):
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "theirs.parquet")
-    with pytest.raises(SinkError, match=r"has files that cedr has not written, such as theirs.parquet"):
+    with pytest.raises(SinkError, match=r"contains files that cedr has not written, such as theirs.parquet"):
         opened(ParquetPlace(tmp_path), TABLE)
 
 

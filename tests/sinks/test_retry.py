@@ -15,7 +15,7 @@ from sinks.places import SCHEMA, in_shard
 
 import cedr
 from cedr import sinks
-from cedr.cli.run.spark import tell_trouble
+from cedr.cli.run.spark import show_trouble
 from cedr.columnar.chunk import chunk_of
 from cedr.job.job import read
 from cedr.job.stores import table_sink
@@ -73,7 +73,7 @@ def test_a_commit_waits_for_a_server_that_is_away(postgres, postgres_sink, caplo
     assert sink.trouble is None
     assert batches(sink) == [0, 1]
     assert "the server is not reachable" in caplog.text
-    assert "trying again for up to 1m" in caplog.text
+    assert "retrying for up to 1m" in caplog.text
     assert PASSWORD not in caplog.text
 
 
@@ -231,13 +231,13 @@ def test_a_query_goes_on_when_its_database_is_back_and_else_ends_with_our_error(
 
 def test_the_view_shows_what_a_sink_waits_for():
     shown = []
-    view = SimpleNamespace(say=lambda event, text, **data: shown.append((event, text, data)))
+    view = SimpleNamespace(message=lambda event, text, **data: shown.append((event, text, data)))
     running = SimpleNamespace(trouble="away", is_active=True)
     answer = SimpleNamespace(running=running, sink=SimpleNamespace(name="alerts"))
-    before = tell_trouble(answer, None, view)
-    before = tell_trouble(answer, before, view)
+    before = show_trouble(answer, None, view)
+    before = show_trouble(answer, before, view)
     running.trouble = None
-    tell_trouble(answer, before, view)
+    show_trouble(answer, before, view)
     assert shown == [
         ("waiting", "alerts: away", {"sink": "alerts"}),
         ("reached", "alerts: the sink is reachable again", {"sink": "alerts"}),

@@ -93,7 +93,7 @@ def test_an_end_at_the_progress_may_still_change(place):
 def test_what_was_never_there_cannot_be_taken_away(place):
     sink = opened(place(), Table("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
-    with pytest.raises(SinkError, match=r"1 tuple.s. are taken away more often than they are there"):
+    with pytest.raises(SinkError, match=r"1 tuple.s. are removed more often than they exist"):
         send(sink, 1, [chunk_of([Insert(0, 9, A), Adjust(1, 5, 3, B), Adjust(1, 7, 3, B)], SCHEMA)])
     assert sink.last_batch() == 0
     assert sink.read().rows() == [(1, 5, 2, 2)], "nothing of the batch was kept"
@@ -103,10 +103,10 @@ def test_what_was_never_there_cannot_be_taken_away(place):
 
 def test_a_gap_between_batches_is_refused(place):
     sink = opened(place(), Table("q", SCHEMA))
-    with pytest.raises(SinkError, match="has no batch yet, so batch 0 must come next, but batch 3 came"):
+    with pytest.raises(SinkError, match="has no batch yet, so batch 0 must follow, but got batch 3"):
         send(sink, 3, [chunk_of([], SCHEMA)])
     send(sink, 0, [chunk_of([], SCHEMA)])
-    with pytest.raises(SinkError, match="has batch 0 as its last, so batch 1 must come next"):
+    with pytest.raises(SinkError, match="has batch 0 as its last, so batch 1 must follow"):
         send(sink, 2, [chunk_of([], SCHEMA)])
 
 
@@ -128,7 +128,7 @@ def test_empty_tables_are_tables(place):
         (Table("p", SCHEMA), "belongs to another query or checkpoint .it was made by 'q', this is 'p'."),
         (
             Table("q", {"m": pl.Int64(), "v": pl.String()}),
-            "has the columns .* v: Int64, but the query puts out .* v: String",
+            "has the columns .* v: Int64, but the query emits .* v: String",
         ),
         (Table("q", SCHEMA, pl.Datetime("us")), "has the columns vs: Int64"),
     ],
@@ -156,7 +156,7 @@ def test_names_of_our_own_are_refused():
 
 def test_stored_tables_can_be_read_without_the_query(stored_place):
     here = stored_place()
-    with pytest.raises(SinkError, match="is not there yet"):
+    with pytest.raises(SinkError, match="does not exist yet"):
         here.sink().read()
     sink = opened(here, Table("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
@@ -165,13 +165,13 @@ def test_stored_tables_can_be_read_without_the_query(stored_place):
 
 def test_memory_is_gone_with_the_driver():
     sink = sinks.memory()
-    with pytest.raises(SinkError, match="is not there yet"):
+    with pytest.raises(SinkError, match="does not exist yet"):
         sink.read()
     sink.open(Table("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
     again = sinks.memory()
     again.open(Table("q", SCHEMA))
-    with pytest.raises(SinkError, match="batch 0 must come next, but batch 1 came"):
+    with pytest.raises(SinkError, match="batch 0 must follow, but got batch 1"):
         send(again, 1, [chunk_of([], SCHEMA)])
 
 

@@ -1,15 +1,15 @@
-"""Where a running query keeps its answer: `query.start(spark, data, sink=cedr.sinks.parquet("out"), ...)`.
+"""Where a running query writes its answer: `query.start(spark, data, sink=cedr.sinks.parquet("out"), ...)`.
 
-A table sink holds the canonical history, brought forward with every batch, exactly once across crashes and restarts.
-Each needs a place of its own per query. What a store needs is imported when its sink is made.
+A table sink contains the canonical history, updated with every batch, exactly once across crashes and restarts. Each
+query needs its own place. The packages of a store are imported when its sink is created.
 
-base            what a sink promises, and the table it keeps
+base            the contract of a sink, and its table
 parquet_table   a folder of Parquet files, with `manifest` to list which of them are the table
-sql             what PostgreSQL and DuckDB share: a row per tuple, found again by its `identity`
-postgres_table  a table in PostgreSQL, with `postgres_types` for how values are written and read there
+sql             shared by PostgreSQL and DuckDB: a row per tuple, with its `identity` as key
+postgres_table  a table in PostgreSQL, with `postgres_types` for reading and writing values
 duckdb_table    a table in a DuckDB file
 memory_table    a table in the driver
-foreach_batch   no table: a function of the user's gets every change
+foreach_batch   no table: a user function gets every change
 changelog_rows  no table: every change as a row for Spark's own sinks, with the types of `spark_types`
 readable        tuples and changes with public names and times, as users read them
 """
@@ -53,9 +53,9 @@ def postgres(
 ) -> "PostgresSink":
     """A table in PostgreSQL: `postgres("host=localhost dbname=reports", "answers")`, or `"schema.answers"`.
 
-    `dsn` is a URI or a list of settings, as libpq reads them. A password in it, or given by itself, is never shown.
-    Its rows are `vs, ve, payload..., copies, cedr_id`. `cedr_batches` beside it says which batch it has reached.
-    When the server cannot be reached while the query runs, the query waits and tries again for as long as `retry`.
+    `dsn` is a URI or a list of settings, as in libpq. A password in it, or given separately, is never shown.
+    Its rows are `vs, ve, payload..., copies, cedr_id`. `cedr_batches` next to it records its last batch.
+    When the server cannot be reached while the query runs, the query retries for up to `retry`.
     """
     try:
         from cedr.sinks.postgres_table import PostgresSink
@@ -67,7 +67,7 @@ def postgres(
 def duckdb(path: str | os.PathLike[str], table: str, *, retry: "Duration" = "60s") -> "DuckdbSink":
     """A table in a DuckDB file, with the columns `vs, ve, payload..., copies, cedr_id`.
 
-    When another program has the file open, the query waits and tries again for as long as `retry`.
+    When another program has the file open, the query retries for up to `retry`.
     """
     try:
         from cedr.sinks.duckdb_table import DuckdbSink
@@ -100,11 +100,12 @@ def changelog(
     shape: "Callable[[DataFrame], DataFrame] | None" = None,
     **options: str | Secret,
 ) -> "Changelog":
-    """Every change of the answer as a row, for any sink of Spark's own: `changelog("parquet", "out")`.
+    """Every change of the answer as a row, for any of Spark's own sinks: `changelog("parquet", "out")`.
 
     The columns are `change` (insert, adjust, remove, or cti for progress), `vs`, `ve`, `ve_new`, the payload and
-    `shard`. `shape` makes of them what the sink wants: for Kafka `lambda rows: rows.selectExpr("to_json(struct(*)) AS
-    value")`. Options such as `kafka.sasl.jaas.config` are never shown.
+    `shard`. `shape` converts them to what the sink requires: for Kafka
+    `lambda rows: rows.selectExpr("to_json(struct(*)) AS value")`.
+    Options such as `kafka.sasl.jaas.config` are never shown.
     """
     from cedr.secret import concealed
     from cedr.sinks.changelog_rows import Changelog
@@ -114,7 +115,7 @@ def changelog(
 
 
 def missing(error: ModuleNotFoundError, package: str, extra: str) -> Exception:
-    """What to install, if it is the store's own package that is not there."""
+    """Advice to install the store's package, if that is what is missing."""
     if error.name != package:
         return error
     return CedrError(f"cedr.sinks.{extra} needs the package {package}: pip install 'cedr[{extra}]'")

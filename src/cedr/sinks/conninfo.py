@@ -1,7 +1,7 @@
-"""How to connect to PostgreSQL: a URI or a list of settings, in which there may be a password that is never shown.
+"""Connection strings of PostgreSQL: a URI or a list of settings, possibly with a password, which is never shown.
 
-libpq quotes the text it cannot read, and a password with an `@` or a space is such a text. So what libpq quotes is left
-out of our errors, and a URI that could be read in two ways is refused.
+libpq quotes text that it cannot parse, such as a password with an `@` or a space. So our errors omit quoted text, and
+an ambiguous URI is rejected.
 """
 
 import re
@@ -20,18 +20,18 @@ QUOTED = re.compile(r"\"[^\"]*\"?")
 
 
 def connection(dsn: str | Secret, password: str | Secret | None = None) -> Secret:
-    """The text to connect with; an error when it cannot be read."""
+    """The connection string; raises if it cannot be parsed."""
     held = Secret.holding(dsn)
     parts = parsed(held)
     if password is None:
         return held
     if parts.get("password"):
-        raise SinkError("the connection string has a password, and password is given, too; leave one of them out")
+        raise SinkError("the password is given twice, in the connection string and as password; leave one of them out")
     return Secret.holding(make_conninfo(held.reveal(), password=Secret(password).reveal()))
 
 
 def server(dsn: Secret) -> str:
-    """Where it leads, without passwords."""
+    """The server, without passwords."""
     parts = parsed(dsn)
     return " ".join(f"{key}={parts[key]}" for key in SHOWN if key in parts) or "default"
 
@@ -46,8 +46,8 @@ def parsed(dsn: Secret) -> dict[str, str]:
     try:
         found = conninfo_to_dict(text)
     except psycopg.Error as e:
-        said = hidden(QUOTED.sub(f'"{MASK}"', one_line(e)))
-        raise SinkError(f"the connection string cannot be read: {said}; it looks like {EXAMPLES}") from None
+        problem = hidden(QUOTED.sub(f'"{MASK}"', one_line(e)))
+        raise SinkError(f"the connection string cannot be read: {problem}; it looks like {EXAMPLES}") from None
     parts = {key: str(value) for key, value in found.items() if value is not None}
     plain = {parts.get(key) for key in SHOWN}
     for key in PASSWORDS:
@@ -57,7 +57,7 @@ def parsed(dsn: Secret) -> dict[str, str]:
 
 
 def is_clear(before: str) -> bool:
-    """Is there at most one @ in a URI, before the first slash?"""
+    """Whether a URI has at most one @, before the first slash."""
     user, at, _ = before.partition("@")
     return before.count("@") <= 1 and not (at and "/" in user)
 

@@ -1,7 +1,7 @@
 """A table in a DuckDB file. The changes of a batch go in as Arrow, in one transaction with the batch's number.
 
-DuckDB lets one process at a time open a file for writing. So the file is open only while something is done with it, and
-others can read the table between two batches.
+DuckDB lets one process at a time open a file for writing. So the file is opened only when needed, and others
+can read the table between two batches.
 """
 
 import os
@@ -24,7 +24,7 @@ ARRIVED = "cedr_arrived"
 
 class DuckdbSink(SqlSink):
     opening = 10.0
-    """Another program has the file open for a moment; the name is right."""
+    """Another program has the file open for a moment."""
 
     def __init__(self, path: str | os.PathLike[str], table: str, retry: Duration = RETRY) -> None:
         super().__init__(table, retry)
@@ -40,7 +40,7 @@ class DuckdbSink(SqlSink):
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
         except OSError as e:
-            raise SinkError(f"{self}: its folder cannot be made: {e.strerror}") from None
+            raise SinkError(f"{self}: its folder cannot be created: {e.strerror}") from None
         super().open(table)
 
     @contextmanager
@@ -52,7 +52,7 @@ class DuckdbSink(SqlSink):
                 yield Transaction(connection)
                 connection.commit()
             finally:
-                connection.close()  # takes back what is not committed
+                connection.close()  # rolls back
         except duckdb.Error as e:
             raise SinkError(f"{self}: {' '.join(str(e).split())}") from None
 
@@ -65,11 +65,11 @@ class DuckdbSink(SqlSink):
             raise UnreachableError(f"{self} is open in another program: {' '.join(str(e).split())}") from None
 
     def _type(self, name: str, kind: pl.DataType) -> str:
-        """DuckDB knows Arrow's types; it says itself what it makes of one."""
+        """DuckDB knows Arrow's types; it is asked for its own type."""
         if kind.is_nested() and has_lengths(kind):
             raise QueryError(
-                f"column {name!r} is of type {kind}, but polars cannot read lengths of time inside lists and structs "
-                "back from DuckDB; put whole numbers there: dt.total_microseconds()"
+                f"column {name!r} is of type {kind}, but polars cannot read durations inside lists and structs from "
+                "DuckDB; use whole numbers instead: dt.total_microseconds()"
             )
         with duckdb.connect() as scratch:
             try:
@@ -99,7 +99,7 @@ class DuckdbSink(SqlSink):
 
 
 def has_lengths(kind: Any) -> bool:
-    """Is a type, or one inside it, a length of time?"""
+    """Whether a type, or one inside it, is a duration."""
     if isinstance(kind, pl.Struct):
         return any(has_lengths(field.dtype) for field in kind.fields)
     return has_lengths(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind == pl.Duration

@@ -1,7 +1,7 @@
-"""No table: a function of the user's gets the changes of every batch, at least once.
+"""No table: a user function gets the changes of every batch, at least once.
 
-A batch may come twice, with the same number and the same changes, when the query was stopped or failed before it could
-note that the batch is done. A function that writes somewhere should write the number, too, and leave out what it has.
+A batch may be repeated, with the same number and the same changes, when the query was stopped or failed before the
+batch was committed. A function that writes somewhere should also write the number, and skip batches it already has.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class ForeachSink(TableSink):
         return f"foreach({getattr(self.function, '__name__', self.function)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "function": None}  # it stays in the driver, so it need not be one that can travel
+        return {**self.__dict__, "function": None}  # it stays in the driver, so it need not be picklable
 
     def open(self, table: Table) -> None:
         self.table = table
@@ -48,4 +48,4 @@ class ForeachSink(TableSink):
         self._batch = batch
 
     def read(self) -> pl.DataFrame:
-        raise SinkError(f"{self} keeps no table; read it where the function puts it, or use cedr.sinks.memory()")
+        raise SinkError(f"{self} has no table; read the output of the function, or use cedr.sinks.memory()")

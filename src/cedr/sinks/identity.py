@@ -1,8 +1,8 @@
-"""A stable name for each tuple: 128 bits of BLAKE2b over all its values.
+"""A stable identity for each tuple: 128 bits of BLAKE2b over all its values.
 
-Stores find a tuple again by it, so it must never change: not with the version of a library, not with the order of
-rows, not with the process. Each value becomes bytes of a fixed width: a mark that says if it is there, then the number
-itself (eight bytes, little end first) or, for what has no fixed width, the hash of its bytes. Values that are equal as
+Stores use it as a key, so it must never change with the version of a library, the order of rows or the process. Each
+value becomes bytes of a fixed width: a mark whether it is null, then the number itself (eight bytes, little-endian) or,
+for types without a fixed width, the hash of its bytes. Values that are equal as
 payloads get the same bytes: 0.0 and -0.0, every NaN. A list is the hash of its values' bytes, a struct its fields' side
 by side.
 """
@@ -21,7 +21,7 @@ WIDTH = 16
 
 
 def tuple_ids(tuples: pl.DataFrame) -> pl.Series:
-    """The identity of each row as 32 hexadecimal digits, a form that both PostgreSQL and DuckDB take for a UUID."""
+    """The identity of each row as 32 hexadecimal digits, which both PostgreSQL and DuckDB accept as a UUID."""
     rows = side_by_side([as_bytes(column) for column in tuples.get_columns()], tuples.height)
     return pl.Series("id", [digest.hex() for digest in row_digests(rows)], dtype=pl.String)
 
@@ -32,7 +32,7 @@ def as_bytes(values: pl.Series) -> Bytes:
 
 
 def content(values: pl.Series) -> Bytes:
-    """The bytes of the values themselves; zeros where there is none."""
+    """The bytes of the values themselves; zeros for nulls."""
     kind = values.dtype
     if kind == pl.Null:
         return np.zeros((len(values), 0), dtype=np.uint8)
@@ -65,7 +65,7 @@ def canonical_floats(values: pl.Series) -> np.ndarray[Any, np.dtype[np.float64]]
 
 
 def hashed(values: pl.Series) -> Bytes:
-    """The hash of each value's bytes; every different value is hashed once."""
+    """The hash of each value's bytes; every distinct value is hashed once."""
     uniques = values.unique(maintain_order=True)
     digests = as_matrix(b"" if value is None else blake2b(value, digest_size=WIDTH).digest() for value in uniques)
     places = pl.DataFrame({"value": uniques}).with_row_index("place")

@@ -1,7 +1,7 @@
-"""Which files of a folder are the table, after which batch: one small JSON file after its checksum, written at once.
+"""Which files of a folder are the table, and its last batch: one small JSON file with a checksum, written atomically.
 
-A part is what one shard has of the table: files of settled tuples, which never change, and one file of open tuples,
-which every batch with changes replaces. File names are never used twice, so two equal parts are the same files.
+A part is the table's share of one shard: files of settled tuples, which never change, and one file of open tuples,
+which every batch with changes replaces. File names are never reused, so two equal parts are the same files.
 """
 
 import json
@@ -17,7 +17,7 @@ FOLDER, START = "_cedr", "start.json"
 
 @dataclass(frozen=True)
 class File:
-    """`level`: how often its tuples were moved together into a bigger file."""
+    """`level`: how often its tuples were merged into a bigger file."""
 
     name: str
     rows: int
@@ -84,7 +84,7 @@ class Manifest:
         while names:
             if (content := folder.sub(FOLDER).find(names[-1])) is not None:
                 return Manifest.from_bytes(content)
-            names = Manifest.names_in(folder)  # a newer one has taken its place since
+            names = Manifest.names_in(folder)  # it was replaced by a newer one meanwhile
         return None
 
     @staticmethod

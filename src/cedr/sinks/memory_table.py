@@ -1,4 +1,4 @@
-"""A table in the driver's memory, for notebooks and tests. It is gone when the driver is."""
+"""A table in the driver's memory, for notebooks and tests. It does not outlive the driver."""
 
 from typing import Any
 
@@ -45,5 +45,5 @@ class MemorySink(TableSink):
 
     def _opened(self) -> Tally:
         if self._tally is None:
-            raise SinkError(f"{self} is not there yet; a query makes it when it starts")
+            raise SinkError(f"{self} does not exist yet; a query creates it when it starts")
         return self._tally

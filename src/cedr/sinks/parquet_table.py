@@ -1,17 +1,17 @@
-"""A folder of Parquet files that hold the table, and `_cedr` in it, which says what they are.
+"""A folder of Parquet files with the table, and a subfolder `_cedr` with their manifest.
 
 Each shard writes its own files. Tuples that can no longer change go to files that stay, the rest to a file that the
 next batch replaces: a batch costs the batch and what is open, not the table. New files wait in `_cedr/staged` until the
 driver commits: it moves them into the folder, writes the manifest, which is the commit, and removes what the manifest
-no longer names. So any reader of `folder/*.parquet` sees the table whenever no commit is going on; `read_parquet` goes
-by the manifest and is right at any time.
+no longer names. So any reader of `folder/*.parquet` sees the table while no commit is in progress; `read_parquet` uses
+the manifest and is right at any time.
 
     folder/schema.parquet                        no rows; makes the folder readable before the first batch
     folder/{settled,open}-<shard>-<batch>-<token>.parquet
     folder/_cedr/<batch>.json                    the manifest
     folder/_cedr/staged/<name>.staged
 
-No name is used twice, so two attempts at one batch never touch each other's files. Each file has a checksum that cedr
+No name is reused, so two attempts at one batch never touch each other's files. Each file has a checksum that cedr
 verifies when it reads it back. A commit is done when it survives a power cut: new files are synced before the manifest
 names them, and the manifest before what it replaces is removed.
 """
@@ -39,9 +39,9 @@ from cedr.temporal.time import INF
 SCHEMA = "schema.parquet"
 OURS = re.compile(r"(?:open|settled)-\d+-(\d+)-[0-9a-f]+\.parquet")
 MANY_FILES = 32
-"""So many files of settled tuples of one size become one of the next size."""
+"""Number of files of settled tuples of one size that are merged into one of the next size."""
 BIG = 1_000_000
-"""Files with so many rows stay as they are."""
+"""Files with at least this many rows are not merged."""
 
 
 class ParquetSink(TableSink):
@@ -122,20 +122,22 @@ class ParquetSink(TableSink):
         return manifest
 
     def _no_manifest(self) -> DamagedFileError:
-        return self.folder.damaged(FOLDER, "the manifest in it is missing, which says which files are the table")
+        return self.folder.damaged(FOLDER, "the manifest in it is missing, which lists the files of the table")
 
     def _check_empty(self) -> None:
         foreign = [name for name in self.folder.names() if name.endswith(".parquet") and name != SCHEMA]
         if foreign and all(map(OURS.fullmatch, foreign)):
             raise self._no_manifest()
         if foreign:
-            raise SinkError(f"{self} has files that cedr has not written, such as {foreign[0]}; give an empty folder")
+            raise SinkError(
+                f"{self} contains files that cedr has not written, such as {foreign[0]}; use an empty folder"
+            )
 
     def check(self, table: Table) -> None:
         try:
             as_parquet(table, pl.DataFrame(schema=table.inner_schema))
         except pl.exceptions.PolarsError as e:
-            raise SinkError(f"{self} cannot keep the answer: {e}; cast the column in the query") from e
+            raise SinkError(f"{self} cannot store the answer: {e}; cast the column in the query") from e
 
     def _sweep(self, manifest: Manifest, staged_too: bool = False) -> None:
         """Remove what the manifest does not name: older manifests, replaced files, files of attempts that failed."""
@@ -151,7 +153,7 @@ class ParquetSink(TableSink):
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
         manifest = self._manifest()
         if not self._is_new(batch, manifest.batch):
-            return b""  # committed before the driver noted it; commit will ignore it
+            return b""  # already committed; commit will ignore it
         before = manifest.parts.get(shard, Part(shard))
         cti = max(before.cti, changes.cti)
         after = self._open_tuples(before)
@@ -170,14 +172,14 @@ class ParquetSink(TableSink):
         return part.to_bytes()
 
     def _open_tuples(self, part: Part) -> pl.DataFrame:
-        """Remembered if the last commit is what this process prepared, else read back."""
+        """From the cache if this process prepared the last commit, else read back."""
         remembered = self._held.get(part.shard)
         if remembered and remembered[0] == part:
             return remembered[1]
         return self._read(part.open) if part.open else pl.DataFrame(schema=self.table.inner_schema)
 
     def _folded(self, settled: tuple[File, ...], shard: int, batch: int) -> tuple[File, ...]:
-        """Many small files as one bigger one. A tuple is moved a few times in its life, however many batches come."""
+        """Merges many small files into one. A tuple is rewritten only a few times, however many batches there are."""
         for level in sorted({file.level for file in settled}):
             small = [file for file in settled if file.level == level and file.rows < BIG]
             if len(small) >= MANY_FILES:
@@ -199,7 +201,7 @@ class ParquetSink(TableSink):
             raise self._missing(file.name) from None
 
     def _missing(self, name: str) -> DamagedFileError:
-        return self.folder.damaged(name, "it is missing, and the table consists of it and others")
+        return self.folder.damaged(name, "it is missing, but it is a part of the table")
 
     @property
     def _staged(self) -> Folder:
@@ -211,22 +213,22 @@ def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
     sink = ParquetSink(path)
     while True:
         if (manifest := Manifest.newest(sink.folder)) is None:
-            raise SinkError(f"{sink} is not there yet; a query makes it when it starts")
+            raise SinkError(f"{sink} does not exist yet; a query creates it when it starts")
         try:
             files = [sink.folder.read_parquet(name) for name in sorted(manifest.names)]
         except FileNotFoundError as e:
             newest = Manifest.newest(sink.folder)
             if newest is None or newest.batch == manifest.batch:
                 raise sink._missing(os.path.basename(e.filename or str(e))) from None
-            continue  # a commit has taken place since we read the manifest
+            continue  # there was a commit since we read the manifest
         none = pl.DataFrame(schema=manifest.table.inner_schema)
         tuples = pl.concat([none, *(counted_tuples(manifest.table, file) for file in files)])
         return manifest.table.ordered(repeated(tuples))
 
 
 def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
-    """Every copy is a row of its own. A batch has few times and is written quickly. What stays is sorted by start, for
-    those who look for a time, and has zstd, which takes twice the time of snappy and a quarter less room."""
+    """Every copy is a separate row. Open tuples are written quickly. Files that stay are sorted by start, for searches
+    by time, and compressed with zstd, which takes twice the time of snappy and a quarter less space."""
     rows = repeated(counted)
     file = io.BytesIO()
     table.shown(rows.sort(VS) if to_stay else rows).write_parquet(file, compression="zstd" if to_stay else "snappy")
@@ -234,7 +236,7 @@ def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> by
 
 
 def counted_tuples(table: Table, shown: pl.DataFrame) -> pl.DataFrame:
-    """The way back from `as_parquet`; copies are not summed up."""
+    """The inverse of `as_parquet`; copies are not summed up."""
     rows = table.inner(shown)
     return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
 

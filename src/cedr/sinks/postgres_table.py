@@ -1,6 +1,6 @@
 """A table in PostgreSQL. The changes of a batch go there by COPY, in one transaction with the batch's number.
 
-Every transaction has a connection of its own: it costs little beside a batch, and there is none that could have died.
+Every transaction has its own connection: it costs little compared to a batch, and no connection can be stale.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from cedr.temporal.duration import Duration
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 AWAY = ("08", "57P", "53300", "40001", "40P01")
-"""Codes of errors after which it is worth while to try again: the connection, a server that starts or stops or has too
-many connections, transactions that got in each other's way. Where there is no server, there is no code."""
+"""Codes of errors that are retried: the connection, a server that starts or stops or has too many connections,
+conflicting transactions. Without a server there is no code."""
 
 
 LIMITS = {
@@ -31,7 +31,7 @@ LIMITS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-"""A machine that is gone does not answer; without these it takes hours to find out. The user's settings come first."""
+"""Without these settings it takes hours to notice a dead machine. The user's settings take precedence."""
 
 
 class PostgresSink(SqlSink):
@@ -59,7 +59,7 @@ class PostgresSink(SqlSink):
             raise SinkError(f"{self}: {one_line(e)}") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Shards only prepare batches: how to connect stays in the driver, out of tasks and files."""
+        """Shards only prepare batches: the connection string stays in the driver, out of tasks and files."""
         return {**self.__dict__, "dsn": None}
 
     def _limits(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Values in PostgreSQL: the type of a column, how values are written into it as text, and how they are read back.
 
-Numbers, texts, truth values, times, decimals and bytes have types of their own, lists of them become arrays. What is
-nested deeper is written as JSON. PostgreSQL keeps microseconds and no NUL characters in texts; values that would lose
-something are refused.
+Numbers, texts, Booleans, times, decimals and bytes have their own types, lists of them become arrays. Deeper nesting
+is written as JSON. PostgreSQL has microseconds and no NUL characters in texts; values that would lose something are
+rejected.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ def type_of(name: str, kind: pl.DataType) -> str:
     if kind.is_nested():
         if beyond_json(kind):
             raise QueryError(
-                f"column {name!r} is of type {kind}, which PostgreSQL keeps as JSON, and JSON has neither bytes nor "
-                "lengths of time; put texts or numbers there: bin.encode('hex'), dt.total_microseconds()"
+                f"column {name!r} is of type {kind}, which PostgreSQL stores as JSON, and JSON has neither bytes nor "
+                "durations; use texts or numbers instead: bin.encode('hex'), dt.total_microseconds()"
             )
         return "json"
     if found := PLAIN.get(type(kind)):
@@ -59,7 +59,7 @@ def type_of(name: str, kind: pl.DataType) -> str:
 
 
 def beyond_json(kind: Any) -> bool:
-    """Does a type, or one inside it, have values that do not come back from JSON?"""
+    """Whether a type, or one inside it, has values that JSON cannot represent."""
     if isinstance(kind, pl.Struct):
         return any(beyond_json(field.dtype) for field in kind.fields)
     return beyond_json(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind in (pl.Binary, pl.Duration)
@@ -73,7 +73,7 @@ def is_flat_list(kind: pl.DataType) -> bool:
 
 
 def as_csv(rows: pl.DataFrame) -> bytes:
-    """Rows for COPY: texts in quotes, missing values as nothing at all."""
+    """Rows for COPY: texts in quotes, nulls as nothing at all."""
     texts = rows.select(checked(as_text(rows[name])) for name in rows.columns)
     return texts.write_csv(include_header=False, quote_style="non_numeric", null_value="").encode()
 
@@ -81,14 +81,14 @@ def as_csv(rows: pl.DataFrame) -> bytes:
 def checked(texts: pl.Series) -> pl.Series:
     if texts.dtype == pl.String and texts.str.contains("\0", literal=True).any():
         raise SinkError(
-            f"column {texts.name!r} has a text with a NUL character, which PostgreSQL cannot keep; "
+            f"column {texts.name!r} has a text with a NUL character, which PostgreSQL cannot store; "
             f'take it out in the query: pl.col("{texts.name}").str.replace_all("\\0", "", literal=True)'
         )
     return texts
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Values as PostgreSQL reads them; plain numbers stay what they are."""
+    """Values as PostgreSQL reads them; plain numbers stay unchanged."""
     kind = values.dtype
     if kind in (pl.Datetime, pl.Duration, pl.Time):
         return times_as_text(values)
@@ -109,7 +109,7 @@ def whole_microseconds(times: pl.Series) -> pl.Series:
     """Times of day count nanoseconds in polars."""
     if (times.cast(pl.Int64) % 1000 != 0).any():
         raise SinkError(
-            f"column {times.name!r} has times of day finer than a microsecond, which PostgreSQL cannot keep; "
+            f"column {times.name!r} has times of day finer than a microsecond, which PostgreSQL cannot store; "
             "round them in the query"
         )
     return times
@@ -128,7 +128,7 @@ def times_as_text(values: pl.Series) -> pl.Series:
 
 
 def with_year(values: pl.Series, rest: str, zone: str) -> pl.Series:
-    """Years before the first one are counted backwards there, and those of five digits have no sign."""
+    """PostgreSQL counts years before the first one backwards, and those of five digits have no sign."""
     year, name = pl.col(values.name).dt.year(), values.name
     digits = pl.when(year > 0).then(year).otherwise(1 - year).cast(pl.String).str.zfill(4)
     era = pl.when(year > 0).then(pl.lit("")).otherwise(pl.lit(" BC"))
@@ -150,7 +150,7 @@ def arrays(values: pl.Series) -> pl.Series:
 
 
 def repeated_places(lists: pl.Series) -> pl.Series:
-    """For each value of the lists the place of its list."""
+    """For each value of the lists the index of its list."""
     places = pl.DataFrame({"place": pl.int_range(len(lists), eager=True), "n": lists.list.len()})
     return places.select(pl.col("place").repeat_by("n").explode())["place"]
 
@@ -160,8 +160,8 @@ def as_json(values: pl.Series) -> pl.Series:
     texts = frame.select(pl.struct("value").struct.json_encode().alias(values.name)).to_series()
     if not from_json(texts, values.dtype).eq_missing(values).all():
         raise SinkError(
-            f"column {values.name!r} of type {values.dtype} has values that JSON cannot keep, such as NaN inside a "
-            "struct; make a column of each field in the query"
+            f"column {values.name!r} of type {values.dtype} has values that JSON cannot represent, such as NaN inside "
+            "a struct; use a separate column for each field"
         )
     return texts.set(values.is_null(), None)
 
@@ -179,7 +179,7 @@ def selected(column: str, kind: pl.DataType) -> str:
 
 
 def as_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
-    """The way back from what `selected` gives."""
+    """The inverse of `selected`."""
     if isinstance(kind, pl.Datetime | pl.Duration):
         in_micros = type(kind)("us", kind.time_zone) if isinstance(kind, pl.Datetime) else pl.Duration("us")
         return pl.Series(name, values, dtype=pl.Int64).cast(in_micros).dt.cast_time_unit(kind.time_unit)

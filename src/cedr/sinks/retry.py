@@ -1,6 +1,6 @@
-"""Stores that are away for a while: what was to be done is tried again, each time after a longer pause, up to a limit.
+"""Stores that are unreachable for a while: actions are retried with increasing pauses, up to a limit.
 
-Only what can be done twice is tried again. A commit can: its batch number is in the same transaction, so if the
+Only idempotent actions are retried. A commit is one: its batch number is in the same transaction, so if the
 connection was lost after the store had committed, the second try finds the number there and does nothing.
 """
 
@@ -16,17 +16,17 @@ T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 0.05, 5.0, 2.0
 LOOK = 0.1
-"""Seconds between two looks whether somebody wants to stop."""
+"""Seconds between checks whether to stop."""
 
 log = logging.getLogger("cedr.sinks")
 
 
 class UnreachableError(SinkError):
-    """A store that cannot be reached; it may be a moment later."""
+    """A store that cannot be reached now, but may be later."""
 
 
 class Retry:
-    """`limit` is how long to try. `trouble` is what is wrong while it waits, for those who watch."""
+    """`limit` is how long to retry. `trouble` is the current problem while it waits."""
 
     def __init__(self, limit: Duration) -> None:
         self.limit = duration(limit, "retry", least=0)
@@ -34,7 +34,7 @@ class Retry:
         self.stopped = False
 
     def __call__(self, action: Callable[[], T], limit: float | None = None) -> T:
-        """What the action returns, as soon as the store can be reached; `limit` in seconds is shorter than usual."""
+        """The result of the action, once the store can be reached; `limit` in seconds replaces the usual one."""
         seconds = self.limit / 1e6 if limit is None else min(limit, self.limit / 1e6)
         until, pause = time.monotonic() + seconds, FIRST_PAUSE
         try:
@@ -44,7 +44,7 @@ class Retry:
                 except UnreachableError as e:
                     if self.stopped or time.monotonic() >= until:
                         raise self._given_up(e, seconds) from None
-                    self._tell(e)
+                    self._report(e)
                 self._wait(min(time.monotonic() + pause, until))
                 pause = min(pause * GROWTH, LONGEST_PAUSE)
         finally:
@@ -52,8 +52,8 @@ class Retry:
                 log.info("no longer waiting: %s", self.trouble)
             self.trouble = None
 
-    def _tell(self, error: UnreachableError) -> None:
-        trouble = f"{error}; trying again for up to {show_duration(self.limit)}"
+    def _report(self, error: UnreachableError) -> None:
+        trouble = f"{error}; retrying for up to {show_duration(self.limit)}"
         if self.trouble != trouble:
             log.warning("%s", trouble)
         self.trouble = trouble
@@ -67,6 +67,6 @@ class Retry:
             return SinkError(str(error))
         tried = show_duration(round(seconds * 1e6))
         return SinkError(
-            f"{error}; tried for {tried}. Nothing is lost: start the query again when the store can be reached, "
+            f"{error}; retried for {tried}. Nothing is lost: restart the query when the store can be reached, "
             'or give the sink a longer time, such as retry="1h"'
         )

@@ -1,10 +1,9 @@
-"""What stores that speak SQL share: a row per tuple, with how many copies there are, found again by its identity.
+"""Shared by SQL stores: a row per tuple, with the number of copies, and its identity as key.
 
     vs, ve, payload..., copies bigint, cedr_id uuid primary key
 
-Beside it `cedr_batches` holds one row per table: its newest batch, its progress and what it was made for. Both change
-in one transaction, or neither does. The statements are the part of SQL on which PostgreSQL and DuckDB agree; `$1`
-marks a value.
+`cedr_batches` contains one row per table: its newest batch, its progress and its definition. Both change in one
+transaction. The statements use the SQL that PostgreSQL and DuckDB share; `$1` marks a value.
 """
 
 import json
@@ -39,33 +38,33 @@ class Database(Protocol):
     """An open transaction."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a statement answers with, if any."""
+        """The result rows of a statement, if any."""
 
     def change(self, statement: str) -> int:
-        """How many rows a statement has changed."""
+        """The number of rows that a statement has changed."""
 
 
 class SqlSink(TableSink):
     opening = 0.0
-    """Seconds to wait for the store at the start, when a name may simply be wrong; while a query runs it is `retry`."""
+    """Seconds to wait for the store at the start, when its name may be wrong; in a running query it is `retry`."""
 
     def __init__(self, table: str, retry: Duration = RETRY) -> None:
-        """`table` is a name, or `schema.name`; `retry` is how long to try again when the store cannot be reached."""
+        """`table` is a name, or `schema.name`; `retry` is how long to retry when the store cannot be reached."""
         self.retry = Retry(retry)
         self.schema, _, self.name = table.rpartition(".")
         if not self.name:
-            raise SinkError(f"{table!r} is not a table's name; give a name such as 'answers' or 'reports.answers'")
+            raise SinkError(f"{table!r} is not a table name; use a name such as 'answers' or 'reports.answers'")
 
     # --- what each store adds --------------------------------------------------------------------------------------
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
-        """A context that gives a `Database`; leaving it commits, an error in it takes everything back. It raises
-        `UnreachableError` when the store is away, also if it may have committed."""
+        """A context that gives a `Database`; leaving it commits, an error in it rolls back. It raises
+        `UnreachableError` when the store is unreachable, even if it may have committed."""
 
     @abstractmethod
     def _type(self, name: str, kind: pl.DataType) -> str:
-        """The store's type for a column; an error if there is none."""
+        """The store's type for a column; raises if there is none."""
 
     @abstractmethod
     def _fill(self, db: Any, rows: pl.DataFrame) -> None:
@@ -76,7 +75,7 @@ class SqlSink(TableSink):
         """These columns of all rows."""
 
     def _is_there(self) -> bool:
-        """Is there a database that can be asked without making one?"""
+        """Whether there is a database that can be queried without creating one."""
         return True
 
     # --- the sink --------------------------------------------------------------------------------------------------
@@ -99,7 +98,7 @@ class SqlSink(TableSink):
         if self._is_there():
             with self._transaction() as db:
                 if table is None:
-                    self._columns(db)  # any question will do
+                    self._columns(db)  # any query will do
                 else:
                     self._check_same(db, table, self._column_types(table))
 
@@ -125,10 +124,10 @@ class SqlSink(TableSink):
                 )
 
     def _check_same(self, db: Database, table: Table, columns: dict[str, str]) -> bool:
-        """Is the table there already? An error if it belongs to something else."""
+        """Whether the table already exists; raises if it belongs to something else."""
         stored, there = self._stored(db), self._columns(db)
         if stored is None and there:
-            raise SinkError(f"{self} was not made by cedr; give the name of a table that does not exist yet")
+            raise SinkError(f"{self} was not created by cedr; use the name of a table that does not exist yet")
         if stored is not None:
             table.check_same(stored, f"{self}")
             self._check_complete(there, columns)
@@ -166,7 +165,7 @@ class SqlSink(TableSink):
     def _read(self) -> pl.DataFrame:
         with self._transaction() as db:
             if (stored := self._stored(db)) is None:
-                raise SinkError(f"{self} is not there yet; a query makes it when it starts")
+                raise SinkError(f"{self} does not exist yet; a query creates it when it starts")
             schema = dict(stored.shown(pl.DataFrame(schema=stored.inner_schema)).schema)
             rows = self._fetch(db, schema)
         return stored.ordered(repeated(stored.inner(rows)))
@@ -174,10 +173,10 @@ class SqlSink(TableSink):
     # --- statements ------------------------------------------------------------------------------------------------
 
     def _apply(self, db: Database, net: pl.DataFrame) -> None:
-        """Bring the table forward by a net change, in which each tuple stands once."""
+        """Apply a net change, which contains each tuple once."""
         table, copies, key = self._place, quoted(self.table.public[COUNT]), quoted(self.table.public[ID])
         names = ", ".join(map(quoted, net.columns))
-        # Declared, not made AS SELECT from the table: DuckDB 2.0.0 believes in that case that it stays empty when it
+        # Declared, not made AS SELECT from the table: DuckDB 2.0.0 assumes in that case that it stays empty when it
         # gets a whole row group (122,880 rows) in the same transaction.
         db.execute(f"CREATE TEMPORARY TABLE {CHANGE} ({declared({name: self._types[name] for name in net.columns})})")
         self._fill(db, net)
@@ -202,7 +201,7 @@ class SqlSink(TableSink):
             deleted, updated, inserted = changed
             raise SinkError(
                 f"{self}: {net.height} tuples were to change, but the database deleted {deleted}, updated {updated} "
-                f"and inserted {inserted}; nothing of the batch is kept. The database or a trigger in it is at fault"
+                f"and inserted {inserted}; the batch was rolled back. The database or a trigger in it is the cause"
             )
         db.execute(f"DROP TABLE {CHANGE}")
 
@@ -211,7 +210,7 @@ class SqlSink(TableSink):
         return self._the_batch(found)
 
     def _last_locked(self, db: Database) -> int | None:
-        """The newest batch; until the end of the transaction nobody else gets to know it in order to add to it."""
+        """The newest batch, locked until the end of the transaction."""
         batches = self._qualified(BATCHES)
         return self._the_batch(
             db.execute(f"UPDATE {batches} SET cti = cti WHERE table_name = $1 RETURNING batch", [self.name])
@@ -219,19 +218,19 @@ class SqlSink(TableSink):
 
     def _the_batch(self, found: list[tuple[Any, ...]]) -> int | None:
         if not found:
-            raise SinkError(f"{self} has lost its row in {BATCHES}; without it nobody knows which batches it holds")
+            raise SinkError(f"{self} has lost its row in {BATCHES}, which records its batches")
         batch: int | None = found[0][0]
         return batch
 
     def _stored(self, db: Database) -> Table | None:
-        """What the table was made for; None when cedr has not made it."""
+        """The definition of the table; None if cedr has not created it."""
         if not self._columns(db, BATCHES):
             return None
         found = db.execute(f"SELECT definition FROM {self._qualified(BATCHES)} WHERE table_name = $1", [self.name])
         return Table.from_json(json.loads(found[0][0])) if found else None
 
     def _columns(self, db: Database, name: str | None = None) -> set[str]:
-        """The columns a table has; none when there is no such table."""
+        """The columns of a table; none if it does not exist."""
         schema, values = ("$2", [self.schema]) if self.schema else ("current_schema()", [])
         found = db.execute(
             f"SELECT column_name FROM information_schema.columns WHERE table_name = $1 AND table_schema = {schema}",
@@ -242,17 +241,17 @@ class SqlSink(TableSink):
     def _check_complete(self, there: set[str], columns: dict[str, str]) -> None:
         if not there:
             raise SinkError(
-                f"{self} was dropped, but {BATCHES} still has its row; to begin anew, delete the row and the checkpoint"
+                f"{self} was dropped, but {BATCHES} still has its row; delete the row and the checkpoint to start again"
             )
         if lost := [name for name in columns if name not in there]:
-            raise SinkError(f"{self} no longer has the column {lost[0]!r}; cedr needs every column it has made")
+            raise SinkError(f"{self} no longer has the column {lost[0]!r}; cedr requires every column it has created")
 
     def _column_types(self, table: Table) -> dict[str, str]:
         """All columns of the stored table with the store's types."""
         shown = table.shown_schema
         if fine := [name for name, kind in shown.items() if finer_than_microseconds(kind)]:
             raise QueryError(
-                f"column {fine[0]!r} is of type {shown[fine[0]]}; {self} keeps microseconds: "
+                f"column {fine[0]!r} is of type {shown[fine[0]]}; {self} has microseconds: "
                 f'use pl.col("{fine[0]}").dt.cast_time_unit("us") in the query'
             )
         types = {name: self._type(name, kind) for name, kind in shown.items()}
@@ -267,7 +266,7 @@ class SqlSink(TableSink):
 
 
 def one_per_tuple(changes: pl.DataFrame) -> pl.DataFrame:
-    """Shards may put out equal tuples; what they say together counts."""
+    """Shards may emit equal tuples; their counts are added."""
     if not changes[ID].is_duplicated().any():
         return changes
     sums = changes.group_by(ID, maintain_order=True).agg(pl.exclude(COUNT).first(), pl.col(COUNT).sum())
@@ -275,7 +274,7 @@ def one_per_tuple(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def finer_than_microseconds(kind: Any) -> bool:
-    """Does a type, or one inside it, count nanoseconds?"""
+    """Whether a type, or one inside it, counts nanoseconds."""
     if isinstance(kind, pl.Struct):
         return any(finer_than_microseconds(field.dtype) for field in kind.fields)
     if isinstance(kind, pl.List | pl.Array):

@@ -91,7 +91,7 @@ def test_a_table_and_a_checkpoint_of_different_runs_are_refused(run):
     run.write(table((1, "a", 1)))
     run.write(table((2, "a", 1)))
     run.all(totals(), cedr.sinks.parquet(run.folder / "out"))
-    with pytest.raises(cedr.CedrError, match="has no batch yet, but the checkpoint has come to batch 1"):
+    with pytest.raises(cedr.CedrError, match="has no batch yet, but the checkpoint has reached batch 1"):
         run.start(totals(), cedr.sinks.parquet(run.folder / "other"))
     with pytest.raises(cedr.CedrError, match="out belongs to another query or checkpoint"):
         run.start(totals(), cedr.sinks.parquet(run.folder / "out"), checkpoint=str(run.folder / "new"))
