@@ -171,7 +171,7 @@ def test_far_dates_have_days_too():
         (lambda: counted.chop("1 year"), "months differ in length; give the time zone"),
         (lambda: counted.tumbling("1 day", zone="Europe/Berln"), "'Europe/Berln'; did you mean 'Europe/Berlin'"),
         (lambda: counted.tumbling("5h", zone="UTC"), "size is '5h'; with a zone it is a whole number of days"),
-        (lambda: counted.hopping("1 month", "1 week", zone="UTC"), "both months or years, or both days or weeks"),
+        (lambda: counted.hopping("1 month", "1 week", zone="UTC"), "both be months or years, or both days or weeks"),
         (lambda: counted.hopping("10 days", "1 week", zone="UTC"), "the size must be a multiple of the hop"),
         (
             lambda: counted.tumbling("1 day", zone="UTC").run(pl.DataFrame({"t": [1], "v": [1]})),
