@@ -7,8 +7,8 @@ The loop's rows are runs: key, first and last place, state, registers. One turn 
 follows its last one, by way of the transitions that lead on from its state.
 
 A loop holds a set, and an automaton's runs are a bag: two runs that show the same are two. So a run also carries a
-*path*, a hash of which event it took at each place and by which transition. What a regular expression matches is told
-once, so it needs no path; and instead of telling runs of several final states, transitions that lead to one lead to an
+*path*, a hash of which event it took at each place and by which transition. A match of a regular expression is emitted
+once, so it needs no path; and instead of emitting runs of several final states, transitions that lead to one lead to an
 extra state, too, whose rows are the answer. Within a window a stretch has one lifetime, whatever runs took it.
 Without one they may differ, and a loop would emit them as one; that is refused.
 """

@@ -140,7 +140,7 @@ class Placement:
 
 
 def usual_latency(node: Speculative, requested: RequestedLevel) -> Latency:
-    """How early an operator emits if the query does not say. A pattern of a query that never blocks answers at once.
+    """How early an operator emits if the query does not set it. A pattern of a query that never blocks answers at once.
 
     It does not change while the query runs, whatever level it is moved to: operators go on with the state they have.
     """
