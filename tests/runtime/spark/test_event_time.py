@@ -60,7 +60,7 @@ def test_mistakes_are_found_before_anything_runs(spark, place):
     for times, message in (
         ({"vs": "us"}, "vs='us' is text; declare its format, for example format="),
         ({"vs": "hour + minuet"}, "no column 'minuet'"),
-        ({"vs": "hour + minute"}, "cannot join them"),
+        ({"vs": "hour + minute"}, "cannot combine them"),
     ):
         with pytest.raises(CedrError) as caught:
             query(times).batch(spark, rows)
