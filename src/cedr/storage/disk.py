@@ -15,7 +15,7 @@ Parts = Iterable[bytes | memoryview]
 Body = Callable[[BinaryIO], object]
 Head = Callable[[memoryview], bytes]
 NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
-"""What a file system answers that cannot sync a folder, or does not let us open it."""
+"""Errors of file systems that cannot sync a folder, or do not allow opening it."""
 
 
 class Disk:
@@ -41,7 +41,7 @@ class Disk:
             file.write(start)
 
     def sync(self, path: str) -> None:
-        """The content of a file, whoever wrote it."""
+        """The content of any file."""
         file = os.open(path, os.O_RDONLY)
         try:
             os.fsync(file)
@@ -57,7 +57,7 @@ class Disk:
                 raise
 
     def make(self, path: str) -> None:
-        """A folder whose parent is there."""
+        """A folder whose parent exists."""
         with suppress(FileExistsError):
             os.mkdir(path)
 
@@ -65,7 +65,7 @@ class Disk:
         os.replace(old, new)
 
     def link(self, old: str, new: str) -> None:
-        """A second name for a file; an error when the name is taken."""
+        """A second name for a file; raises if the name is taken."""
         os.link(old, new)
 
     def remove(self, path: str) -> None:

@@ -4,9 +4,9 @@ Each file carries a checksum (see `seal`), and what is read back is what was wri
 others read or write, such as Spark, is plain. On local disks a file is there after a power cut as soon as the call has
 returned: content, then name, then folder are synced. Elsewhere that is the store's own promise.
 
-`write_once` is for what must never change once it may have been read: the first writer wins, and everybody gets the
-first writer's content. On local disks that is exact. Elsewhere two writers at the same instant may both believe to be
-the first; cedr writes the same content then.
+`write_once` is for content that must never change once it may have been read: the first writer wins, and all writers
+get the first one's content. On local disks this is exact. Elsewhere two simultaneous writers may both assume to be the
+first; cedr then writes the same content.
 """
 
 import errno
@@ -44,8 +44,8 @@ for files that are written again anyhow."""
 class Folder:
     def __init__(self, place: str, label: str = "", remedy: str = NEW_CHECKPOINT) -> None:
         """`place` is a path, or a URI such as `s3://bucket/path`. `label` is what the folder is called in the seals of
-        its files: a path that stays the same when all is moved to another place. `remedy` says what to do when one of
-        its files is damaged."""
+        its files: a path that stays the same when all is moved to another place. `remedy` is advice for the case that
+        one of its files is damaged."""
         remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", place)
         self.place, self.label, self.remedy = place, label, remedy
         if remote and not place.startswith("file://"):
@@ -117,14 +117,14 @@ class Folder:
             return read(file)
 
     def find(self, name: str) -> bytes | None:
-        """The content, or None when there is no such file."""
+        """The content, or None if the file does not exist."""
         try:
             return self.read(name)
         except FileNotFoundError:
             return None
 
     def find_intact(self, name: str) -> bytes | None:
-        """The content, or None when it is missing or damaged: for what is soon written again."""
+        """The content, or None if it is missing or damaged: for files that are soon rewritten."""
         with suppress(DamagedFileError):
             return self.find(name)
         return None
@@ -201,7 +201,7 @@ class Folder:
             self._put(name, parts, sync)
 
     def write_once(self, name: str, content: bytes) -> bytes:
-        """The content that stands under this name afterwards: ours, or that of whoever was first."""
+        """The content under this name afterwards: ours, or that of the first writer."""
         ours = self._put_once(name, [header(self.label_of(name), content), content])
         return content if ours else self.read(name)
 
@@ -294,5 +294,5 @@ class Folder:
 
 
 def checkpoint_folder(checkpoint: str) -> Folder:
-    """Our part of a checkpoint, beside Spark's."""
+    """Our part of a checkpoint, next to Spark's."""
     return Folder(f"{checkpoint.rstrip('/')}/cedr")

@@ -15,7 +15,7 @@ from cedr.temporal.errors import QueryError
 
 
 class InUseError(QueryError):
-    """A checkpoint that another query holds; it may be free a moment later."""
+    """A checkpoint that another query holds now, but may release later."""
 
 
 held: dict[str, "Lock"] = {}
@@ -44,7 +44,7 @@ class Lock:
             os.close(self.file)
             raise InUseError(
                 f"the checkpoint {folder.place} is in use by a query that runs in {holder}; stop that one first, or "
-                "give this one a checkpoint and a table of its own"
+                "use another checkpoint and table for this one"
             ) from None
         with suppress(OSError):  # on a full disk nobody learns who holds it, but it is held
             os.truncate(self.file, 0)

@@ -2,7 +2,7 @@
 
 What tasks and shards send each other is numbers, texts, times, arrays, Arrow tables, containers of these, and the
 classes that are named here or marked with `allowed`. Each value is a tag, a letter, and its content; containers hold
-values. Whoever can reach a socket can send any bytes: they become such values, or a `MalformedError` (decision 28).
+values. A socket may receive any bytes: they become such values, or a `MalformedError` (decision 28).
 """
 
 import io
@@ -26,7 +26,7 @@ from cedr.temporal.punctuation import Constant, Empty, OneOf, Punctuation, Range
 from cedr.temporal.row import Row
 
 FORMAT = b"c2"
-"""What every value begins with. Pickled headers, as in logs that earlier versions wrote, begin with another byte."""
+"""The first byte of every value. Pickled headers, as in logs that earlier versions wrote, begin with another byte."""
 MANY = 16
 """Sequences of at least this length whose items are all texts or all whole numbers are written in one piece."""
 INT64 = range(-(2**63), 2**63)

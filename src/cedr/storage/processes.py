@@ -24,7 +24,7 @@ def parent_of(process: int) -> int | None:
 
 
 def stat_of(process: int) -> list[str]:
-    """What the operating system says of a process, from its state on; nothing when there is no such process."""
+    """The fields of /proc/PID/stat from the state on; empty if the process does not exist."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

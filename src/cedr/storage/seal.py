@@ -4,9 +4,9 @@ A file of cedr's own begins with one line of text, followed by the content:
 
     cedr 1 crc32 9ae0daaf bytes 000000001234 state/1/0/log-000000000042
 
-The label at the end says which file of its checkpoint or table it is, so that two files that were exchanged are
-noticed, too. Changing any bit changes the line or the checksum, which covers label and content. Nothing of the content
-is interpreted before it has been checked.
+The label at the end names the file within its checkpoint or table, so that swapped files are detected as well.
+Changing any bit changes the line or the checksum, which covers label and content. The content is not interpreted before
+it has been checked.
 
 Parquet files stay plain Parquet, since others read them. Readers find the footer from the end of the file and all else
 by the positions in the footer, so a gap before the footer is never looked at. There is the seal.

@@ -224,7 +224,10 @@ def test_a_bad_line_stops_the_query_until_the_file_is_mended(run: Run) -> None:
     bad = run.data / "0001.csv"
     bad.write_text("ts,k\n10,0\n11,x\n")
     said = run.error(max_files=1)
-    assert f"file '{bad}', line 3: column 'k' should be int64, but: invalid value 'x' in '11,x'. To continue, repair" in said
+    assert (
+        f"file '{bad}', line 3: column 'k' should be int64, but: invalid value 'x' in '11,x'. To continue, repair"
+        in said
+    )
     assert run.error(max_files=1) == said
     csv(run, 1)
     run.finish(max_files=1)
