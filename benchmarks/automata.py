@@ -1,4 +1,4 @@
-"""The W query of the flying fixed point paper on one core, beside the same written by hand, event by event.
+"""The W query of the flying fixed point paper on one core, compared with a hand-written program.
 
 1 M evenly weighted coin tosses from a seed, a window of 30 events, chunks of 50,000 with a CTI after each. The
 automaton has the 7 states, 11 transitions and one register of the paper, whose native operator reached 150,000 events a
@@ -84,7 +84,7 @@ def run(report: Report, quick: bool = False) -> None:
     expected, loop = by_hand(feed), query(plan="recursive")
     contestants: dict[str, Callable[[], object]] = {
         "W": partial(push_all, query(), feed),
-        "W, all runs told": partial(push_all, query(final=None), feed),
+        "W, all runs emitted": partial(push_all, query(final=None), feed),
         "W, every 100th toss late": partial(push_all, query(), disorder),
         f"W, {KEYS:,} keys": partial(push_all, query(by="key"), keyed),
         "W as a regular expression": partial(push_all, expression(), feed),

@@ -1,4 +1,4 @@
-"""The engine on one core, beside plain polars programs over the sorted input.
+"""The engine on one core, compared with plain polars programs over the sorted input.
 
 Streams are generated from a seed: 2,000 events a second of stream time, 1,000 keys, 20 % of the events late by up to
 5 s, a CTI every 1,000 events (a chunk of 50,000 keeps the last), middle consistency, perfect latency. The polars

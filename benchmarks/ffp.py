@@ -1,4 +1,4 @@
-"""Loops: how closely High-Water-Mark, Probing and Hybrid follow progress, and mending a graph instead of searching it.
+"""Loops: how closely the three methods follow progress, and updating a graph query compared with searching again.
 
 Section 5 of the FFP paper, with two loops: the W query over coin tosses, as in the paper, and reachability in a window.
 100 events between two punctuations, which are 100 chronons apart; after each chunk there are a few turns, so that rows
@@ -12,10 +12,10 @@ still circulate when the next comes.
 average. The least that any method can have is that of the inputs' own punctuations: half their distance, as times pass
 evenly between two of them, and more in a lull.
 
-Then a graph of 100,000 edges of which 1 % change per batch: what is reachable from 100 sources, mended and anew. Then
+Then a graph of 100,000 edges of which 1 % change per batch: reachability from 100 sources, updated and searched again. Then
 4,000 edges in 1, 2 and 4 shards; another number of edges: CEDR_BENCH_EVENTS.
 
-The parts, for --only, are figures, mending and shards.
+The parts, for --only, are figures, updating and shards.
 """
 
 import sys
@@ -49,10 +49,10 @@ ITERATIONS = 4
 METHODS = ("hwm", "probing", "hybrid")
 EDGES = {"start": pl.Int64(), "end": pl.Int64()}
 LAG_BAR = 1.2
-MENDED_BAR = 20
+UPDATED_BAR = 20
 
 
-PARTS = ("figures", "mending", "shards")
+PARTS = ("figures", "updating", "shards")
 
 
 def run(report: Report, quick: bool = False, only: str = "") -> None:
@@ -63,11 +63,11 @@ def run(report: Report, quick: bool = False, only: str = "") -> None:
     if "figures" in asked:
         for loop in (Loop.w(), Loop.reachability()):
             evaluate(report, loop, QUICK if quick else FULL)
-    if "mending" in asked and find_spec("scipy") is None:
-        report.print("scipy is not installed: a graph searched anew is not measured (pip install scipy)")
-    elif "mending" in asked:
+    if "updating" in asked and find_spec("scipy") is None:
+        report.print("scipy is not installed: searching the graph again is not measured (pip install scipy)")
+    elif "updating" in asked:
         for expire in (True, False):
-            mending(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)
+            updating(report, 10_000 if quick else 100_000, 20 if quick else 100, expire=expire, bar=not quick)
     if "shards" in asked:
         shards(report, events(400 if quick else 4_000), 1 if quick else 3)
 
@@ -240,12 +240,12 @@ def compare(
     return found
 
 
-# --- mending against searching anew --------------------------------------------------------------------------------
+# --- updating against searching again --------------------------------------------------------------------------------
 
 
-def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
-    """Batches in which one edge of 200 goes and as many come, 1 % in all. Edges that expire are told with their end;
-    the others are told without, and taken back. The rival builds its graph and searches from each source."""
+def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
+    """Batches in which one edge of 200 goes and as many come, 1 % in all. Edges that expire are inserted with their end;
+    the others without, and retracted. The rival builds its graph and searches from each source."""
     random = np.random.default_rng(11)
     nodes = n_edges // 5
     start, end = (random.integers(0, nodes, n_edges) for _ in range(2))
@@ -268,7 +268,7 @@ def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: 
     roots, zero = pl.DataFrame({"node": sources}), np.zeros(n_sources, dtype=np.int64)
     engine.push("sources", assemble(zero, zero, np.full(n_sources, INF), roots, INF))
     engine.push("edges", told(all_edges, 0))
-    mended, anew, reached = [], [], 0
+    updated, again, reached = [], [], 0
     for batch in range(1, batches + 1):
         mine = went[batch - 1]
         old = began[mine], np.full(len(mine), INF), np.full(len(mine), batch)
@@ -279,21 +279,21 @@ def mending(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: 
         chunk = come if expire else Chunk(pl.concat([gone.rows, come.rows]), come.cti)
         since = time.perf_counter()
         engine.push("edges", chunk)
-        mended.append(time.perf_counter() - since)
+        updated.append(time.perf_counter() - since)
         since = time.perf_counter()
         found = searched(start, end, nodes, sources)
-        anew.append(time.perf_counter() - since)
+        again.append(time.perf_counter() - since)
         reached = pairs_of(found, start, end, sources)
     operator = engine.operators[-1]
     assert isinstance(operator, Reach)
     assert reached == int((operator.parents >= 0).sum()), "both must find the same"
-    mended, anew = mended[1:], anew[1:]
+    updated, again = updated[1:], again[1:]
     title = f"{n_edges:,} edges {'that expire' if expire else 'taken back'}, {n_sources} sources"
-    report.add(f"{title}: a batch mended", median(mended) * 1000, "ms", spread=spread(mended))
-    report.add(f"{title}: searched anew by scipy", median(anew) * 1000, "ms", spread=spread(anew))
-    ratio = median(anew) / median(mended)
+    report.add(f"{title}: a batch updated", median(updated) * 1000, "ms", spread=spread(updated))
+    report.add(f"{title}: searched again by scipy", median(again) * 1000, "ms", spread=spread(again))
+    ratio = median(again) / median(updated)
     note = f"{reached:,} pairs are reachable"
-    report.add(f"{title}: mending is faster by", ratio, "x", bar=MENDED_BAR if bar else None, note=note)
+    report.add(f"{title}: updating is faster by", ratio, "x", bar=UPDATED_BAR if bar else None, note=note)
 
 
 def pairs(start: np.ndarray, end: np.ndarray) -> pl.DataFrame:

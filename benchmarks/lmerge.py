@@ -2,7 +2,7 @@
 
 Chunks of the inputs come in turn, a CTI after each. Speed counts the elements of all inputs. Memory is what the
 algorithm holds, payloads included. Bursts, congestion and plan switching (Figures 8 to 10) run in simulated time:
-`merging/arrivals.py` and `merging/switching.py` say how.
+See `merging/arrivals.py` and `merging/switching.py`.
 """
 
 import sys
@@ -24,18 +24,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from merging.arrivals import RATE, TICK, Followed, bursty, congested, follow, longest_silence, rates
 from merging.switching import MOST, PLANS, SHARES, Ran, events, race
-from merging.told import AS_IT_COMES, ORDERED, SCHEMA, agree, payloads, streams
+from merging.inputs import AS_IT_COMES, ORDERED, SCHEMA, agree, payloads, streams
 
 IN_ORDER = ("R0", "R1", "R2")
 SPEED_BARS = {"R0": 10.0, "R3": 1.0}
 MEMORY_BAR = 1.3
-"""Ten inputs may need so many times the memory of two."""
+"""Maximum memory of ten inputs, relative to two."""
 SMOOTH_BAR = 0.5
 """Of the steadiest input's variation, so much may be left in the output."""
 MASKED_BAR = 0.9
 """Of the rate that sources send, so much must always come out, whatever is congested."""
 FEEDBACK_BAR = 5.0
-"""So many times as fast must two plans be that are told what is of no more use: what the paper saw."""
+"""Minimum speedup of two plans with feedback, as in the paper."""
 CLEANSE = "Cleanse and R1"
 
 
@@ -68,7 +68,7 @@ class Measured:
 
 
 def merged(algorithm: str, feed: Sequence[Sequence[Chunk]], cleanse: bool = False, behind: int = 0) -> Measured:
-    """Merge all inputs, chunk by chunk in turn; `behind`: so many chunks every input lags behind the one before it."""
+    """Merge all inputs, chunk by chunk in turn; `behind`: the number of chunks by which each input lags behind the one before it."""
     operator = ALGORITHMS[algorithm](SCHEMA, len(feed))
     before: list[Operator | None] = [Align(SCHEMA, flavour="perfect") if cleanse else None for _ in feed]
     most, seconds = 0, 0.0
@@ -104,7 +104,7 @@ def outputs(algorithm: str, feed: Sequence[Sequence[Chunk]], policy: str = "firs
 
 
 def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], quick: bool) -> None:
-    """Figures 2 and 3: memory and speed over the number of inputs. Figure 7: R3 beside inputs that are put in order
+    """Figures 2 and 3: memory and speed over the number of inputs. Figure 7: R3 compared with inputs that are sorted
     first, each for itself, for the simpler R2."""
     memory = report.plot("figure_2", "Figure 2: most memory over the number of inputs", "inputs", "MiB", "y")
     speed = report.plot("figure_3", "Figure 3: speed over the number of inputs", "inputs", "M elements/s", "y")
@@ -163,8 +163,8 @@ def over_lag(report: Report, payload: pl.DataFrame, quick: bool) -> None:
 
 
 def over_ctis(report: Report, payload: pl.DataFrame, quick: bool) -> None:
-    """Figure 6: speed and memory over how often progress is told."""
-    title, x = "over how often three inputs tell progress", "elements between CTIs"
+    """Figure 6: speed and memory over the frequency of CTIs."""
+    title, x = "over the frequency of CTIs of three inputs", "elements between CTIs"
     speed = report.plot("figure_6_speed", f"Figure 6: speed {title}", x, "M elements/s", "x")
     memory = report.plot("figure_6_memory", f"Figure 6: most memory {title}", x, "MiB", "x")
     for size in (1_000, 5_000) if quick else (500, 1_000, 5_000, 20_000):

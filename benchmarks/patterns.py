@@ -1,4 +1,4 @@
-"""Patterns on one core, beside matchers written by hand, event by event.
+"""Patterns on one core, compared with hand-written matchers that process event by event.
 
 1 M events from a seed, 1,000 machines, 1,000 events a second of stream time, so one a second of each machine, their
 types at random; 20 % are late by up to 5 s. Chunks of 50,000 with a CTI after each, middle consistency, perfect

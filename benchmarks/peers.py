@@ -1,11 +1,11 @@
-"""cedr beside what people use today: the same questions, the same files, right answers only, one machine, two cores.
+"""cedr compared with other systems: the same queries, the same files, correct results only, one machine, two cores.
 
 Five workloads, and Nexmark's queries q0 to q8, over events from a seed, 20 % of them late by up to 5 s. cedr local,
 cedr on Spark, Spark's own streaming, Flink SQL, Bytewax and Pathway take turns, each in a process of its own; a polars
 program that gets all events at once gives the answer that everybody's is compared with, and the limit. Each works
 through a quarter of the input first, which does not count. Then the clock runs from the first input read to the last
 result written. Systems that cedr does not need are installed at their first turn, into `.peers`. Who cannot answer is
-named with the reason. docs/benchmarks.md says more. Another number of events: CEDR_BENCH_EVENTS.
+named with the reason. See docs/benchmarks.md. Another number of events: CEDR_BENCH_EVENTS.
 """
 
 import sys

@@ -65,5 +65,5 @@ def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
     report.add("rows of the answer", expected.height, "rows")
     report.add("same answer", float(found.equals(expected)), "of 1", bar=1)
     report.add("rows put aside", trial.late(), "rows", bar=0, at_most=True)
-    for name, rows in trial.told().items():
-        report.add(f"told by {name}", rows, "rows")
+    for name, rows in trial.emitted().items():
+        report.add(f"emitted by {name}", rows, "rows")

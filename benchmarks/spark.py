@@ -1,4 +1,4 @@
-"""cedr on Spark beside Spark's own streaming operators: the same files, the same answers, one machine, two cores.
+"""cedr on Spark compared with Spark's streaming operators: the same files and results, one machine, two cores.
 
 4 M events from a seed, 1,000 keys, 2,000 events for each second of event time (another rate: CEDR_BENCH_RATE), 20 % of
 them late by up to 5 s, in 8 Parquet files; a micro-batch reads one file. cedr runs at middle consistency, Spark in
@@ -112,17 +112,17 @@ def summary(found: dict[str, dict[str, Measured]]) -> Table:
         pair = sides[CEDR], sides[SPARK]
         table.add_row(
             name,
-            beside(m.speed / 1e3 for m in pair),
+            side_by_side(m.speed / 1e3 for m in pair),
             f"{pair[0].speed / pair[1].speed:.1f}",
-            beside(m.typical for m in pair),
-            beside(max(m.seconds) for m in pair),
-            beside(m.peak / 1024 for m in pair),
-            beside(m.rows / 1e6 for m in pair),
+            side_by_side(m.typical for m in pair),
+            side_by_side(max(m.seconds) for m in pair),
+            side_by_side(m.peak / 1024 for m in pair),
+            side_by_side(m.rows / 1e6 for m in pair),
         )
     return table
 
 
-def beside(values: Iterable[float]) -> str:
+def side_by_side(values: Iterable[float]) -> str:
     return " / ".join(f"{value:,.4g}" if value >= 1000 else f"{value:.3g}" for value in values)
 
 

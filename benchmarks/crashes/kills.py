@@ -1,4 +1,4 @@
-"""Kills: drawn from a seed, spread over all batches and all phases of a batch, until the query has come to its end.
+"""Kills: drawn from a seed, spread over all batches and all phases of a batch, until the query ends.
 
 A killed driver is gone with its JVM at once, in the middle of whatever it did. Spark's Python workers and the processes
 of the shards are left to themselves and must end; the next driver does not wait for them.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from crashes.victim import PHASES, Checkpoint, Phase, Victim
 
 AFTER = 0.25
-"""A kill comes up to so many seconds after its phase has begun."""
+"""Maximum number of seconds between the start of a phase and a kill."""
 
 
 class Moment(NamedTuple):

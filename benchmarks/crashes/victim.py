@@ -1,4 +1,4 @@
-"""A driver as its killer sees it: a process with its JVM, workers and shards, and files that tell how far it is."""
+"""A driver to be killed: a process with its JVM, workers and shards, and files that record its progress."""
 
 import os
 import signal
@@ -27,14 +27,14 @@ class CrashError(Exception):
 
 
 class Checkpoint:
-    """What the files of a query tell about how far it has come."""
+    """The progress of a query according to its files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.spark, self.state = folder / "checkpoint" / "spark", folder / "checkpoint" / "cedr" / "state"
 
     def reached(self, phase: Phase) -> int:
-        """The highest batch that has come to this phase; -1 if none has."""
+        """The highest batch that has reached this phase; -1 if none has."""
         match phase:
             case "start" | "begun":
                 return highest(self.spark / "offsets")
@@ -74,18 +74,18 @@ class Victim:
     def has_ended(self) -> bool:
         """An error when it has ended badly."""
         if self.process.poll():
-            raise CrashError(f"a driver ended with {self.process.returncode}; its last words:\n{self._last_words()}")
+            raise CrashError(f"a driver exited with {self.process.returncode}; the end of its log:\n{self._end_of_log()}")
         return self.process.returncode is not None
 
     def wait_for(self, phase: Phase, batch: int) -> None:
-        """Until a batch has reached the phase, or the driver has come to its end."""
+        """Until a batch has reached the phase, or the driver has ended."""
         self.wait_until(lambda: self.checkpoint.reached(phase) >= batch or self.has_ended)
 
     def wait_until(self, condition: Callable[[], object]) -> None:
         deadline = time.monotonic() + LIMIT
         while not condition():
             if time.monotonic() > deadline:
-                raise CrashError(f"a driver got nowhere for {LIMIT:.0f} s; its last words:\n{self._last_words()}")
+                raise CrashError(f"a driver made no progress for {LIMIT:.0f} s; the end of its log:\n{self._end_of_log()}")
             time.sleep(0.005)
 
     def finish(self) -> None:
@@ -95,9 +95,9 @@ class Victim:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def processes(self, word: str = "") -> list[int]:
-        """The numbers of all its processes, or of those with this word in their command lines."""
-        return [pid for pid in marked(self.mark) if word in command_line(pid)]
+    def processes(self, text: str = "") -> list[int]:
+        """The numbers of all its processes, or of those with this text in their command lines."""
+        return [pid for pid in marked(self.mark) if text in command_line(pid)]
 
     def left(self) -> list[int]:
         """Its processes that are still there after a while."""
@@ -112,7 +112,7 @@ class Victim:
             send(pid, signal.SIGKILL)
         self.process.wait()
 
-    def _last_words(self) -> str:
+    def _end_of_log(self) -> str:
         return self.log.read_text()[-3000:]
 
 

@@ -1,1 +1,1 @@
-"""What `./cedr bench ffp` measures beside the figures of the paper."""
+"""Further measurements of `./cedr bench ffp`, besides the figures of the paper."""

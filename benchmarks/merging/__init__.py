@@ -1,6 +1,6 @@
-"""What the merge benchmark is made of.
+"""Parts of the merge benchmark.
 
-told        one history, and how inputs tell it
-arrivals    when elements arrive that are delayed on their way (Figures 8 and 9)
+inputs      one history, and its inputs with disorder
+arrivals    arrival times of delayed elements (Figures 8 and 9)
 switching   plans that compete, each fast where the other is slow (Figure 10)
 """

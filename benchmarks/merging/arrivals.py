@@ -14,7 +14,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.merge.algorithms import ALGORITHMS
-from merging.told import SCHEMA, Elements, Floats, ProgressReport, agree
+from merging.inputs import SCHEMA, Elements, Floats, Disorder, agree
 
 RATE = 5_000
 """Events a second."""
@@ -61,7 +61,7 @@ def congested(stretches: Sequence[tuple[float, float]]) -> Delays:
 
 @dataclass(frozen=True)
 class Followed:
-    """How many events each input, and the merge of all, had told by the end of each tick; and whether all was told."""
+    """The number of events that each input, and the merge, had emitted after each tick; and whether all were emitted."""
 
     inputs: list[Counts]
     output: Counts
@@ -73,9 +73,9 @@ class Followed:
         return slice(round(0.5 / TICK), round(self.output[-1] / RATE / TICK))
 
 
-def follow(payload: pl.DataFrame, inputs: int, delays: Delays, told: ProgressReport) -> Followed:
+def follow(payload: pl.DataFrame, inputs: int, delays: Delays, disorder: Disorder) -> Followed:
     """Merge inputs that are delayed like this, tick by tick."""
-    elements = [told.elements(payload, seed) for seed in range(inputs)]
+    elements = [disorder.elements(payload, seed) for seed in range(inputs)]
     times = [arrivals(e, delays(e, number)) for number, e in enumerate(elements)]
     ticks = np.arange(1, int(max(t[-1] for t in times) / TICK) + 2) * TICK
     arrived = [list(e.cut(np.searchsorted(t, ticks).tolist())) for e, t in zip(elements, times, strict=True)]

@@ -16,7 +16,7 @@ from peers.processes import SideFailedError, watch
 from peers.questions import Question, Tables
 
 WARM = 4
-"""The warm-up works on one event of so many."""
+"""The warm-up uses one of this number of events."""
 PATIENCE = 900.0
 """Seconds for a turn, the start and the warm-up included."""
 

@@ -33,10 +33,10 @@ class Shape:
     keys: int = 1_000
     rate: int = 2_000
     grain: int = 1
-    """Times are multiples of so many microseconds."""
+    """Times are multiples of this number of microseconds."""
 
     def part(self, share: int) -> "Shape":
-        """One of so many equal parts, in fewer files."""
+        """One of this number of equal parts, in fewer files."""
         return replace(self, events=self.events // share, files=max(1, self.files // share))
 
 

@@ -51,12 +51,12 @@ def watch(command: list[str], environment: dict[str, str], limit: float, folder:
             program.wait()
     if program.returncode or peak < 0:
         why = f"after {limit:,.0f} s it was ended" if peak < 0 else f"it ended with {program.returncode}"
-        raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}", why)
+        raise SideFailedError(f"{' '.join(command)}: {why}; the end of its log:\n{log.read_text()[-3000:]}", why)
     try:
         return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
     except (IndexError, ValueError):
         why = "it did not say how it went"
-        raise SideFailedError(f"{' '.join(command)}: {why}; its last words:\n{log.read_text()[-3000:]}", why) from None
+        raise SideFailedError(f"{' '.join(command)}: {why}; the end of its log:\n{log.read_text()[-3000:]}", why) from None
 
 
 def sample_until_done(program: subprocess.Popen[bytes], mark: str, deadline: float) -> float:

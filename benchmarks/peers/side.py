@@ -44,10 +44,10 @@ STORES: dict[str, dict[str, str]] = {
     "rocksdb, join format 4": {**ROCKSDB, "spark.sql.streaming.join.stateFormatVersion": "4"},
 }
 """Spark's state stores. Join format 4 looks up partners by time; the default, 2, tries all events of the key."""
-ProgressReport = dict[str, Any]
+Outcome = dict[str, Any]
 
 
-def run_spark(workload: Workload, data: Path, out: Path, store: str) -> ProgressReport:
+def run_spark(workload: Workload, data: Path, out: Path, store: str) -> Outcome:
     """Append mode: a row is written when the watermark has passed it and never changed."""
     from cedr.runtime.spark.driver.streaming import settings_for
 
@@ -78,7 +78,7 @@ def read_spark(out: Path) -> pl.DataFrame:
     return pl.read_parquet(out / "rows" / "*.parquet")
 
 
-def run_cedr(workload: Workload, data: Path, out: Path) -> ProgressReport:
+def run_cedr(workload: Workload, data: Path, out: Path) -> Outcome:
     """Middle consistency: a row is written at once and repaired when a late event makes it wrong."""
     import cedr
 

@@ -20,7 +20,7 @@ import polars as pl
 import cedr
 from peers import data
 from peers.questions import QUESTIONS
-from peers.side import ProgressReport, read_cedr, read_spark, run_cedr, run_spark
+from peers.side import Outcome, read_cedr, read_spark, run_cedr, run_spark
 from peers.workload import Workload
 
 ANSWER = "answer.parquet"
@@ -60,7 +60,7 @@ def spark(workload: Workload, events: Path, out: Path) -> float:
     return elapsed(told)
 
 
-def elapsed(told: ProgressReport) -> float:
+def elapsed(told: Outcome) -> float:
     """From the start of the first micro-batch to the end of the last, in seconds."""
     first, last = told["batches"][0], told["batches"][-1]
     return float(last["start"] + last["seconds"] - first["start"])
@@ -77,7 +77,7 @@ SYSTEMS: dict[str, Callable[[Workload, Path, Path], float]] = {
 PACKAGES = {"polars": "polars", "local": "cedr", "cedr-spark": "pyspark", "spark": "pyspark"}
 
 
-def turn(system: str, name: str, folder: Path, out: Path) -> ProgressReport:
+def turn(system: str, name: str, folder: Path, out: Path) -> Outcome:
     seconds = 0.0
     for part in ("warm", "in"):
         (out / part).mkdir(parents=True)

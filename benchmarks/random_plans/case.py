@@ -12,7 +12,7 @@ import polars as pl
 import cedr
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
-from random_plans import asked, expected
+from random_plans import as_query, expected
 from random_plans.compare import answered, difference
 from random_plans.draw import Drawing, draw_shape
 from random_plans.tables import INF, Shape, Table, make
@@ -99,14 +99,14 @@ def chunk_size(case: Case) -> int:
 
 
 def run_cedr(case: Case) -> pl.DataFrame:
-    stream = asked.settled(asked.query(case.plan, case.shape), case.settings)
+    stream = as_query.settled(as_query.query(case.plan, case.shape), case.settings)
     if case.settings.get("restart"):
         result = restarted(stream, case)
     else:
         result = stream.run(pieces(case), chunk_size=chunk_size(case))
     if (late := result.late()).height:
         raise AssertionError(f"{late.height} rows were late, such as {late.head(1).to_dicts()}")
-    return answered(result.table(), asked.time_type(case.shape))
+    return answered(result.table(), as_query.time_type(case.shape))
 
 
 def restarted(stream: cedr.Stream, case: Case) -> Result:

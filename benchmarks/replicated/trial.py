@@ -98,8 +98,8 @@ class Trial:
         self.feeder = threading.Thread(target=load.feed, args=(self.input, self.done, self.finish))
         self.feeder.start()
 
-    def command(self, *words: str) -> subprocess.Popen[bytes]:
-        whole = [sys.executable, "-m", "cedr", "replicas", *words]
+    def command(self, *arguments: str) -> subprocess.Popen[bytes]:
+        whole = [sys.executable, "-m", "cedr", "replicas", *arguments]
         self.started.append(
             subprocess.Popen(whole, env=self.environment, stdout=self.log, stderr=self.log, start_new_session=True)
         )
@@ -127,17 +127,17 @@ class Trial:
         deadline = time.monotonic() + limit
         while not condition():
             if time.monotonic() > deadline or self.process.poll() not in (None, 0):
-                raise AssertionError(f"the replicas got nowhere; their last words:\n{self.words()}")
+                raise AssertionError(f"the replicas made no progress; the end of their logs:\n{self.logs()}")
             time.sleep(0.1)
 
-    def words(self) -> str:
+    def logs(self) -> str:
         texts = [f"--- {p.name}\n{p.read_text(errors='replace')[-1500:]}" for p in self.set.glob("logs/*.log")]
         return "\n".join([(self.folder / "log").read_text()[-3000:], *texts])
 
     def answer(self) -> pl.DataFrame:
         return read_parquet(self.set / "merged")
 
-    def told(self) -> dict[str, int]:
+    def emitted(self) -> dict[str, int]:
         """How many rows each copy has written."""
         copies = sorted((self.set / "copies").iterdir())
         rows = lambda path: pl.scan_parquet(path).select(pl.len()).collect().item()  # noqa: E731

@@ -1,6 +1,6 @@
 """Nexmark's queries in Flink's SQL. An auction takes bids from its start to just before it expires."""
 
-from asked import MICROS, RequestedLevel
+from flink_query import MICROS, FlinkQuery
 from peers.parameters import NEXMARK_HOP, NEXMARK_WINDOW
 
 SAME_WINDOW = "x.window_start = y.window_start AND x.window_end = y.window_end"
@@ -19,22 +19,22 @@ FINALS = """
 """
 
 NEXMARK = {
-    "q0": RequestedLevel(
+    "q0": FlinkQuery(
         ("bid",),
         "ts BIGINT, auction BIGINT, bidder BIGINT, price BIGINT",
         "SELECT 1000 * ts, auction, bidder, price FROM bid",
     ),
-    "q1": RequestedLevel(
+    "q1": FlinkQuery(
         ("bid",),
         "ts BIGINT, auction BIGINT, bidder BIGINT, price DOUBLE",
         "SELECT 1000 * ts, auction, bidder, price * 0.908e0 FROM bid",
     ),
-    "q2": RequestedLevel(
+    "q2": FlinkQuery(
         ("bid",),
         "ts BIGINT, auction BIGINT, price BIGINT",
         "SELECT 1000 * ts, auction, price FROM bid WHERE MOD(auction, 123) = 0",
     ),
-    "q3": RequestedLevel(
+    "q3": FlinkQuery(
         ("person", "auction"),
         "name STRING, city STRING, state STRING, id BIGINT",
         """
@@ -42,14 +42,14 @@ NEXMARK = {
         WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
         """,
     ),
-    "q4": RequestedLevel(
+    "q4": FlinkQuery(
         ("auction", "bid"),
         "category BIGINT, price DOUBLE",
         "SELECT category, AVG(CAST(final AS DOUBLE)) FROM finals GROUP BY category",
         (FINALS,),
         changes=True,
     ),
-    "q5": RequestedLevel(
+    "q5": FlinkQuery(
         ("bid",),
         "`start` BIGINT, `end` BIGINT, auction BIGINT, n BIGINT",
         f"""
@@ -66,7 +66,7 @@ NEXMARK = {
             """,
         ),
     ),
-    "q6": RequestedLevel(
+    "q6": FlinkQuery(
         ("auction", "bid"),
         "seller BIGINT, price DOUBLE",
         """
@@ -77,7 +77,7 @@ NEXMARK = {
         (FINALS,),
         changes=True,
     ),
-    "q7": RequestedLevel(
+    "q7": FlinkQuery(
         ("bid",),
         "`start` BIGINT, auction BIGINT, bidder BIGINT, price BIGINT",
         f"""
@@ -88,7 +88,7 @@ NEXMARK = {
         ) y ON {SAME_WINDOW} AND x.price = y.most
         """,
     ),
-    "q8": RequestedLevel(
+    "q8": FlinkQuery(
         ("person", "auction"),
         "`start` BIGINT, id BIGINT, name STRING",
         f"""

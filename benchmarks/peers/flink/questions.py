@@ -1,12 +1,12 @@
 """The questions in Flink's SQL."""
 
-from asked import ENDS, STARTS, RequestedLevel
+from flink_query import ENDS, STARTS, FlinkQuery
 from auctions import NEXMARK
 from peers.parameters import APART, HIGH, HOP, LOW, SCOPE, SLIDING, WINDOW
 
 
-def windows(table_function: str) -> RequestedLevel:
-    return RequestedLevel(
+def windows(table_function: str) -> FlinkQuery:
+    return FlinkQuery(
         ("events",),
         "k BIGINT, `start` BIGINT, `end` BIGINT, n BIGINT, s DOUBLE, a DOUBLE, m DOUBLE",
         f"""
@@ -21,7 +21,7 @@ HOPPING = windows(f"HOP(TABLE events, DESCRIPTOR(rt), INTERVAL '{HOP}' SECOND, I
 TUMBLING = windows(f"TUMBLE(TABLE events, DESCRIPTOR(rt), INTERVAL '{WINDOW}' SECOND)")
 
 NEAR = f"INTERVAL '{(APART - 1) / 1000}' SECOND"
-JOIN = RequestedLevel(
+JOIN = FlinkQuery(
     ("left", "right"),
     "vs BIGINT, ve BIGINT, k BIGINT, v DOUBLE, v_right DOUBLE",
     f"""
@@ -30,7 +30,7 @@ JOIN = RequestedLevel(
     """,
 )
 
-SLIDING_SUM = RequestedLevel(
+SLIDING_SUM = FlinkQuery(
     ("events",),
     "vs BIGINT, k BIGINT, s DOUBLE",
     f"""
@@ -43,7 +43,7 @@ SLIDING_SUM = RequestedLevel(
 # MATCH_RECOGNIZE finds one match for each first event; asked for are all pairs. So: how many forbidding events have
 # come up to each event, those of its own time counted apart, and a join of pairs with none between.
 FORBIDDING = f"COUNT(CASE WHEN v >= {HIGH} THEN 1 END) OVER (PARTITION BY k ORDER BY rt RANGE BETWEEN"
-PATTERN = RequestedLevel(
+PATTERN = FlinkQuery(
     ("events",),
     "vs BIGINT, ve BIGINT, k BIGINT, `first` DOUBLE, `second` DOUBLE",
     f"""

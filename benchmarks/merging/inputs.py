@@ -1,6 +1,6 @@
-"""One history of events with payloads of 1,000 bytes, told by several inputs, each in its own way.
+"""One history of events with payloads of 1,000 bytes, and several inputs of it.
 
-An input has its own disorder, and ends that are adjusted later; or, for R0 to R2, neither.
+Each input has its own disorder, and ends that are adjusted later; for R0 to R2, neither.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,9 +21,9 @@ CHUNK = 5_000
 
 
 @dataclass(frozen=True)
-class ProgressReport:
-    """How an input tells the history: what share of events comes late, by how much at most, and what share of ends is
-    wrong at first."""
+class Disorder:
+    """The disorder of an input: the share of late events, their maximum delay, and the share of ends that are wrong at
+    first."""
 
     late: float = 0.2
     by: int = 2_000
@@ -77,7 +77,7 @@ class Elements:
             i = j
 
 
-AS_IT_COMES, ORDERED = ProgressReport(), ProgressReport(late=0, wrong=0)
+AS_IT_COMES, ORDERED = Disorder(), Disorder(late=0, wrong=0)
 
 
 def payloads(n: int) -> pl.DataFrame:
@@ -87,12 +87,12 @@ def payloads(n: int) -> pl.DataFrame:
     return pl.DataFrame({"k": np.arange(n) % 400, "text": letters.astype(str)}, schema=SCHEMA)
 
 
-def streams(told: ProgressReport, payload: pl.DataFrame, inputs: int) -> list[list[Chunk]]:
-    return [told.chunks(payload, seed) for seed in range(inputs)]
+def streams(disorder: Disorder, payload: pl.DataFrame, inputs: int) -> list[list[Chunk]]:
+    return [disorder.chunks(payload, seed) for seed in range(inputs)]
 
 
 def answer(chunks: Iterable[Chunk]) -> pl.DataFrame:
-    """The history that a stream tells; texts by their hashes."""
+    """The history of a stream; texts by their hashes."""
     rows = pl.concat([chunk.rows for chunk in chunks])
     texts = [name for name, kind in rows.schema.items() if kind == pl.String]
     rows = rows.with_columns(pl.col(texts).hash())

@@ -1,4 +1,4 @@
-"""What is asked of Flink: a query, the streams it reads, the columns of its answer. Times there are microseconds."""
+"""A query in Flink SQL, the streams it reads and the columns of its result. Times are microseconds."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ STARTS, ENDS = MICROS.format("window_start"), MICROS.format("window_end")
 
 
 @dataclass(frozen=True)
-class RequestedLevel:
+class FlinkQuery:
     streams: tuple[str, ...]
     answer: str
-    """The columns of the answer."""
+    """The columns of the result."""
     query: str
     views: tuple[str, ...] = ()
     changes: bool = False
-    """The answer changes as it goes."""
+    """Whether the result is a stream of changes."""
 
     @property
     def kinds(self) -> dict[str, pa.DataType]:
