@@ -169,8 +169,13 @@ def test_logs_of_earlier_versions_are_refused(tmp_path):
             StateStore(folder).logged(3)
 
 
-def test_snapshots_whose_classes_have_moved_are_refused(tmp_path):
+def test_snapshots_of_earlier_versions_are_refused(tmp_path):
     folder = Folder(str(tmp_path))
-    folder.write("snapshot-000000000003", b"ccedr.operators.common\nCommon\n.")
-    with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):
-        StateStore(folder).newest_snapshot(4)
+    for content in (
+        b"ccedr.operators.common\nCommon\n.",
+        pickle.dumps({"engine": {}}),
+        pickle.dumps((1, {"engine": {}})),
+    ):
+        folder.write("snapshot-000000000003", content)
+        with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):
+            StateStore(folder).newest_snapshot(4)

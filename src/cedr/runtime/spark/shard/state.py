@@ -34,6 +34,8 @@ KEPT_SNAPSHOTS = 2
 SMALL_LOG = 64 << 20
 """A log of up to this many bytes never causes a snapshot."""
 MANY_BATCHES = 64
+STATE_VERSION = 2
+"""Of what operators save. Increase it when that changes, so that an older snapshot is refused by name."""
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 MANY_BYTES = 64 << 10
 """Minimum size of rows that are spilled; smaller ones are sent in their packet."""
@@ -162,7 +164,11 @@ class StateStore:
             return None
         content = self.folder.read(name("snapshot", batches[-1]))
         self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
-        return batches[-1], self._unpickled(name("snapshot", batches[-1]), content)
+        file = name("snapshot", batches[-1])
+        match self._unpickled(file, content):
+            case (version, state) if version == STATE_VERSION:
+                return batches[-1], state
+        raise self.folder.damaged(file, OTHER_VERSION)
 
     def _packets(self, file: str, content: bytes) -> list[Packet]:
         packets = [Packet(*values) for values in self._unpickled(file, content)]
@@ -185,7 +191,7 @@ class StateStore:
         return large or self.log_batches >= MANY_BATCHES
 
     def snapshot(self, batch: int, state: Any) -> None:
-        content = pickle.dumps(state, protocol=5)
+        content = pickle.dumps((STATE_VERSION, state), protocol=5)
         self.folder.write(name("snapshot", batch), content)
         self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
         self._forget()
