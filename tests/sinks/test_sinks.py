@@ -125,7 +125,7 @@ def test_empty_tables_are_tables(place):
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (Table("p", SCHEMA), "belongs to another query or checkpoint .it was made by 'q', this is 'p'."),
+        (Table("p", SCHEMA), "belongs to another query or checkpoint .it was created by 'q', this is 'p'."),
         (
             Table("q", {"m": pl.Int64(), "v": pl.String()}),
             "has the columns .* v: Int64, but the query emits .* v: String",
