@@ -1,9 +1,9 @@
 """Punctuation on one core: state and speed of operators over events that never end, with and without it.
 
 1 M events from a seed, in 40 chunks with a CTI after each. Keys come and go, about 20 events each within a chunk
-or two, and every event is true for ever. A CTI ends nothing here, so without more the state grows with the stream. With
-punctuation each chunk also says which keys are over, and the state is that of the keys which are not. Both must give
-the same answer. Then a million punctuations about keys by themselves: what they take to learn, to ask and to keep.
+or two, and every event is endless. A CTI ends nothing here, so without more the state grows with the stream. With
+punctuation each chunk also declares which keys have ended, and the state is that of the keys which are not. Both must give
+the same answer. Then a million punctuations about keys by themselves: the cost to add, to look up and to store them.
 """
 
 import time
@@ -67,9 +67,9 @@ def compare(report: Report, title: str, workload: Workload, text_keys: bool, n: 
     kind = pl.String if text_keys else pl.Int64
     sources = [cedr.source(s, {"key": kind, "item": pl.Int64}, promises="key") for s in workload.sources]
     query = workload.query(*sources).with_latency("ordered")
-    said = feed(n, workload.sources, text_keys)
-    silent = [(name, replace(chunk, promises=NONE)) for name, chunk in said]
-    state, without = states(query, said), states(query, silent)
+    fed = feed(n, workload.sources, text_keys)
+    silent = [(name, replace(chunk, promises=NONE)) for name, chunk in fed]
+    state, without = states(query, fed), states(query, silent)
     for who, rows in (("with", state), ("without", without)):
         shares = [rows[len(rows) * share // 4 - 1] for share in (1, 2, 3, 4)]
         note = "at 25, 50, 75, 100 %: " + ", ".join(f"{r:,}" for r in shares)
@@ -79,14 +79,14 @@ def compare(report: Report, title: str, workload: Workload, text_keys: bool, n: 
         f"{title}: most state, last quarter over first", growth(state), "x", bar=FLAT_BAR, at_most=True, note=note
     )
     seconds = alternate(
-        {"with": partial(push_all, query, said), "without": partial(push_all, query, silent)}, 1 if quick else 3
+        {"with": partial(push_all, query, fed), "without": partial(push_all, query, silent)}, 1 if quick else 3
     )
     speeds = {who: [n / s / 1e6 for s in taken] for who, taken in seconds.items()}
     for who in ("with", "without"):
         report.add(f"{title}, {who} punctuation", median(speeds[who]), "M events/s", spread=spread(speeds[who]))
     ratio = median(speeds["with"]) / median(speeds["without"])
     report.add(f"{title}: speed with over without", ratio, "x", bar=None if quick else SPEED_BAR)
-    same = answer(query, said).equals(answer(query, silent))
+    same = answer(query, fed).equals(answer(query, silent))
     report.add(f"{title}: answers agree", float(same), "of 1", bar=1)
 
 
@@ -100,12 +100,12 @@ def feed(n: int, sources: tuple[str, ...], text_keys: bool, seed: int = 7) -> Fe
     rng, size = np.random.default_rng(seed), n // CHUNKS
     place = np.arange(n)
     keys = np.maximum(place + rng.integers(-size // 4, size // 4, n), 0) // PER_KEY
-    payload = pl.DataFrame({"key": shown(keys, text_keys), "item": rng.integers(0, ITEMS, n)})
+    payload = pl.DataFrame({"key": as_keys(keys, text_keys), "item": rng.integers(0, ITEMS, n)})
     left = np.minimum.accumulate(keys[::-1])[::-1]  # the first key that is still to come from here on
     result: Feed = []
     for a in range(0, n, size):
         b = a + size
-        over = shown(np.arange(left[a], left[b] if b < n else keys.max() + 1), text_keys)
+        over = as_keys(np.arange(left[a], left[b] if b < n else keys.max() + 1), text_keys)
         promises = point_promises(pl.DataFrame({"key": over}), np.full(len(over), INF))
         ports = rng.integers(0, len(sources), b - a)
         for port, name in enumerate(sources):
@@ -116,21 +116,21 @@ def feed(n: int, sources: tuple[str, ...], text_keys: bool, seed: int = 7) -> Fe
     return result
 
 
-def shown(keys: Times, text_keys: bool) -> pl.Series:
+def as_keys(keys: Times, text_keys: bool) -> pl.Series:
     numbers = pl.Series("key", keys, dtype=pl.Int64)
     return "key-" + numbers.cast(pl.String) if text_keys else numbers
 
 
-def push_all(query: cedr.Stream, said: Feed) -> None:
+def push_all(query: cedr.Stream, fed: Feed) -> None:
     engine = query.engine()
-    for name, chunk in said:
+    for name, chunk in fed:
         engine.push(name, chunk)
 
 
-def states(query: cedr.Stream, said: Feed) -> list[int]:
+def states(query: cedr.Stream, fed: Feed) -> list[int]:
     """The rows of state after each chunk but the last ones, which end the stream and with it all state."""
     engine, found = query.engine(), []
-    for name, chunk in said:
+    for name, chunk in fed:
         if chunk.cti == INF:
             break
         engine.push(name, chunk)
@@ -138,11 +138,11 @@ def states(query: cedr.Stream, said: Feed) -> list[int]:
     return found
 
 
-def answer(query: cedr.Stream, said: Feed) -> pl.DataFrame:
+def answer(query: cedr.Stream, fed: Feed) -> pl.DataFrame:
     """What holds in the end."""
     engine = query.engine()
     tally = Tally(engine.schema)
-    for name, chunk in said:
+    for name, chunk in fed:
         tally.add(engine.push(name, chunk))
     return tally.table().sort(pl.all())
 
@@ -157,23 +157,23 @@ def tables_of_keys(n: int, seed: int = 7) -> dict[str, pl.DataFrame]:
         "numbers in order": pl.DataFrame({"key": np.arange(n)}),
         "numbers in any order": pl.DataFrame({"key": shuffled}),
         "numbers far apart": pl.DataFrame({"key": shuffled * 1_000}),
-        "texts": pl.DataFrame({"key": shown(shuffled, text_keys=True)}),
+        "texts": pl.DataFrame({"key": as_keys(shuffled, text_keys=True)}),
         "pairs": pl.DataFrame({"key": shuffled // 24, "hour": shuffled % 24}),
     }
 
 
 def many(report: Report, title: str, keys: pl.DataFrame) -> None:
-    """All keys are told to be over, some at a time, then asked for."""
+    """Add promises about all keys, some at a time, then look them up."""
     known, start = PromiseIndex(), time.perf_counter()
     for a in range(0, keys.height, TOLD_AT_ONCE):
         part = keys[a : a + TOLD_AT_ONCE]
         known.add(point_promises(part, np.full(part.height, INF)))
-    told = time.perf_counter() - start
+    learned = time.perf_counter() - start
     asked = keys.sample(ASKED, seed=7)
     start = time.perf_counter()
     assert (known.of(asked) == INF).all()
     found = time.perf_counter() - start
     what = f"{keys.height:,} punctuations about {title}"
-    report.add(f"{what}: to learn", told / keys.height * 1e9, "ns each")
+    report.add(f"{what}: to learn", learned / keys.height * 1e9, "ns each")
     report.add(f"{what}: to keep", known.nbytes / keys.height, "bytes each", note=f"{len(known):,} entries")
-    report.add(f"{what}: to ask", found / ASKED * 1e9, "ns a row", note=f"{ASKED:,} rows at once")
+    report.add(f"{what}: to look up", found / ASKED * 1e9, "ns a row", note=f"{ASKED:,} rows at once")

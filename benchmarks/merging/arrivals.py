@@ -95,13 +95,13 @@ def events(chunk: Chunk) -> int:
     return int(np.count_nonzero(chunk.is_insert))
 
 
-def rates(told: Counts, over: float) -> Floats:
-    """Events a second, over stretches of so many seconds."""
+def rates(emitted: Counts, over: float) -> Floats:
+    """Events a second, over stretches of `over` seconds."""
     step = round(over / TICK)
-    return np.diff(told[::step]) / (step * TICK)
+    return np.diff(emitted[::step]) / (step * TICK)
 
 
-def longest_silence(told: Counts) -> float:
+def longest_silence(emitted: Counts) -> float:
     """The longest time in seconds without an event, in whole ticks."""
-    speaks = np.flatnonzero(np.diff(told, prepend=0))
-    return float(np.diff(speaks).max(initial=1) - 1) * TICK
+    changes = np.flatnonzero(np.diff(emitted, prepend=0))
+    return float(np.diff(changes).max(initial=1) - 1) * TICK
