@@ -81,7 +81,9 @@ def test_after_a_while_it_gives_up_and_says_what_to_do(postgres, postgres_sink):
     sink = postgres_sink(retry="200ms")
     send(sink, 0)
     postgres.stop()
-    with pytest.raises(SinkError, match=r"not reachable: .*; tried for 200ms\. Nothing is lost: start the query") as e:
+    with pytest.raises(
+        SinkError, match=r"not reachable: .*; retried for 200ms\. Nothing is lost: restart the query"
+    ) as e:
         send(sink, 1)
     assert PASSWORD not in str(e.value)
     assert e.value.__cause__ is None
@@ -139,7 +141,7 @@ def test_a_commit_waits_for_a_file_that_another_program_has_open(tmp_path):
     send(sink, 0)
     with subprocess.Popen([sys.executable, "-c", LOCKS, sink.path], stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(SinkError, match=r"is open in another program: .*; tried for 100ms"):
+        with pytest.raises(SinkError, match=r"is open in another program: .*; retried for 100ms"):
             send(with_table(sinks.duckdb(sink.path, "answers", retry="100ms"), sink), 1)
         thread = when_in_trouble(sink, other.kill)
         send(sink, 1)
@@ -163,7 +165,7 @@ def test_pauses_grow_and_end_when_somebody_stops(monkeypatch):
         raise UnreachableError("away")
 
     monkeypatch.setattr(retry, "_wait", wait)
-    with pytest.raises(SinkError, match="away; tried for 1h"):
+    with pytest.raises(SinkError, match="away; retried for 1h"):
         retry(away)
     assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0], abs=0.03)
     with pytest.raises(SinkError, match=r"^away$"):
@@ -218,7 +220,7 @@ def test_a_query_goes_on_when_its_database_is_back_and_else_ends_with_our_error(
     wait_until(lambda: running.table().height == 3)
     postgres.stop()
     write(tmp_path / "in", 3)
-    with pytest.raises(cedr.CedrError, match=r"^PostgreSQL table .* not reachable: .*; tried for 100ms") as e:
+    with pytest.raises(cedr.CedrError, match=r"^PostgreSQL table .* not reachable: .*; retried for 100ms") as e:
         running.await_termination()
     assert PASSWORD not in str(e.value)
     assert "Traceback" not in str(e.value)

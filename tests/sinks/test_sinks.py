@@ -192,7 +192,7 @@ def test_foreach_gets_every_change():
         ("remove", 1, None, 1, 2, 2),
     ]
     assert got[1][1].rows() == [("adjust", 1, 5, 3, 1, None)]
-    with pytest.raises(SinkError, match="keeps no table"):
+    with pytest.raises(SinkError, match="has no table"):
         sink.read()
 
 

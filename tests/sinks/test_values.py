@@ -163,7 +163,7 @@ def test_more_rows_than_a_row_group_of_duckdb(place):
     check_round_trip(place(), values)
 
 
-# --- what a store cannot keep ----------------------------------------------------------------------------------------
+# --- what a store cannot store ----------------------------------------------------------------------------------------
 
 
 def commit(here, payload: pl.DataFrame) -> None:
@@ -183,7 +183,7 @@ def test_postgres_keeps_no_nanoseconds_of_the_day(postgres_place):
 
 
 def test_postgres_keeps_no_nan_in_json(postgres_place):
-    with pytest.raises(SinkError, match=r"column 'v' of type Struct.* has values that JSON cannot keep"):
+    with pytest.raises(SinkError, match=r"column 'v' of type Struct.* has values that JSON cannot represent"):
         commit(postgres_place(), pl.DataFrame({"v": [{"x": NAN}]}))
 
 
