@@ -163,7 +163,7 @@ def test_more_rows_than_a_row_group_of_duckdb(place):
     check_round_trip(place(), values)
 
 
-# --- what a store cannot store ----------------------------------------------------------------------------------------
+# --- what a store cannot represent ------------------------------------------------------------------------------
 
 
 def commit(here, payload: pl.DataFrame) -> None:
