@@ -456,11 +456,11 @@ def test_what_follows_test_goes_to_pytest(monkeypatch: pytest.MonkeyPatch) -> No
     assert given[0][-5:] == ["-k", "join and not slow", "-xvs", "--durations=3", "tests/papers"]
 
 
-def test_a_mistake_of_the_user_is_told_without_a_traceback(
+def test_a_mistake_of_the_user_is_reported_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys.modules["cedr.cli.test"], "REPOSITORY", tmp_path)
     assert command_line(monkeypatch, "test") == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: contains no tests {tmp_path}; ")
+    assert said.startswith(f"error: {tmp_path} contains no tests; ")
     assert "Traceback" not in said

@@ -129,7 +129,7 @@ def test_no_operator_of_the_api_is_left_out():
     assert methods - NO_OPERATORS - MADE_OF_OTHERS - LEVEL_METHODS <= used
     aggregates = {name for name, made in vars(api).items() if getattr(made, "__module__", "") == api.__name__}
     readers = {name for name in aggregates if name.startswith(("as_", "check_", "is_", "in_"))}
-    assert aggregates - {"source", "lifetime_length", "text_of", *readers} <= used
+    assert aggregates - {"source", "lifetime_length", "renamed", "text_of", *readers} <= used
     assert {"automaton", "regex"} <= used
     made = {name for name, f in vars(automata).items() if getattr(f, "__module__", "") == automata.__name__}
     assert made - {"step", "as_states", "as_window", "as_step", "planned"} <= used

@@ -147,7 +147,7 @@ def test_the_peers_benchmark_asks_all_questions_and_cedr_answers_them(tmp_path):
 
 
 def test_parts_are_chosen_where_there_are_some():
-    for name, said in (("peers", "nothing is called 'x'"), ("engine", "has no parts to choose from")):
+    for name, said in (("peers", "nothing is called 'x'"), ("engine", "has no parts; leave --only out")):
         command = [sys.executable, "-m", "cedr", "bench", name, "--quick", "--only", "x"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 2

@@ -67,4 +67,6 @@ def test_a_spark_without_kafka_says_what_to_add(spark, tmp_path, monkeypatch, ca
     done = call(monkeypatch, capsys, "run", "job.toml", "--once")
     place = "11: sources.readings" if where == "source" else "21: sinks.hot"
     assert done.code == 2
-    assert done.err.startswith(f"error: job.toml:{place}.kafka: this Spark has no Kafka; add Spark's package for it: ")
+    assert done.err.startswith(
+        f"error: job.toml:{place}.kafka: this Spark has no Kafka support; add Spark's package for it: "
+    )

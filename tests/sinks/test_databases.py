@@ -103,7 +103,7 @@ def test_a_connection_string_nobody_can_read():
 
 
 def test_a_table_needs_a_name(tmp_path):
-    with pytest.raises(SinkError, match="is not a table's name"):
+    with pytest.raises(SinkError, match="is not a table name"):
         sinks.duckdb(tmp_path / "x", "")
 
 

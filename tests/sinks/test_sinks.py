@@ -150,7 +150,7 @@ def test_names_that_the_payload_has_get_an_underscore(place):
 
 
 def test_names_of_our_own_are_refused():
-    with pytest.raises(QueryError, match="a column '_n', a name that sinks use themselves"):
+    with pytest.raises(QueryError, match="a column '_n', a name that sinks reserve"):
         Table("q", {"_n": pl.Int64()})
 
 

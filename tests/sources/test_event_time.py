@@ -135,7 +135,7 @@ def test_mistakes_in_settings(settings, message):
     [
         ({"vs": "us"}, "vs='us' is text, such as '01/01/2024 05:03'; declare its format, for example format="),
         ({"vs": "hour + minuet * 1 minute"}, "no column 'minuet'; did you mean 'minute'?"),
-        ({"vs": "hour + minute"}, "+ cannot join them"),
+        ({"vs": "hour + minute"}, "+ cannot combine them"),
         ({"vs": "hour +* minute"}, "no column 'hour +* minute'"),
         ({"vs": pl.col("hour") + pl.col("x")}, "no column 'x'"),
         ({"vs": pl.col("hour").max()}, "looks at several rows"),

@@ -129,5 +129,5 @@ def test_a_table_does_not_go_on_with_another_checkpoint(spark, tmp_path):
     write(tmp_path, 0, (1, 1), (20, 2))
     start(spark, tmp_path).stop()
     shutil.rmtree(tmp_path / "checkpoint")
-    with pytest.raises(CedrError, match=r"made by 'query .* with checkpoint .*', this is 'query .* with checkpoint"):
+    with pytest.raises(CedrError, match=r"created by 'query .* with checkpoint .*', this is 'query .* with checkpoint"):
         start(spark, tmp_path)

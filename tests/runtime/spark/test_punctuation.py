@@ -84,7 +84,7 @@ def test_rows_that_are_punctuations_settle_what_they_are_about(finished):
     assert running.table().rows() == [(0, 10, 1, 1), (0, 10, 2, 1)]
     late = running.late().sort("vs")
     assert late["reason"].to_list() == ["below_punctuation"] * 2
-    assert [message.split(": ", 1)[1] for message in late["message"]] == [
+    assert [message.split(": ", 1)[1].split(" (in file ")[0] for message in late["message"]] == [
         "it was promised: no more p=1 before 10",
         "it was promised: no more p=2",
     ]
