@@ -14,7 +14,7 @@ from rich.table import Table
 import cedr
 from cedr.bench import Report
 from cedr.columnar.chunk import Chunk, assemble
-from cedr.operators.align import Align
+from cedr.operators.align import AlignOperator
 from cedr.temporal.time import INF, MIN
 
 SECOND = 1_000_000
@@ -51,7 +51,7 @@ def measure(level: cedr.Consistency, chunks: list[Chunk]) -> dict[str, float]:
         repairs += len(out) - int(out.is_insert.sum())
         lost += engine.take_late().height
         sizes = {type(op): op.state_size()[0] for op in engine.operators}
-        held.append(sizes.get(Align, 0))
+        held.append(sizes.get(AlignOperator, 0))
         state.append(sum(sizes.values()))
     n = sum(map(len, chunks))
     return {

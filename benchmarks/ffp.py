@@ -32,7 +32,7 @@ import polars as pl
 import cedr
 from cedr.bench import Report, events, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
-from cedr.operators.reach import Reach
+from cedr.operators.reach import ReachOperator
 from cedr.plots import Plot
 from cedr.runtime.engine import Engine
 from cedr.temporal.errors import QueryError
@@ -285,7 +285,7 @@ def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar:
         again.append(time.perf_counter() - since)
         reached = pairs_of(found, start, end, sources)
     operator = engine.operators[-1]
-    assert isinstance(operator, Reach)
+    assert isinstance(operator, ReachOperator)
     assert reached == int((operator.parents >= 0).sum()), "both must find the same"
     updated, again = updated[1:], again[1:]
     title = f"{n_edges:,} edges {'that expire' if expire else 'taken back'}, {n_sources} sources"

@@ -16,7 +16,7 @@ import polars as pl
 
 from cedr.bench import Report, median, one_core, spread
 from cedr.columnar.chunk import Chunk, empty
-from cedr.operators.align import Align
+from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator
 from cedr.operators.merge.algorithms import ALGORITHMS
 
@@ -70,7 +70,7 @@ class Measured:
 def merged(algorithm: str, feed: Sequence[Sequence[Chunk]], cleanse: bool = False, behind: int = 0) -> Measured:
     """Merge all inputs, chunk by chunk in turn; `behind`: the number of chunks by which each input lags behind the one before it."""
     operator = ALGORITHMS[algorithm](SCHEMA, len(feed))
-    before: list[Operator | None] = [Align(SCHEMA, flavour="perfect") if cleanse else None for _ in feed]
+    before: list[Operator | None] = [AlignOperator(SCHEMA, flavour="perfect") if cleanse else None for _ in feed]
     most, seconds = 0, 0.0
     for step in range(max(map(len, feed)) + behind * len(feed)):
         for port, chunks in enumerate(feed):

@@ -15,7 +15,7 @@ from random_plans.mix import LARGE, PLANS, wanted
 from random_plans.reduce import reduced
 from random_plans.tables import PAYLOAD, E, S, Shape, make
 
-from cedr.operators.session import Session
+from cedr.operators.session import SessionOperator
 
 
 @pytest.mark.parametrize("time", ["int", "us", "zoned"])
@@ -77,12 +77,12 @@ def test_wrong_operator_is_found_and_reduced(monkeypatch) -> None:
     ]
     case = Case(0, shape, {"A": make(shape, np.random.default_rng(1))}, plan, 10)
     assert failure(case) is None
-    right = Session.__init__
+    right = SessionOperator.__init__
 
     def longer(self, schema, timeout, *others, **more):
         right(self, schema, timeout + 1, *others, **more)
 
-    monkeypatch.setattr(Session, "__init__", longer)
+    monkeypatch.setattr(SessionOperator, "__init__", longer)
     assert failure(case) is not None
     small = reduced(case, 600)
     assert failure(small) is not None

@@ -11,7 +11,7 @@ from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
 from cedr.operators import aggregates as agg
-from cedr.operators.aggregate import Aggregate
+from cedr.operators.aggregate import AggregateOperator
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, ordered, perfect, retract
 from cedr.temporal.stream import data
 from cedr.testing import rows, streams
@@ -61,7 +61,7 @@ AGGREGATES = {
 def test_each_aggregate(name, by, latency, run):
     fast, slow = AGGREGATES[name]
     check_against_oracle(
-        lambda: Aggregate(SCHEMA, by, {"r": fast}, latency),
+        lambda: AggregateOperator(SCHEMA, by, {"r": fast}, latency),
         lambda h: ref.aggregate(h, by, r=slow),
         run[0],
         [SCHEMA],
@@ -73,7 +73,7 @@ def test_each_aggregate(name, by, latency, run):
 @given(run=runs(payloads, max_size=10))
 def test_all_together(latency, run):
     check_against_oracle(
-        lambda: Aggregate(SCHEMA, ["m", "s"], {name: a for name, (a, _) in AGGREGATES.items()}, latency),
+        lambda: AggregateOperator(SCHEMA, ["m", "s"], {name: a for name, (a, _) in AGGREGATES.items()}, latency),
         lambda h: ref.aggregate(h, ["m", "s"], **{name: a for name, (_, a) in AGGREGATES.items()}),
         run[0],
         [SCHEMA],
@@ -87,7 +87,7 @@ def test_without_adjusts_extremes_remember_only_the_best(latency, run):
     extremes = {"lo": agg.Min("v"), "hi": agg.Max("x"), "text": agg.Max("s"), "n": agg.Count(), "t": agg.Sum("x")}
     meaning = {"lo": ref.min_("v"), "hi": ref.max_("x"), "text": ref.max_("s"), "n": ref.count(), "t": ref.sum_("x")}
     check_against_oracle(
-        lambda: Aggregate(SCHEMA, ["m"], extremes, latency, insert_only=True),
+        lambda: AggregateOperator(SCHEMA, ["m"], extremes, latency, insert_only=True),
         lambda h: ref.aggregate(h, ["m"], **meaning),
         run[0],
         [SCHEMA],
@@ -97,7 +97,7 @@ def test_without_adjusts_extremes_remember_only_the_best(latency, run):
 
 def elements(latency, stream, slice_size):
     slices = [(0, stream[i : i + slice_size]) for i in range(0, len(stream), slice_size)]
-    out = run(lambda: Aggregate(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA])
+    out = run(lambda: AggregateOperator(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA])
     return [e for produced in out for e in produced]
 
 
@@ -120,7 +120,7 @@ def test_an_end_past_the_watermark_is_replaced_not_grown():
     p = Row(m=0, v=None, x=None, s=None)
     stream = [Insert(1, 2, p), Cti(1), Insert(1, INF, p), retract(1, 2, p), retract(1, INF, p), END]
     slices = [(0, stream[:1]), (0, stream[1:4]), (0, stream[4:])]
-    out = run(lambda: Aggregate(SCHEMA, ["m"], {"n": agg.Count()}, "ordered"), slices, [SCHEMA])
+    out = run(lambda: AggregateOperator(SCHEMA, ["m"], {"n": agg.Count()}, "ordered"), slices, [SCHEMA])
     assert ordered([e for part in out for e in data(part)])
 
 
@@ -144,7 +144,9 @@ def test_lower_latency_never_emits_less(stream):
     """
     slices = [(0, [e]) for e in stream]
     out = {
-        latency: run(lambda latency=latency: Aggregate(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA])
+        latency: run(
+            lambda latency=latency: AggregateOperator(SCHEMA, ["m"], {"n": agg.Count()}, latency), slices, [SCHEMA]
+        )
         for latency in LATENCIES
     }
     for n in range(1, len(slices) + 1):
@@ -168,12 +170,14 @@ def test_infinities_and_nan_leave_no_trace_when_taken_back():
     for bad in (math.nan, math.inf, -math.inf):
         good, wrong = Row(m=0, v=1, x=0.1, s=None), Row(m=0, v=1, x=bad, s=None)
         stream = [Insert(0, 9, good), Insert(0, 9, wrong), retract(0, 9, wrong), END]
-        (out,) = run(lambda: Aggregate(SCHEMA, [], {"r": agg.Sum("x"), "d": agg.Stddev("x")}), [(0, stream)], [SCHEMA])
+        (out,) = run(
+            lambda: AggregateOperator(SCHEMA, [], {"r": agg.Sum("x"), "d": agg.Stddev("x")}), [(0, stream)], [SCHEMA]
+        )
         assert [e.payload for e in out[:-1]] == [Row(r=0.1, d=None)]
 
 
 def test_state_is_bounded_by_what_is_live():
-    operator = Aggregate(SCHEMA, ["m"], {"n": agg.Count(), "top": agg.Max("s")}, "ordered")
+    operator = AggregateOperator(SCHEMA, ["m"], {"n": agg.Count(), "top": agg.Max("s")}, "ordered")
     from cedr.columnar.chunk import chunk_of
 
     for t in range(0, 20000, 100):

@@ -20,10 +20,10 @@ from cedr import reference as ref
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
-from cedr.operators.aggregate import Aggregate
-from cedr.operators.align import Align
-from cedr.operators.levels import Coalesce
-from cedr.operators.top_k import TopK
+from cedr.operators.aggregate import AggregateOperator
+from cedr.operators.align import AlignOperator
+from cedr.operators.levels import CoalesceOperator
+from cedr.operators.top_k import TopKOperator
 from cedr.temporal import INF, MIN, Adjust, Cti, Insert, Row
 from cedr.temporal.punctuation import punctuation
 from cedr.temporal.stream import data
@@ -42,7 +42,7 @@ def shown(rows: pl.DataFrame) -> int:
 
 def all_kinds(by, latency):
     """Running sums, live tuples and functions of the user, side by side."""
-    return Aggregate(
+    return AggregateOperator(
         SCHEMA,
         by,
         {
@@ -66,7 +66,7 @@ def all_kinds_reference(by):
 
 
 def top_k(by, latency):
-    return TopK(SCHEMA, 1, ["v"], [True], by, latency=latency)
+    return TopKOperator(SCHEMA, 1, ["v"], [True], by, latency=latency)
 
 
 def top_k_reference(by):
@@ -104,7 +104,7 @@ def test_groups_that_are_over_are_emitted_promised_and_gone(kind, by, latency, r
 @pytest.mark.parametrize("kind", KINDS)
 @given(run=punctuated_runs(payloads, VALUES))
 def test_behind_an_align_that_promises_release_nothing_is_taken_back(kind, by, run):
-    align = Align(SCHEMA, flavour="perfect", by=SCHEMES)
+    align = AlignOperator(SCHEMA, flavour="perfect", by=SCHEMES)
     out = through([align, KINDS[kind][0](by, "perfect")], as_chunks(run[0], SCHEMA))
     assert not [e for e in out if isinstance(e, Adjust)]
 
@@ -117,7 +117,7 @@ def step(operator, *elements):
 def test_a_group_is_emitted_by_its_own_front():
     # a  [0────10)   [5───────────20)   no more a before 12        cti unknown
     # b  [0────10)
-    operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
+    operator = AggregateOperator(SCHEMA, ["k"], {"n": agg.Count()})
     a, b = Row(k="a", m=1, v=0), Row(k="b", m=1, v=0)
     rows = [Insert(0, 10, a), Insert(5, 20, a), Insert(0, 10, b)]
     emitted, out = step(operator, *rows, punctuation(12, k="a"))
@@ -131,7 +131,7 @@ def test_a_group_is_emitted_by_its_own_front():
 
 def test_a_covered_row_shows_no_progress_of_other_groups():
     # a  no more a, then its last row at 100; b [0, 10) may still change, as time has reached 0 only
-    operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
+    operator = AggregateOperator(SCHEMA, ["k"], {"n": agg.Count()})
     a, b = Row(k="a", m=1, v=0), Row(k="b", m=1, v=0)
     emitted, _ = step(operator, Insert(0, 10, b), Insert(100, 110, a), punctuation(k="a"))
     assert emitted == [Insert(100, 110, Row(k="a", n=1))]
@@ -140,13 +140,13 @@ def test_a_covered_row_shows_no_progress_of_other_groups():
 
 
 def test_promises_about_other_columns_than_the_groups_are_not_passed():
-    operator = Aggregate(SCHEMA, ["k"], {"n": agg.Count()})
+    operator = AggregateOperator(SCHEMA, ["k"], {"n": agg.Count()})
     _, out = step(operator, punctuation(v=1), punctuation(k="a", v=1), Cti(5))
     assert out == [Cti(5)]
 
 
 def test_state_stays_flat_when_every_group_is_over_at_some_time():
-    operator, most = Aggregate(SCHEMA, ["m"], {"n": agg.Count(), "top": agg.Max("v")}), 0
+    operator, most = AggregateOperator(SCHEMA, ["m"], {"n": agg.Count(), "top": agg.Max("v")}), 0
     for batch in range(30):
         keys = np.arange(batch * 500, batch * 500 + 500)
         values = {"k": ["x"] * 500, "m": keys, "v": keys}
@@ -161,6 +161,10 @@ def test_state_stays_flat_when_every_group_is_over_at_some_time():
 @pytest.mark.parametrize("by", BY)
 @given(run=punctuated_runs(payloads, VALUES, most=10), schemes=st.sets(st.sampled_from(SCHEMES), min_size=1))
 def test_behind_several_operators_nothing_is_taken_back(by, flavour, schemes, run):
-    stages = [Align(SCHEMA, flavour=flavour, by=schemes), Coalesce(SCHEMA), KINDS["aggregates"][0](by, "perfect")]
+    stages = [
+        AlignOperator(SCHEMA, flavour=flavour, by=schemes),
+        CoalesceOperator(SCHEMA),
+        KINDS["aggregates"][0](by, "perfect"),
+    ]
     out = through(stages, as_chunks(run[0], SCHEMA))
     assert not [e for e in out if isinstance(e, Adjust)]

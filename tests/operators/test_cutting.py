@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
-from cedr.operators.chop import Chop
-from cedr.operators.clip import Clip
-from cedr.operators.session import Session
-from cedr.operators.top_k import TopK
+from cedr.operators.chop import ChopOperator
+from cedr.operators.clip import ClipOperator
+from cedr.operators.session import SessionOperator
+from cedr.operators.top_k import TopKOperator
 from cedr.temporal import END, INF, Insert, QueryError, Row, canonical
 from cedr.testing import rows, streams
 
@@ -22,7 +22,7 @@ payloads = rows(k=st.one_of(st.none(), st.integers(0, 1)), v=st.one_of(st.none()
 
 @given(stream=streams(payloads, infinite=False, adjusts=False, closed=True), period=st.integers(1, 6))
 def test_chop(stream, period):
-    make = lambda: Chop(SCHEMA, period, 1)  # noqa: E731
+    make = lambda: ChopOperator(SCHEMA, period, 1)  # noqa: E731
     check_against_oracle(make, lambda h: ref.chop(h, period, 1), [(0, stream)], [SCHEMA])
 
 
@@ -36,12 +36,12 @@ def test_chop_of_adjusts(vs, length, ends, period):
             stream.append(Adjust(vs, end, e, p))
             end = e
     arrivals = [(0, [e]) for e in [*stream, END]]
-    check_against_oracle(lambda: Chop(SCHEMA, period), lambda h: ref.chop(h, period), arrivals, [SCHEMA])
+    check_against_oracle(lambda: ChopOperator(SCHEMA, period), lambda h: ref.chop(h, period), arrivals, [SCHEMA])
 
 
 def test_chop_refuses_a_lifetime_without_end():
     with pytest.raises(QueryError, match="has no end, so its pieces have none"):
-        run(lambda: Chop(SCHEMA, 5), [(0, [Insert(0, INF, Row(k=1, v=1))])], [SCHEMA])
+        run(lambda: ChopOperator(SCHEMA, 5), [(0, [Insert(0, INF, Row(k=1, v=1))])], [SCHEMA])
 
 
 @given(runs(payloads, ports=2))
@@ -49,14 +49,14 @@ def test_clip(run):
     def on(p, q):
         return p.k is not None and p.k == q.k
 
-    make = lambda: Clip(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
+    make = lambda: ClipOperator(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
     check_against_oracle(make, lambda a, b: ref.clip(a, b, on), run[0], [SCHEMA] * 2, run[1])
 
 
 @pytest.mark.parametrize("by", [(), ("k",)])
 @given(run=runs(payloads, max_size=7), timeout=st.integers(1, 6))
 def test_session(by, run, timeout):
-    make = lambda: Session(SCHEMA, timeout, by)  # noqa: E731
+    make = lambda: SessionOperator(SCHEMA, timeout, by)  # noqa: E731
     oracle = lambda h: ref.session(h, timeout, lambda p: tuple(p[name] for name in by))  # noqa: E731
     check_against_oracle(make, oracle, run[0], [SCHEMA], run[1])
 
@@ -67,7 +67,7 @@ def test_session(by, run, timeout):
 @given(run=runs(payloads), k=st.sampled_from([1, 2, 3, 10**12]))
 def test_top_k(latency, descending, rank, run, k):
     check_against_oracle(
-        lambda: TopK(SCHEMA, k, ["v"], [descending], ["k"], rank, latency),
+        lambda: TopKOperator(SCHEMA, k, ["v"], [descending], ["k"], rank, latency),
         lambda h: ref.top_k(h, k, lambda p: p.v, lambda p: p.k, descending, rank),
         run[0],
         [SCHEMA],
@@ -83,7 +83,7 @@ def test_top_k_and_sort_have_one_order(descending, run):
     """Missing values last, NaN above every number, one zero; ties by payload."""
     schema = {"k": pl.Int64, "x": pl.Float64}
     check_against_oracle(
-        lambda: TopK(schema, 2, ["x", "k"], [descending] * 2),
+        lambda: TopKOperator(schema, 2, ["x", "k"], [descending] * 2),
         lambda h: ref.top_k(h, 2, ["x", "k"], descending=descending),
         run[0],
         [schema],
@@ -100,8 +100,8 @@ def test_top_k_and_sort_have_one_order(descending, run):
 def test_top_k_needs_memory_for_rows_and_results_only():
     """Many rows, few alive, a k that is larger than both; and many alive of which few are selected."""
     few = [Insert(t, t + 10, Row(k=0, v=t % 7)) for t in range(2000)]
-    (out,) = run(lambda: TopK(SCHEMA, 10**15, ["v"], [True]), [(0, [*few, END])], [SCHEMA])
+    (out,) = run(lambda: TopKOperator(SCHEMA, 10**15, ["v"], [True]), [(0, [*few, END])], [SCHEMA])
     assert len(out) - 1 == 10 * 2000 + 10 - 10
     many = [Insert(t, 10**6 + t, Row(k=0, v=t)) for t in range(2000)]
-    (out,) = run(lambda: TopK(SCHEMA, 1, ["v"], [True]), [(0, [*many, END])], [SCHEMA])
+    (out,) = run(lambda: TopKOperator(SCHEMA, 1, ["v"], [True]), [(0, [*many, END])], [SCHEMA])
     assert len(out) - 1 == 2 * 2000 - 1

@@ -21,7 +21,7 @@ from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
 from cedr.operators import weights
-from cedr.operators.aggregate import Aggregate
+from cedr.operators.aggregate import AggregateOperator
 from cedr.temporal import END, Adjust, Cti, Insert, QueryError, Row, canonical, retract
 from cedr.testing import rows
 
@@ -74,7 +74,7 @@ def compare(actual, expected) -> None:
 @settings(max_examples=60)
 def test_sums_of_any_numbers(latency, run):
     check_against_oracle(
-        lambda: Aggregate(TYPES, [], {name: fast for name, (fast, _) in SUMS.items()}, latency),
+        lambda: AggregateOperator(TYPES, [], {name: fast for name, (fast, _) in SUMS.items()}, latency),
         lambda h: ref.aggregate(h, [], **{name: slow for name, (_, slow) in SUMS.items()}),
         run[0],
         [TYPES],
@@ -89,8 +89,8 @@ def test_sums_in_parts_are_rounded_once(run, parts):
     """Partial sums of shards, added up: as if there had been one."""
     whole = {name: agg.Whole(name, fast, fast.input_type(TYPES)) for name, (fast, _) in SUMS.items()}
     partial = {name: agg.Partial(fast.column, fast) for name, (fast, _) in SUMS.items()}
-    shards = [Aggregate(TYPES, [], partial, "eager") for _ in range(parts)]
-    total = Aggregate(shards[0].schema, [], whole, "eager")
+    shards = [AggregateOperator(TYPES, [], partial, "eager") for _ in range(parts)]
+    total = AggregateOperator(shards[0].schema, [], whole, "eager")
     sent, out = [], []
     for _, elements in run[0]:
         sent += elements
@@ -200,7 +200,7 @@ def test_counts_of_an_earlier_version_go_on_and_sums_are_refused():
     schema = {"v": pl.Int64, "x": pl.Float64}
 
     def old_state(aggregates, floats):
-        operator = Aggregate(schema, [], aggregates, "eager")
+        operator = AggregateOperator(schema, [], aggregates, "eager")
         operator.process(0, chunk_of(stream, schema))
         state = operator.save()
         state["endpoints"] = (*state["endpoints"], np.zeros((2, floats)), np.zeros((2, floats)))
@@ -208,12 +208,12 @@ def test_counts_of_an_earlier_version_go_on_and_sums_are_refused():
         return state
 
     counts = {"n": agg.Count(), "v": agg.Count("v")}
-    operator = Aggregate(schema, [], counts, "eager")
+    operator = AggregateOperator(schema, [], counts, "eager")
     operator.load(old_state(counts, 0))
     out = operator.process(0, chunk_of([Insert(0, 9, Row(v=3, x=1.0))], schema)).elements()
     assert out[-1].payload == Row(n=3, v=2)
     with pytest.raises(QueryError, match="sums of an earlier version"):
-        Aggregate(schema, [], {"x": agg.Sum("x")}).load(old_state({"x": agg.Sum("x")}, 1))
+        AggregateOperator(schema, [], {"x": agg.Sum("x")}).load(old_state({"x": agg.Sum("x")}, 1))
 
 
 def first_value(frame):
@@ -237,7 +237,7 @@ def test_functions_of_the_user(run):
     schema = {"v": pl.Int64, "x": pl.Float64}
     text = agg.UserDefined(names=("x", "v"), function=lambda f: repr(f.rows()), result=pl.String())
     check_against_oracle(
-        lambda: Aggregate(schema, [], {"r": text}),
+        lambda: AggregateOperator(schema, [], {"r": text}),
         lambda h: ref.aggregate(
             h, [], r=ref.function_of(["x", "v"], lambda found: repr([tuple(row.values()) for row in found]))
         ),
@@ -269,7 +269,7 @@ def test_digits_are_carried_before_they_overflow(monkeypatch):
     fast = {"s": agg.Sum("v"), "a": agg.Avg("v"), "x": agg.Sum("x"), "d": agg.Stddev("x")}
     slow = {"s": ref.sum_("v"), "a": ref.avg("v"), "x": ref.sum_("x"), "d": ref.stddev("x")}
     check_against_oracle(
-        lambda: Aggregate(schema, [], fast),
+        lambda: AggregateOperator(schema, [], fast),
         lambda h: ref.aggregate(h, [], **slow),
         [(0, [e]) for e in [*stream, retract(0, 9, stream[0].payload), END]],
         [schema],

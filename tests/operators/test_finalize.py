@@ -12,7 +12,7 @@ from oracle_check import arrivals_of, check_against_oracle, run, runs
 
 from cedr import testing
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, chunk_of
-from cedr.operators.finalize.finalize import Finalize
+from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.temporal import INF, MIN, Adjust, Cti, ExternalCti, History, Insert, Row, canonical
 from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.stream import closed_up_to, data, ordered, validate
@@ -45,7 +45,7 @@ def test_a_valid_stream_passes_as_it_is(run):
     finalizes = []
 
     def make():
-        finalizes.append(Finalize(SCHEMA))
+        finalizes.append(FinalizeOperator(SCHEMA))
         return finalizes[-1]
 
     out = check_against_oracle(make, lambda h: h, arrivals, [SCHEMA], restore_at)
@@ -56,13 +56,13 @@ def test_a_valid_stream_passes_as_it_is(run):
 
 @given(runs(payloads, ordered=True))
 def test_an_ordered_stream_stays_ordered(run):
-    assert ordered(data(check_against_oracle(lambda: Finalize(SCHEMA), lambda h: h, run[0], [SCHEMA], run[1])))
+    assert ordered(data(check_against_oracle(lambda: FinalizeOperator(SCHEMA), lambda h: h, run[0], [SCHEMA], run[1])))
 
 
 @given(runs(payloads, adjusts=False, ghosts=0))
 def test_insert_only_needs_no_store(run):
-    finalize = Finalize(SCHEMA, insert_only=True)
-    check_against_oracle(lambda: Finalize(SCHEMA, insert_only=True), lambda h: h, run[0], [SCHEMA], run[1])
+    finalize = FinalizeOperator(SCHEMA, insert_only=True)
+    check_against_oracle(lambda: FinalizeOperator(SCHEMA, insert_only=True), lambda h: h, run[0], [SCHEMA], run[1])
     for _, elements in run[0]:
         finalize.process(0, chunk_of(elements, SCHEMA))
         assert finalize.state_size()[0] == 0
@@ -125,7 +125,7 @@ def test_any_order_of_chains_ends_in_the_right_tuples(drawn, data):
     finalizes = []
 
     def make():
-        finalizes.append(Finalize(SCHEMA, origin=0))
+        finalizes.append(FinalizeOperator(SCHEMA, origin=0))
         return finalizes[-1]
 
     out = []
@@ -141,7 +141,7 @@ def test_any_order_of_chains_ends_in_the_right_tuples(drawn, data):
 
 @given(broken())
 def test_the_late_stream_stays_empty_when_chains_are_only_out_of_order(drawn):
-    finalize = Finalize(SCHEMA, late="raise", origin=0)
+    finalize = FinalizeOperator(SCHEMA, late="raise", origin=0)
     for e in drawn[1]:
         finalize.process(0, chunk_of([e], SCHEMA))
     assert finalize.take_late().is_empty()
@@ -162,7 +162,7 @@ def test_table_5_of_the_report(end, count, slices):
         ExternalCti(0, end, count),
         Insert(1, 5, Q),
     ]
-    out = emitted(Finalize(SCHEMA), *([stream] if slices == "one" else [[e] for e in stream]))
+    out = emitted(FinalizeOperator(SCHEMA), *([stream] if slices == "one" else [[e] for e in stream]))
     assert [element for elements, _ in out for element in elements] == [
         "insert m=0, v=1 [0, 4)",
         "insert m=1, v=None [1, 5)",
@@ -173,7 +173,11 @@ def test_table_5_of_the_report(end, count, slices):
 
 def test_an_adjust_that_fills_a_gap_leaves_with_what_waited_for_it():
     assert emitted(
-        Finalize(SCHEMA), [Insert(0, 10, P)], [Adjust(0, 8, 12, P)], [Adjust(0, 12, 7, P)], [Adjust(0, 10, 8, P)]
+        FinalizeOperator(SCHEMA),
+        [Insert(0, 10, P)],
+        [Adjust(0, 8, 12, P)],
+        [Adjust(0, 12, 7, P)],
+        [Adjust(0, 10, 8, P)],
     ) == [
         (["insert m=0, v=1 [0, 10)"], MIN),
         ([], MIN),
@@ -183,7 +187,7 @@ def test_an_adjust_that_fills_a_gap_leaves_with_what_waited_for_it():
 
 
 def test_a_removal_that_comes_first_removes():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(finalize, [Adjust(1, 5, 1, P)], [Insert(1, 5, P)], [Insert(1, 5, P), Cti(INF)]) == [
         ([], MIN),
         ([], MIN),
@@ -193,7 +197,7 @@ def test_a_removal_that_comes_first_removes():
 
 
 def test_a_missing_link_holds_the_cti_back():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(
         finalize, [Insert(0, 10, P)], [Adjust(0, 12, 4, P)], [Cti(5)], [Insert(5, 6, Q)], [Adjust(0, 10, 12, P)]
     ) == [
@@ -208,7 +212,7 @@ def test_a_missing_link_holds_the_cti_back():
 
 def test_what_hangs_on_a_held_adjust_waits_with_it():
     # 10 -> 12 -> 4 -> 20: nothing that comes after CTI 5 can end at 4, but the held 12 -> 4 does
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     elements = [Insert(0, 10, P), Adjust(0, 4, 20, P), Adjust(0, 12, 4, P)]
     assert emitted(finalize, elements, [Cti(5)], [Adjust(0, 10, 12, P)])[1:] == [
         ([], 4),
@@ -218,7 +222,7 @@ def test_what_hangs_on_a_held_adjust_waits_with_it():
 
 
 def test_a_link_that_can_no_longer_come_holds_nothing_back():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert [
         cti for _, cti in emitted(finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [Cti(5)], [Cti(12)], [Cti(13)])
     ] == [
@@ -231,7 +235,7 @@ def test_a_link_that_can_no_longer_come_holds_nothing_back():
 
 
 def test_an_adjust_without_any_tuple_holds_nothing_back():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(finalize, [Insert(0, INF, Q), Adjust(0, INF, 4, P), Cti(4)], [Cti(5)])[1] == ([], 5)
     assert finalize.take_late()["message"].to_list() == [
         "element 1, adjust m=0, v=1 [0, ∞) to 4: there is no tuple m=0, v=1 [0, ∞) to adjust; "
@@ -241,7 +245,7 @@ def test_an_adjust_without_any_tuple_holds_nothing_back():
 
 def test_adjusts_in_a_circle_say_nothing():
     # 4 -> 6 -> 4 -> 9, but 4 -> 9 comes first
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     out = emitted(
         finalize, [Insert(0, 4, P)], [Adjust(0, 4, 9, P)], [Adjust(0, 4, 6, P)], [Adjust(0, 6, 4, P)], [Cti(5)]
     )
@@ -288,7 +292,7 @@ settings = st.fixed_dictionaries(
 
 @given(garbage(), settings)
 def test_what_leaves_and_what_is_late_is_what_came(chunks, settings):
-    finalize = Finalize(SCHEMA, **settings)
+    finalize = FinalizeOperator(SCHEMA, **settings)
     out = [finalize.process(0, chunk) for chunk in [*chunks, chunk_of([Cti(INF)], SCHEMA)]]
     validate([e for chunk in out for e in chunk.elements()])
     late = finalize.take_late()
@@ -319,7 +323,7 @@ def content(finalize):
 
 @given(garbage(), settings)
 def test_raising_leaves_the_state_as_it_was(chunks, settings):
-    strict, lenient = Finalize(SCHEMA, late="raise", **settings), Finalize(SCHEMA, **settings)
+    strict, lenient = FinalizeOperator(SCHEMA, late="raise", **settings), FinalizeOperator(SCHEMA, **settings)
     for chunk in chunks:
         before = content(strict)
         try:
@@ -334,10 +338,10 @@ def test_raising_leaves_the_state_as_it_was(chunks, settings):
 
 @given(garbage(), settings, st.integers(0, 5))
 def test_restored_it_goes_on_as_if_nothing_had_happened(chunks, settings, at):
-    one, two = Finalize(SCHEMA, **settings), Finalize(SCHEMA, **settings)
+    one, two = FinalizeOperator(SCHEMA, **settings), FinalizeOperator(SCHEMA, **settings)
     for i, chunk in enumerate(chunks):
         if i == at:
-            state, two = two.snapshot(), Finalize(SCHEMA, **settings)
+            state, two = two.snapshot(), FinalizeOperator(SCHEMA, **settings)
             two.restore(state)
         a, b = one.process(0, chunk), two.process(0, chunk)
         assert a.elements() == b.elements()
@@ -350,7 +354,7 @@ def test_restored_it_goes_on_as_if_nothing_had_happened(chunks, settings, at):
 
 
 def test_below_a_cti():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(finalize, [Insert(5, 9, P), Cti(6)], [Insert(5, 7, P), Adjust(5, 9, 6, P), Adjust(5, 6, 5, P)]) == [
         (["insert m=0, v=1 [5, 9)"], 6),
         (["adjust m=0, v=1 [5, 9) to 6"], 6),
@@ -372,7 +376,7 @@ def test_below_a_cti():
 def test_no_lifetime():
     columns = {VS: [1, 5, 5, 5, None, 3], OLD: [1, 5, 6, 6, 1, 2], NEW: [2, 5, 4, 6, 2, 4]}
     frame = pl.DataFrame({**columns, "m": [0] * 6, "v": [1] * 6}, schema={**dict.fromkeys(TIMES, pl.Int64), **SCHEMA})
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert [str(e) for e in finalize.process(0, Chunk(frame)).elements()] == ["insert m=0, v=1 [1, 2)"]
     assert finalize.late_counts == {"no_lifetime": 5}
     assert finalize.take_late()["message"].to_list() == [
@@ -391,7 +395,7 @@ NO_LIFETIME = "its times make no lifetime: ends lie after starts, and an adjust 
 
 
 def test_only_inserts_were_expected():
-    finalize = Finalize(SCHEMA, insert_only=True)
+    finalize = FinalizeOperator(SCHEMA, insert_only=True)
     assert emitted(finalize, [Insert(1, 5, P), Adjust(1, 5, 3, P)]) == [(["insert m=0, v=1 [1, 5)"], MIN)]
     (message,) = finalize.take_late()["message"]
     assert message == (
@@ -401,7 +405,7 @@ def test_only_inserts_were_expected():
 
 
 def test_forgotten():
-    finalize = Finalize(SCHEMA, remember=3)
+    finalize = FinalizeOperator(SCHEMA, remember=3)
     assert [
         cti for _, cti in emitted(finalize, [Insert(10, 20, P), Insert(2, 20, P)], [Insert(6, 9, P), Insert(7, 9, Q)])
     ] == [7, 7]
@@ -414,7 +418,7 @@ def test_forgotten():
 
 
 def test_a_held_adjust_is_forgotten_too():
-    finalize = Finalize(SCHEMA, remember=3)
+    finalize = FinalizeOperator(SCHEMA, remember=3)
     out = emitted(finalize, [Insert(0, 10, P), Adjust(0, 12, 4, P), Cti(5)], [Insert(20, 21, Q)])
     assert [cti for _, cti in out] == [5 - 1, 17]
     assert finalize.take_late()["message"].to_list() == [
@@ -423,7 +427,7 @@ def test_a_held_adjust_is_forgotten_too():
 
 
 def test_weak_remembers_nothing_but_the_present():
-    finalize = Finalize(SCHEMA, remember=0)
+    finalize = FinalizeOperator(SCHEMA, remember=0)
     assert [
         cti for _, cti in emitted(finalize, [Insert(5, 9, P)], [Insert(4, 9, P)], [Insert(5, 6, P), Insert(6, 7, P)])
     ] == [5, 5, 6]
@@ -431,7 +435,7 @@ def test_weak_remembers_nothing_but_the_present():
 
 
 def test_payload_columns_named_like_those_of_the_late_stream():
-    finalize = Finalize({"message": pl.String(), "b": pl.Boolean(), "l": pl.List(pl.Int64)})
+    finalize = FinalizeOperator({"message": pl.String(), "b": pl.Boolean(), "l": pl.List(pl.Int64)})
     elements = [Insert(1, 2, Row(message="hi", b=True, l=(1, 2)))]
     finalize.process(0, chunk_of([Cti(5)], finalize.schema))
     finalize.process(0, chunk_of(elements, finalize.schema))
@@ -441,7 +445,7 @@ def test_payload_columns_named_like_those_of_the_late_stream():
 
 
 def test_without_payload():
-    finalize = Finalize({})
+    finalize = FinalizeOperator({})
     chunks = [[Adjust(1, 5, 3, Row())], [Insert(1, 5, Row())], [Adjust(2, 5, 4, Row())], [Cti(9)]]
     out = [e for c in chunks for e in finalize.process(0, chunk_of(c, {})).elements()]
     assert out == [Insert(1, 3, Row()), Cti(9)]
@@ -449,7 +453,7 @@ def test_without_payload():
 
 
 def test_raise_names_the_first_element_and_the_promise():
-    finalize = Finalize(SCHEMA, late="raise")
+    finalize = FinalizeOperator(SCHEMA, late="raise")
     emitted(finalize, [Insert(1, 9, P), Cti(4)])
     with pytest.raises(StreamError) as caught:
         emitted(finalize, [Insert(4, 9, P), Insert(2, 9, Q), Insert(3, 9, P)])
@@ -466,7 +470,7 @@ def test_raise_names_the_first_element_and_the_promise():
 
 
 def test_a_cti_that_goes_back_is_ignored_and_counted():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert [cti for _, cti in emitted(finalize, [Cti(5)], [Cti(3)], [Cti(5)], [Insert(5, 6, P)])] == [5] * 4
     assert finalize.ignored == {"backward_cti": 1}
 
@@ -474,7 +478,7 @@ def test_a_cti_that_goes_back_is_ignored_and_counted():
 def test_external_ctis_out_of_order():
     #          0    5    10   15
     # counts   | 1  | 0  | 1  |
-    finalize = Finalize(SCHEMA, origin=0)
+    finalize = FinalizeOperator(SCHEMA, origin=0)
     assert [
         cti
         for _, cti in emitted(
@@ -489,8 +493,8 @@ def test_external_ctis_out_of_order():
 
 
 def test_without_an_origin_spans_begin_at_the_lowest_time_known():
-    assert emitted(Finalize(SCHEMA), [ExternalCti(5, 10, 0)])[0][1] == 10
-    finalize = Finalize(SCHEMA)
+    assert emitted(FinalizeOperator(SCHEMA), [ExternalCti(5, 10, 0)])[0][1] == 10
+    finalize = FinalizeOperator(SCHEMA)
     assert [
         cti for _, cti in emitted(finalize, [Insert(3, 9, P)], [ExternalCti(5, 10, 0)], [ExternalCti(0, 5, 1)])
     ] == [
@@ -501,7 +505,7 @@ def test_without_an_origin_spans_begin_at_the_lowest_time_known():
 
 
 def test_spans_follow_on_from_the_last_cti():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert [
         cti for _, cti in emitted(finalize, [Cti(5)], [ExternalCti(7, 9, 0)], [Cti(6)], [ExternalCti(6, 7, 0)])
     ] == [
@@ -513,7 +517,7 @@ def test_spans_follow_on_from_the_last_cti():
 
 
 def test_the_larger_promise_holds():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert [
         cti for _, cti in emitted(finalize, [ExternalCti(0, 5, 0)], [Cti(3)], [Cti(8)], [ExternalCti(5, 10, 0)])
     ] == [
@@ -525,7 +529,7 @@ def test_the_larger_promise_holds():
 
 
 def test_overlapping_spans():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     emitted(finalize, [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
     (row,) = finalize.take_late().rows(named=True)
     assert (row["_vs"], row["_ve_old"], row["_ve_new"], row["m"], row["reason"]) == (0 + 4, None, 8, None, "overlap")
@@ -534,19 +538,19 @@ def test_overlapping_spans():
         "spans of external CTIs must not share an instant"
     )
     with pytest.raises(StreamError, match="overlaps") as caught:
-        emitted(Finalize(SCHEMA, late="raise"), [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
+        emitted(FinalizeOperator(SCHEMA, late="raise"), [ExternalCti(0, 5, 1)], [ExternalCti(4, 8, 1)])
     assert caught.value.element == ExternalCti(4, 8, 1)
 
 
 def test_a_span_of_the_past_is_ignored():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     emitted(finalize, [ExternalCti(0, 5, 0)], [ExternalCti(0, 5, 0)])
     assert finalize.ignored == {"past_external_cti": 1}
     assert finalize.late_counts == {}
 
 
 def test_more_elements_than_promised():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     out = emitted(
         finalize,
         [Insert(1, 9, P), Insert(0, 9, P), ExternalCti(0, 3, 1)],
@@ -568,14 +572,14 @@ def test_more_elements_than_promised():
 
 def test_a_forgotten_element_still_counts():
     # [0, 10) expects 2; one of them is forgotten, but it came.
-    finalize = Finalize(SCHEMA, remember=2)
+    finalize = FinalizeOperator(SCHEMA, remember=2)
     out = emitted(finalize, [ExternalCti(0, 10, 2)], [Insert(7, 9, P)], [Insert(1, 9, P)])
     assert [cti for _, cti in out] == [MIN, 5, 10]
     assert reasons(finalize) == {"forgotten": 1}
 
 
 def test_unexpected_external_ctis_are_ignored():
-    finalize = Finalize(SCHEMA, external=False)
+    finalize = FinalizeOperator(SCHEMA, external=False)
     assert emitted(finalize, [ExternalCti(0, 5, 0)]) == [([], MIN)]
     assert finalize.ignored == {"external_cti": 1}
 
@@ -585,7 +589,7 @@ def test_unexpected_external_ctis_are_ignored():
 
 def test_state_stays_small():
     schema, rng = {"m": pl.Int64}, np.random.default_rng(7)
-    finalize = Finalize(schema)
+    finalize = FinalizeOperator(schema)
     inserted = ended = 0
     for step in range(200):
         vs = np.arange(step * 1000, step * 1000 + 1000)
@@ -610,7 +614,7 @@ def test_many_broken_chains_at_once():
     ends = [chains[VS] + length for length in (0, 30, 20, 40, 10)]
     steps = [chains.select(VS, ends[i].alias(OLD), ends[i + 1].alias(NEW), "m") for i in range(4)]
     frame = pl.concat(steps).sample(fraction=1.0, shuffle=True, seed=3)
-    finalize = Finalize({"m": pl.Int64})
+    finalize = FinalizeOperator({"m": pl.Int64})
     out = [finalize.process(0, Chunk(frame[at : at + 700])) for at in range(0, frame.height, 700)]
     out.append(finalize.process(0, Chunk(frame.clear(), INF)))
     validate([e for chunk in out for e in chunk.elements()])
@@ -619,7 +623,7 @@ def test_many_broken_chains_at_once():
 
 
 def test_counts_are_forgotten_with_their_cti():
-    finalize = Finalize(SCHEMA, insert_only=True)
+    finalize = FinalizeOperator(SCHEMA, insert_only=True)
     for t in range(300):
         finalize.process(0, chunk_of([Insert(t, t + 1, P), ExternalCti(t, t + 1, 1)], SCHEMA))
     state = finalize.snapshot()["external"]
@@ -629,13 +633,13 @@ def test_counts_are_forgotten_with_their_cti():
 @pytest.mark.parametrize(("settings", "message"), [({"remember": -1}, "remember is -1"), ({"late": "drop"}, "'drop'")])
 def test_settings_are_checked(settings, message):
     with pytest.raises(QueryError, match=message):
-        Finalize(SCHEMA, **settings)
+        FinalizeOperator(SCHEMA, **settings)
 
 
 def test_the_message_of_a_late_row_names_the_promise_of_its_source():
     """A held adjust keeps CTI 4 from being passed on in full; the message still names 4, which is what was promised."""
     p = Row(m=0, v=1)
-    finalize = Finalize({"m": pl.Int64, "v": pl.Int64})
+    finalize = FinalizeOperator({"m": pl.Int64, "v": pl.Int64})
     for e in (Insert(1, 5, p), Adjust(1, 9, 3, p), Cti(4), Insert(2, 6, p)):
         finalize.process(0, chunk_of([e], finalize.schema))
     message = finalize.take_late().filter(pl.col("reason") == "below_cti")["message"].item()

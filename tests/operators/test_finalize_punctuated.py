@@ -11,8 +11,8 @@ from oracle_check import arrivals_of, check_against_oracle, meant
 from cedr import testing
 from cedr.columnar.chunk import OLD, TIMES, Chunk, chunk_of
 from cedr.columnar.promises import NONE, PromiseIndex, promises_of
-from cedr.operators.finalize.finalize import Finalize
-from cedr.operators.guard import Guard
+from cedr.operators.finalize.finalize import FinalizeOperator
+from cedr.operators.guard import GuardOperator
 from cedr.temporal import END, INF, MIN, Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.errors import StreamError
 from cedr.temporal.punctuation import Punctuation, Range, puncts, punctuation
@@ -48,7 +48,7 @@ def test_a_valid_stream_passes_as_it_is(stream, data_):
     finalizes = []
 
     def make():
-        finalizes.append(Finalize(SCHEMA))
+        finalizes.append(FinalizeOperator(SCHEMA))
         return finalizes[-1]
 
     out = check_against_oracle(make, lambda h: h, arrivals, [SCHEMA], restore_at)
@@ -58,7 +58,7 @@ def test_a_valid_stream_passes_as_it_is(stream, data_):
 
 @given(valid(adjusts=False, ghosts=0), st.sampled_from(["Finalize", "Guard"]), st.data())
 def test_where_nothing_is_held_every_promise_passes_at_once(stream, kind, data_):
-    operator = Finalize(SCHEMA, insert_only=True) if kind == "Finalize" else Guard(SCHEMA)
+    operator = FinalizeOperator(SCHEMA, insert_only=True) if kind == "Finalize" else GuardOperator(SCHEMA)
     came, left = PromiseIndex(), PromiseIndex()
     for slice_ in data_.draw(testing.slicings(stream)):
         chunk = chunk_of(slice_, SCHEMA)
@@ -87,9 +87,9 @@ def contradicting(draw, **telling):
 @given(contradicting(adjusts=False, ghosts=0), st.sampled_from(["Finalize", "Finalize of inserts", "Guard"]))
 def test_what_contradicts_is_what_a_stream_may_not_say(stream, kind):
     operator = {
-        "Finalize": Finalize(SCHEMA),
-        "Finalize of inserts": Finalize(SCHEMA, insert_only=True),
-        "Guard": Guard(SCHEMA),
+        "Finalize": FinalizeOperator(SCHEMA),
+        "Finalize of inserts": FinalizeOperator(SCHEMA, insert_only=True),
+        "Guard": GuardOperator(SCHEMA),
     }[kind]
     out = []
     for e in stream:
@@ -103,7 +103,7 @@ def test_what_contradicts_is_what_a_stream_may_not_say(stream, kind):
 
 @given(contradicting(), st.data())
 def test_what_leaves_and_what_is_late_is_what_came(stream, data_):
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     slices = [*data_.draw(testing.slicings(stream)), [END]]
     out = [finalize.process(0, chunk_of(s, SCHEMA)) for s in slices]
     left = [e for chunk in out for e in chunk.elements()]
@@ -126,10 +126,10 @@ def flow(rows_):
 
 @given(contradicting(), st.data())
 def test_raising_leaves_the_state_as_it_was(stream, data_):
-    strict, lenient = Finalize(SCHEMA, late="raise"), Finalize(SCHEMA)
+    strict, lenient = FinalizeOperator(SCHEMA, late="raise"), FinalizeOperator(SCHEMA)
     for s in data_.draw(testing.slicings(stream)):
         chunk = chunk_of(s, SCHEMA)
-        twin = Finalize(SCHEMA)
+        twin = FinalizeOperator(SCHEMA)
         twin.restore(strict.snapshot())
         try:
             out = strict.process(0, chunk)
@@ -144,7 +144,7 @@ def test_raising_leaves_the_state_as_it_was(stream, data_):
 
 
 def test_the_message_names_the_punctuation():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     stream = [[punctuation(5, m=0), punctuation(v="a"), punctuation(9, m=Range(1, 3), v=["a", "b"])]]
     emitted(finalize, *stream, [Insert(4, 9, Row(m=0, v="b")), Insert(5, 9, P), Insert(8, 9, Row(m=1, v="b"))])
     late = finalize.take_late()
@@ -157,14 +157,14 @@ def test_the_message_names_the_punctuation():
 
 
 def test_the_error_names_the_punctuation():
-    for operator in (Finalize(SCHEMA, late="raise"), Guard(SCHEMA, late="raise")):
+    for operator in (FinalizeOperator(SCHEMA, late="raise"), GuardOperator(SCHEMA, late="raise")):
         emitted(operator, [punctuation(5, m=0)])
         with pytest.raises(StreamError, match=r"insert m=0, v=a \[4, 9\): it was promised: no more m=0 before 5"):
             emitted(operator, [Insert(4, 9, P)])
 
 
 def test_rows_are_judged_by_what_was_promised_before_their_chunk():
-    for operator in (Finalize(SCHEMA), Finalize(SCHEMA, insert_only=True), Guard(SCHEMA)):
+    for operator in (FinalizeOperator(SCHEMA), FinalizeOperator(SCHEMA, insert_only=True), GuardOperator(SCHEMA)):
         assert emitted(operator, [punctuation(5, m=0), Insert(4, 9, P)]) == [
             ["insert m=0, v=a [4, 9)", "no more m=0 before 5"]
         ]
@@ -175,7 +175,7 @@ def test_rows_are_judged_by_what_was_promised_before_their_chunk():
 
 
 def test_after_an_error_the_promises_of_its_chunk_are_not_known():
-    finalize = Finalize(SCHEMA, late="raise")
+    finalize = FinalizeOperator(SCHEMA, late="raise")
     emitted(finalize, [punctuation(5, m=0)])
     with pytest.raises(StreamError):
         emitted(finalize, [Insert(4, 9, P), punctuation(m=1)])
@@ -189,7 +189,7 @@ def test_a_missing_link_holds_back_what_is_promised_about_it():
     #          0         4  5              10   12
     # insert   ##############################
     #                    x waits for    ------->        the tuple will end at 4, so `m=0 before 5` has to wait
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(
         finalize,
         [Insert(0, 10, P), Adjust(0, 12, 4, P)],
@@ -204,7 +204,7 @@ def test_a_missing_link_holds_back_what_is_promised_about_it():
 
 
 def test_a_link_that_can_no_longer_come_holds_nothing_back():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     assert emitted(
         finalize, [Insert(0, 20, P), Adjust(0, 12, 4, P)], [punctuation(5, m=0)], [punctuation(13, m=0)]
     ) == [
@@ -221,7 +221,7 @@ def test_any_order_of_chains_ends_in_the_right_tuples(data_):
     elements = data_.draw(st.permutations(data(data_.draw(testing.streams_of(history, payloads=payloads)))))
     promised = data_.draw(testing.promised(elements))
     stream = [*data_.draw(punctuated(promised, {"m": [0, 1], "v": ["a", "b"]})), END]
-    finalize, out = Finalize(SCHEMA), []
+    finalize, out = FinalizeOperator(SCHEMA), []
     for s in data_.draw(testing.slicings(stream)):
         out += finalize.process(0, chunk_of(s, SCHEMA)).elements()
         for p in puncts(out):
@@ -235,7 +235,7 @@ def test_any_order_of_chains_ends_in_the_right_tuples(data_):
 
 
 def test_tuples_of_what_is_over_are_forgotten():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     for key in range(200):
         content = pl.DataFrame({name: range(100) for name in ("_vs", OLD)}).with_columns(
             _ve_new=pl.lit(INF), m=pl.lit(key), v=pl.lit("a")
@@ -246,9 +246,9 @@ def test_tuples_of_what_is_over_are_forgotten():
 
 
 def test_a_tuple_that_ends_where_the_promise_does_can_still_be_adjusted():
-    finalize = Finalize(SCHEMA)
+    finalize = FinalizeOperator(SCHEMA)
     emitted(finalize, [Insert(0, 5, P), Insert(0, 4, P), punctuation(5, m=0)])
-    state, finalize = finalize.snapshot(), Finalize(SCHEMA)
+    state, finalize = finalize.snapshot(), FinalizeOperator(SCHEMA)
     finalize.restore(state)
     assert finalize.state_size()[0] == 1
     assert emitted(finalize, [Adjust(0, 5, 9, P)]) == [["adjust m=0, v=a [0, 5) to 9"]]

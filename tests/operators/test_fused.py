@@ -8,14 +8,14 @@ from plan.catalogue import SCHEMA, payloads
 
 from cedr import reference as ref
 from cedr.operators import windows
-from cedr.operators.fused import Fused
-from cedr.operators.stateless import Project, Select
+from cedr.operators.fused import FusedOperator
+from cedr.operators.stateless import ProjectOperator, SelectOperator
 from cedr.temporal import Row
 
 STEPS = {
-    "select": (lambda s: Select(s, pl.col("v") > 1), lambda h: ref.select(h, lambda p: (p.v or 0) > 1)),
+    "select": (lambda s: SelectOperator(s, pl.col("v") > 1), lambda h: ref.select(h, lambda p: (p.v or 0) > 1)),
     "project": (
-        lambda s: Project(s, [pl.col("v"), (pl.col("m") + 1).alias("m")]),
+        lambda s: ProjectOperator(s, [pl.col("v"), (pl.col("m") + 1).alias("m")]),
         lambda h: ref.project(h, lambda p: Row(v=p.v, m=p.m + 1)),
     ),
     "sliding": (lambda s: windows.sliding(s, 4), lambda h: ref.sliding(h, 4)),
@@ -32,7 +32,7 @@ def test_as_one_after_the_other(run, names):
         for name in names:
             operators.append(STEPS[name][0](schema))
             schema = operators[-1].schema
-        return Fused(SCHEMA, operators)
+        return FusedOperator(SCHEMA, operators)
 
     def oracle(history):
         for name in names:

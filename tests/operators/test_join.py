@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
-from cedr.operators.join import Join
+from cedr.operators.join import JoinOperator
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.testing import rows
 
@@ -28,13 +28,13 @@ def oracle(on):
 
 @given(runs(payloads, ports=2))
 def test_equijoin(run):
-    make = lambda: Join(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
+    make = lambda: JoinOperator(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
     check_against_oracle(make, oracle(equal_keys), run[0], [SCHEMA] * 2, run[1])
 
 
 @given(runs(payloads, ports=2))
 def test_residual_predicate(run):
-    make = lambda: Join(SCHEMA, SCHEMA, ["k"], ["k"], residual=pl.col("v") < pl.col("v_right"))  # noqa: E731
+    make = lambda: JoinOperator(SCHEMA, SCHEMA, ["k"], ["k"], residual=pl.col("v") < pl.col("v_right"))  # noqa: E731
     check_against_oracle(make, oracle(lambda p, q: equal_keys(p, q) and p.v < q.v), run[0], [SCHEMA] * 2, run[1])
 
 
@@ -44,7 +44,7 @@ def test_without_keys_it_is_the_cross_join(run):
         return Row(k=p.k, v=p.v, k_right=q.k, v_right=q.v)
 
     check_against_oracle(
-        lambda: Join(SCHEMA, SCHEMA, [], []),
+        lambda: JoinOperator(SCHEMA, SCHEMA, [], []),
         lambda a, b: ref.join(a, b, combine=both),
         run[0],
         [SCHEMA] * 2,
@@ -64,14 +64,14 @@ def test_table_4_of_the_technical_report():
         (1, [Cti(3)]),
         (0, [Adjust(2, 6, 4, a1)]),
     ]
-    out = run(lambda: Join(schema, schema, ["p"], ["p"]), arrivals, [schema] * 2)
+    out = run(lambda: JoinOperator(schema, schema, ["p"], ["p"]), arrivals, [schema] * 2)
     assert [e for part in out for e in part] == [Insert(3, 5, a1), Cti(1), Adjust(3, 5, 4, a1)]
 
 
 def test_tuples_are_forgotten_when_the_other_side_has_passed_their_end():
     from cedr.columnar.chunk import chunk_of
 
-    join = Join(SCHEMA, SCHEMA, ["k"], ["k"])
+    join = JoinOperator(SCHEMA, SCHEMA, ["k"], ["k"])
     for t in range(0, 30000, 100):
         events = [Insert(t + i, t + i + 20, Row(k=t + i, v=str(i))) for i in range(100)]
         for port in (0, 1):

@@ -10,10 +10,10 @@ from punctuated_check import punctuated_runs
 from cedr import reference as ref
 from cedr.columnar import index
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.clip import Clip
-from cedr.operators.join import Join
-from cedr.operators.outer_join import OuterJoin
-from cedr.operators.session import Session
+from cedr.operators.clip import ClipOperator
+from cedr.operators.join import JoinOperator
+from cedr.operators.outer_join import OuterJoinOperator
+from cedr.operators.session import SessionOperator
 from cedr.temporal import INF, Cti, Insert, Row
 from cedr.temporal.punctuation import OneOf, Range, puncts, punctuation
 from cedr.temporal.stream import data
@@ -51,8 +51,8 @@ JOINS = {
 
 def join(how, residual=None, latency="perfect"):
     if how == "inner":
-        return lambda: Join(SCHEMA, SCHEMA, ["k"], ["k"], residual)
-    return lambda: OuterJoin(SCHEMA, SCHEMA, ["k"], ["k"], how, residual, latency=latency)
+        return lambda: JoinOperator(SCHEMA, SCHEMA, ["k"], ["k"], residual)
+    return lambda: OuterJoinOperator(SCHEMA, SCHEMA, ["k"], ["k"], how, residual, latency=latency)
 
 
 @pytest.mark.parametrize("latency", ["perfect", "ordered", "eager"])
@@ -70,7 +70,7 @@ def test_joins_with_a_residual_predicate(how, run):
 
 @given(punctuated_runs(meeting, {"k": [0, 1]}, ports=2, most=8))
 def test_clip(run):
-    make = lambda: Clip(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
+    make = lambda: ClipOperator(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
     check_against_oracle(make, lambda a, b: ref.clip(a, b, equal_keys), run[0], [SCHEMA] * 2, run[1])
 
 
@@ -78,7 +78,7 @@ def test_clip(run):
 @given(run=punctuated_runs(payloads, ABOUT))
 def test_session(by, run):
     oracle = lambda h: ref.session(h, 4, lambda p: tuple(p[name] for name in by))  # noqa: E731
-    check_against_oracle(lambda: Session(SCHEMA, 4, by), oracle, run[0], [SCHEMA], run[1])
+    check_against_oracle(lambda: SessionOperator(SCHEMA, 4, by), oracle, run[0], [SCHEMA], run[1])
 
 
 # --- pass, prop and purge by example ---------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def test_promises_about_other_columns_do_not_pass(how):
 
 
 def test_a_promise_has_the_name_the_key_has_in_the_output():
-    join = lambda: Join(SCHEMA, RIGHT, ["k"], ["j"])  # noqa: E731
-    full = lambda: OuterJoin(SCHEMA, RIGHT, ["k"], ["j"], "full")  # noqa: E731
+    join = lambda: JoinOperator(SCHEMA, RIGHT, ["k"], ["j"])  # noqa: E731
+    full = lambda: OuterJoinOperator(SCHEMA, RIGHT, ["k"], ["j"], "full")  # noqa: E731
     arrivals = [(1, [punctuation(5, j=Range(1, 3))]), (0, [punctuation(9, k=2)])]
     by_either = [[punctuation(5, k=Range(1, 3))], [punctuation(9, k=2)]]
     assert [puncts(out) for out in run(join, arrivals, [SCHEMA, RIGHT])] == by_either
@@ -157,8 +157,8 @@ def flat(operator, promise_left, promise_right, port_of_batches=(0, 1)):
 
 MAKERS = {
     **{how: join(how) for how in JOINS},
-    "clip": lambda: Clip(SCHEMA, SCHEMA, ["k"], ["k"]),
-    "session": lambda: Session(SCHEMA, 4, ["k"]),
+    "clip": lambda: ClipOperator(SCHEMA, SCHEMA, ["k"], ["k"]),
+    "session": lambda: SessionOperator(SCHEMA, 4, ["k"]),
 }
 
 
@@ -189,7 +189,7 @@ def test_the_inner_join_forgets_each_side_by_the_other():
 
 
 def test_a_session_is_emitted_and_promised_by_its_groups_front():
-    operator = Session(SCHEMA, 4, ["k"])
+    operator = SessionOperator(SCHEMA, 4, ["k"])
     feed = lambda *elements: operator.process(0, chunk_of(elements, SCHEMA)).elements()  # noqa: E731
     assert len(data(feed(e(1, vs=3), e(1, vs=5), e(2, vs=4)))) == 3
     assert feed(punctuation(8, k=1)) == [punctuation(3, k=1)]  # a start at 8 still reaches the session [3, 9)

@@ -15,8 +15,8 @@ from cedr.testing import rows, streams
 SCHEMA = {"p": pl.String}
 LATENCIES = ["perfect", "ordered", "eager"]
 payloads = rows(p=st.sampled_from("ab"))
-ONE_INPUT = {"Distinct": ref.distinct, "Coalesce": ref.coalesce}
-TWO_INPUTS = {"Difference": ref.difference, "Intersect": ref.intersect}
+ONE_INPUT = {"DistinctOperator": ref.distinct, "CoalesceOperator": ref.coalesce}
+TWO_INPUTS = {"DifferenceOperator": ref.difference, "IntersectOperator": ref.intersect}
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
@@ -39,7 +39,7 @@ def test_two_inputs(name, latency, run):
 @given(stream=streams(payloads, ordered=True, adjusts=False, closed=True))
 def test_perfect_input_gives_perfect_output(size, stream):
     slices = [(0, stream[i : i + size]) for i in range(0, len(stream), size)]
-    out = [e for part in run(lambda: levels.Coalesce(SCHEMA), slices, [SCHEMA]) for e in part]
+    out = [e for part in run(lambda: levels.CoalesceOperator(SCHEMA), slices, [SCHEMA]) for e in part]
     assert perfect(data(out))
 
 
@@ -47,7 +47,7 @@ def test_perfect_input_gives_perfect_output(size, stream):
 @given(stream=streams(payloads, ordered=True, closed=True))
 def test_ordered_input_gives_ordered_output(size, stream):
     slices = [(0, stream[i : i + size]) for i in range(0, len(stream), size)]
-    out = [e for part in run(lambda: levels.Coalesce(SCHEMA, "ordered"), slices, [SCHEMA]) for e in part]
+    out = [e for part in run(lambda: levels.CoalesceOperator(SCHEMA, "ordered"), slices, [SCHEMA]) for e in part]
     assert ordered(data(out))
 
 
@@ -55,5 +55,5 @@ def test_an_event_that_may_go_on_is_not_emitted_as_over():
     # a [0,1)  cti 1  a [1,∞): one event, as the second starts where the first ends
     a = Row(p="a")
     slices = [(0, [e]) for e in (Insert(0, 1, a), Cti(1), Insert(1, INF, a), END)]
-    out = [e for part in run(lambda: levels.Coalesce(SCHEMA), slices, [SCHEMA]) for e in part]
+    out = [e for part in run(lambda: levels.CoalesceOperator(SCHEMA), slices, [SCHEMA]) for e in part]
     assert data(out) == [Insert(0, INF, a)]

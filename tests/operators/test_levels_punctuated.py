@@ -20,7 +20,7 @@ from cedr import reference as ref
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import levels
-from cedr.operators.align import Align
+from cedr.operators.align import AlignOperator
 from cedr.temporal import INF, MIN, Adjust, Cti, Insert, Row
 from cedr.temporal.punctuation import punctuation
 from cedr.temporal.stream import data
@@ -31,10 +31,10 @@ KEYS = rows_of(VALUES)
 payloads = testing.rows(p=st.sampled_from(VALUES["p"]), n=st.sampled_from(VALUES["n"]))
 LATENCIES = ["perfect", "ordered", "eager"]
 ORACLES = {
-    "Distinct": ref.distinct,
-    "Coalesce": ref.coalesce,
-    "Difference": ref.difference,
-    "Intersect": ref.intersect,
+    "DistinctOperator": ref.distinct,
+    "CoalesceOperator": ref.coalesce,
+    "DifferenceOperator": ref.difference,
+    "IntersectOperator": ref.intersect,
 }
 
 
@@ -70,11 +70,11 @@ def test_payloads_that_are_over_are_emitted_promised_and_gone(name, latency, dat
 SCHEMES = [("p",), ("n",), ("n", "p")]
 
 
-@pytest.mark.parametrize("name", ["Distinct", "Coalesce"])
+@pytest.mark.parametrize("name", ["DistinctOperator", "CoalesceOperator"])
 @pytest.mark.parametrize("flavour", ["ordered", "perfect"])
 @given(run=punctuated_runs(payloads, VALUES, most=10))
 def test_behind_an_align_that_promises_release_nothing_is_taken_back(flavour, name, run):
-    align = Align(SCHEMA, flavour=flavour, by=SCHEMES)
+    align = AlignOperator(SCHEMA, flavour=flavour, by=SCHEMES)
     out = through([align, getattr(levels, name)(SCHEMA)], as_chunks(run[0], SCHEMA))
     assert not [e for e in out if isinstance(e, Adjust)]
 
@@ -92,7 +92,7 @@ def step(operator, port, *elements):
 def test_difference_passes_what_the_right_promises_not_to_bring():
     # left   a [0,∞)  b [0,∞)  no more of both before 1
     # right                                            no more a
-    operator = levels.Difference(SCHEMA, "ordered")
+    operator = levels.DifferenceOperator(SCHEMA, "ordered")
     emitted, _ = step(operator, 0, Insert(0, INF, A), Insert(0, INF, B), punctuation(1, p=["a", "b"]))
     assert emitted == []
     emitted, out = step(operator, 1, punctuation(p="a"))
@@ -102,7 +102,7 @@ def test_difference_passes_what_the_right_promises_not_to_bring():
 
 
 def test_difference_forgets_the_right_of_what_the_left_will_not_bring():
-    operator = levels.Difference(SCHEMA)
+    operator = levels.DifferenceOperator(SCHEMA)
     step(operator, 1, Insert(0, INF, A), Insert(0, INF, B))
     assert operator.state_size()[0] == 4
     _, out = step(operator, 0, punctuation(p="a"))
@@ -116,7 +116,7 @@ def test_difference_forgets_the_right_of_what_the_left_will_not_bring():
 def test_difference_keeps_the_right_as_long_as_the_left_has_copies():
     # left   a [0,10)  no more a
     # right       a [4,6)    cti 5        a adjusted to [4,8)       cti 20
-    operator = levels.Difference(SCHEMA)
+    operator = levels.DifferenceOperator(SCHEMA)
     step(operator, 0, Insert(0, 10, A), punctuation(p="a"))
     step(operator, 1, Insert(4, 6, A), Cti(5))
     emitted, out = step(operator, 1, Adjust(4, 6, 8, A), Cti(20))
@@ -126,7 +126,7 @@ def test_difference_keeps_the_right_as_long_as_the_left_has_copies():
 
 
 def test_intersect_needs_both():
-    operator = levels.Intersect(SCHEMA)
+    operator = levels.IntersectOperator(SCHEMA)
     step(operator, 0, Insert(0, 10, A), Insert(0, 10, B))
     _, out = step(operator, 1, punctuation(n=1))
     assert promised(out, A) == INF
@@ -134,7 +134,7 @@ def test_intersect_needs_both():
 
 
 def test_state_stays_flat_when_every_payload_is_over_at_some_time():
-    operator, most = levels.Coalesce(SCHEMA), 0
+    operator, most = levels.CoalesceOperator(SCHEMA), 0
     for batch in range(30):
         keys = np.arange(batch * 500, batch * 500 + 500)
         rows = pl.DataFrame({"_vs": keys, "_ve_old": keys, "_ve_new": np.full(500, INF), "p": ["x"] * 500, "n": keys})

@@ -8,7 +8,7 @@ from oracle_check import check_against_oracle, runs
 
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.outer_join import OuterJoin
+from cedr.operators.outer_join import OuterJoinOperator
 from cedr.temporal import INF, Cti, Insert, Row
 from cedr.testing import rows
 
@@ -31,7 +31,7 @@ def test_outer_joins(how, residual, latency, run):
         return p.k is not None and p.k == q.k and RESIDUALS[residual](p, q)
 
     check_against_oracle(
-        lambda: OuterJoin(SCHEMA, SCHEMA, ["k"], ["k"], how, EXPRESSIONS[residual], latency=latency),
+        lambda: OuterJoinOperator(SCHEMA, SCHEMA, ["k"], ["k"], how, EXPRESSIONS[residual], latency=latency),
         lambda a, b: ref.join(a, b, on, how=how, combine=combined),
         run[0],
         [SCHEMA] * 2,
@@ -41,7 +41,7 @@ def test_outer_joins(how, residual, latency, run):
 
 @pytest.mark.parametrize("how", ["semi", "anti", "left"])
 def test_partners_of_an_endless_tuple_are_forgotten_when_they_have_ended(how):
-    join = OuterJoin(SCHEMA, SCHEMA, ["k"], ["k"], how, latency="ordered")
+    join = OuterJoinOperator(SCHEMA, SCHEMA, ["k"], ["k"], how, latency="ordered")
     machine = Insert(0, INF, Row(k=0, v="machine"))
     join.process(0, chunk_of([machine], SCHEMA))
     for t in range(0, 20000, 100):

@@ -11,7 +11,7 @@ from punctuated_check import punctuated_runs
 
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.sort import Sort
+from cedr.operators.sort import SortOperator
 from cedr.temporal import END, Adjust, Cti, Event, Insert, Row, canonical, retract
 from cedr.temporal.punctuation import Range, matches, puncts, punctuation
 from cedr.temporal.stream import data
@@ -25,7 +25,7 @@ ORDERS = {"up": (["k"], False), "down": (["k"], True), "texts": (["v"], False), 
 
 
 def sort(by, descending):
-    return lambda: Sort(SCHEMA, by, [descending] * len(by))
+    return lambda: SortOperator(SCHEMA, by, [descending] * len(by))
 
 
 def emitted(elements):
@@ -124,21 +124,21 @@ def test_missing_values_come_last_and_leave_when_they_too_are_complete():
 
 def test_from_the_least_number_of_a_small_type_is_from_the_beginning():
     schema = {"k": pl.UInt8, "v": pl.String}
-    out = fed(Sort(schema, ["k"], [False]), [a(1), punctuation(k=Range(0, 1))], schema=schema)
+    out = fed(SortOperator(schema, ["k"], [False]), [a(1), punctuation(k=Range(0, 1))], schema=schema)
     assert emitted(out[0]) == [Event(0, 9, Row(k=1, v="a"))]
-    out = fed(Sort(schema, ["k"], [True]), [a(200), punctuation(k=Range(200, 255))], schema=schema)
+    out = fed(SortOperator(schema, ["k"], [True]), [a(200), punctuation(k=Range(200, 255))], schema=schema)
     assert emitted(out[0]) == [Event(0, 9, Row(k=200, v="a"))]
 
 
 def test_dates():
     schema = {"k": pl.Date, "v": pl.String}
     days = [date(2024, 5, d) for d in (3, 1, 2)]
-    out = fed(Sort(schema, ["k"], [False]), [*map(a, days), punctuation(k=Range(None, days[2]))], schema=schema)
+    out = fed(SortOperator(schema, ["k"], [False]), [*map(a, days), punctuation(k=Range(None, days[2]))], schema=schema)
     assert [e.payload["k"] for e in emitted(out[0])] == [days[1], days[2]]
 
 
 def test_rows_that_left_are_forgotten():
-    operator = Sort(SCHEMA, ["k"], [False])
+    operator = SortOperator(SCHEMA, ["k"], [False])
     for batch in range(50):
         events = [a(100 * batch + i) for i in range(100)]
         operator.process(0, chunk_of([*events, punctuation(k=Range(None, 100 * batch + 89))], SCHEMA))

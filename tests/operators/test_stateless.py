@@ -8,7 +8,7 @@ from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
 from cedr.operators import windows
-from cedr.operators.stateless import Project, Select, Union
+from cedr.operators.stateless import ProjectOperator, SelectOperator, UnionOperator
 from cedr.temporal import Adjust, Insert, Row, retract
 from cedr.testing import rows
 
@@ -16,9 +16,9 @@ SCHEMA = {"m": pl.Int64, "v": pl.Int64}
 payloads = rows(m=st.integers(0, 1), v=st.one_of(st.none(), st.integers(0, 3)))
 
 CASES = {
-    "select": (lambda: Select(SCHEMA, pl.col("v") > 1), lambda h: ref.select(h, lambda p: (p.v or 0) > 1)),
+    "select": (lambda: SelectOperator(SCHEMA, pl.col("v") > 1), lambda h: ref.select(h, lambda p: (p.v or 0) > 1)),
     "project": (
-        lambda: Project(SCHEMA, [pl.col("m"), (pl.col("v") + 1).alias("w")]),
+        lambda: ProjectOperator(SCHEMA, [pl.col("m"), (pl.col("v") + 1).alias("w")]),
         lambda h: ref.project(h, lambda p: Row(m=p.m, w=None if p.v is None else p.v + 1)),
     ),
     "sliding": (lambda: windows.sliding(SCHEMA, 4), lambda h: ref.sliding(h, 4)),
@@ -26,7 +26,7 @@ CASES = {
     "hopping": (lambda: windows.hopping(SCHEMA, 6, 3, 1), lambda h: ref.hopping(h, 6, 3, 1)),
     "tumbling": (lambda: windows.tumbling(SCHEMA, 5), lambda h: ref.tumbling(h, 5)),
     "inserts": (lambda: windows.inserts(SCHEMA), ref.inserts),
-    "deletes": (lambda: windows.Deletes(SCHEMA), ref.deletes),
+    "deletes": (lambda: windows.DeletesOperator(SCHEMA), ref.deletes),
 }
 
 
@@ -39,7 +39,7 @@ def test_one_input(name, run):
 
 @given(runs(payloads, ports=2))
 def test_union(run):
-    check_against_oracle(lambda: Union(SCHEMA), ref.union, run[0], [SCHEMA] * 2, run[1])
+    check_against_oracle(lambda: UnionOperator(SCHEMA), ref.union, run[0], [SCHEMA] * 2, run[1])
 
 
 def test_a_removed_tuple_removes_its_window_though_the_window_does_not_depend_on_its_end():

@@ -10,9 +10,9 @@ from punctuated_check import punctuated_runs
 from cedr import reference as ref
 from cedr.columnar.promises import promises_of
 from cedr.operators import windows
-from cedr.operators.chop import Chop
-from cedr.operators.fused import Fused
-from cedr.operators.stateless import Project, Select, Union
+from cedr.operators.chop import ChopOperator
+from cedr.operators.fused import FusedOperator
+from cedr.operators.stateless import ProjectOperator, SelectOperator, UnionOperator
 from cedr.plan.excluded import excluded
 from cedr.temporal import END, Cti, Insert, Row
 from cedr.temporal.punctuation import Range, puncts, punctuation
@@ -26,7 +26,7 @@ TWICE = [pl.col("m").alias("a"), pl.col("m").alias("b"), pl.col("v"), (pl.col("v
 
 
 def select():
-    return Select(SCHEMA, BIG, excluded([BIG], SCHEMA))
+    return SelectOperator(SCHEMA, BIG, excluded([BIG], SCHEMA))
 
 
 def big(p):
@@ -39,21 +39,23 @@ def twice(p):
 
 CASES = {
     "select": (select, lambda h: ref.select(h, big)),
-    "project": (lambda: Project(SCHEMA, TWICE), lambda h: ref.project(h, twice)),
+    "project": (lambda: ProjectOperator(SCHEMA, TWICE), lambda h: ref.project(h, twice)),
     "sliding": (lambda: windows.sliding(SCHEMA, 4), lambda h: ref.sliding(h, 4)),
     "moving": (lambda: windows.moving(SCHEMA, 4), lambda h: ref.moving(h, 4)),
     "hopping": (lambda: windows.hopping(SCHEMA, 6, 3, 1), lambda h: ref.hopping(h, 6, 3, 1)),
     "inserts": (lambda: windows.inserts(SCHEMA), ref.inserts),
-    "deletes": (lambda: windows.Deletes(SCHEMA), ref.deletes),
+    "deletes": (lambda: windows.DeletesOperator(SCHEMA), ref.deletes),
     "fused": (
-        lambda: Fused(SCHEMA, [windows.hopping(SCHEMA, 6, 3, 1), select(), windows.moving(SCHEMA, 4), project()]),
+        lambda: FusedOperator(
+            SCHEMA, [windows.hopping(SCHEMA, 6, 3, 1), select(), windows.moving(SCHEMA, 4), project()]
+        ),
         lambda h: ref.project(ref.moving(ref.hopping(ref.select(h, big), 6, 3, 1), 4), twice),
     ),
 }
 
 
 def project():
-    return Project(SCHEMA, TWICE)
+    return ProjectOperator(SCHEMA, TWICE)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -65,13 +67,13 @@ def test_one_input(name, run):
 
 @given(run=punctuated_runs(payloads, ABOUT, infinite=False, adjusts=False))
 def test_chop(run):
-    check_against_oracle(lambda: Chop(SCHEMA, 4, 1), lambda h: ref.chop(h, 4, 1), run[0], [SCHEMA], run[1])
+    check_against_oracle(lambda: ChopOperator(SCHEMA, 4, 1), lambda h: ref.chop(h, 4, 1), run[0], [SCHEMA], run[1])
 
 
 @given(punctuated_runs(payloads, ABOUT, ports=3, max_size=4))
 def test_union(run):
     oracle = lambda a, b, c: ref.union(ref.union(a, b), c)  # noqa: E731
-    check_against_oracle(lambda: Union(SCHEMA, 3), oracle, run[0], [SCHEMA] * 3, run[1])
+    check_against_oracle(lambda: UnionOperator(SCHEMA, 3), oracle, run[0], [SCHEMA] * 3, run[1])
 
 
 # --- what exactly is promised ----------------------------------------------------------------------------------------
@@ -124,12 +126,12 @@ def test_a_union_promises_what_all_inputs_do_and_does_so_once():
     ]
     expected = [set(), {punctuation(6, m=1)}, set(), set(), {punctuation(7, m=1)}, set()]
     for restore_at in ((), (2, 4), range(6)):
-        assert promised(lambda: Union(SCHEMA), *chunks, restore_at=restore_at) == expected
+        assert promised(lambda: UnionOperator(SCHEMA), *chunks, restore_at=restore_at) == expected
 
 
 def test_a_union_compares_promises_about_two_columns_with_those_about_one():
     chunks = [(0, punctuation(8, m=1, v=2)), (1, punctuation(m=1))]
-    assert promised(lambda: Union(SCHEMA), *chunks) == [set(), {punctuation(8, m=1, v=2)}]
+    assert promised(lambda: UnionOperator(SCHEMA), *chunks) == [set(), {punctuation(8, m=1, v=2)}]
 
 
 def test_the_excluded_are_a_set_of_promises():

@@ -19,7 +19,7 @@ from cedr import reference as ref
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
-from cedr.operators.aggregate import Aggregate
+from cedr.operators.aggregate import AggregateOperator
 from cedr.temporal import (
     END,
     INF,
@@ -406,7 +406,7 @@ class Count:
     """The count without groups at perfect latency, fed one element at a time, beside what the paper says of it."""
 
     def __init__(self) -> None:
-        self.operator = Aggregate(SCHEMA, (), {"n": agg.Count()}, "perfect")
+        self.operator = AggregateOperator(SCHEMA, (), {"n": agg.Count()}, "perfect")
         self.arrived, self.out = [], []
         self.tau = MIN
 

@@ -23,7 +23,7 @@ from cedr.temporal.errors import QueryError
 Schema = Mapping[str, pl.DataType]
 
 
-class Aggregate(SnapshotOperator):
+class AggregateOperator(SnapshotOperator):
     def __init__(
         self,
         schema: Schema,

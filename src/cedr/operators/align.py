@@ -47,7 +47,7 @@ MANY_PIECES = 64
 """Maximum number of pieces of the frame of held rows before they are merged; every access pays for each piece."""
 
 
-class Align(Operator):
+class AlignOperator(Operator):
     """Holds elements back until a CTI or a promise about columns in `by` settles them, or `block` has passed.
 
     `clock` returns chronons and never goes back; with it `block` is system time, and `tick` releases what has waited

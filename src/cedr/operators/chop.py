@@ -22,7 +22,7 @@ Cut = tuple[Times, Times, Times]
 """Of each piece its row, and where its cell begins and ends."""
 
 
-class Chop(Operator):
+class ChopOperator(Operator):
     def __init__(
         self, schema: Mapping[str, pl.DataType], period: int, offset: int = 0, calendar: Calendar | None = None
     ) -> None:

@@ -25,7 +25,7 @@ from cedr.temporal.time import MIN
 Schema = Mapping[str, pl.DataType]
 
 
-class Clip(Operator):
+class ClipOperator(Operator):
     ports = 2
 
     def __init__(self, schema: Schema, other_schema: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> None:

@@ -17,16 +17,16 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import Promises
 from cedr.operators.base import Operator, State
-from cedr.operators.stateless import AlterLifetime, Project, Select, file_column
+from cedr.operators.stateless import AlterLifetimeOperator, ProjectOperator, SelectOperator, file_column
 
 
-class Fused(Operator):
+class FusedOperator(Operator):
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], steps: Sequence[Operator]) -> None:
         super().__init__()
-        self.payload = [step for step in steps if isinstance(step, Select | Project)]
-        self.lifetimes = [step for step in steps if isinstance(step, AlterLifetime)]
+        self.payload = [step for step in steps if isinstance(step, SelectOperator | ProjectOperator)]
+        self.lifetimes = [step for step in steps if isinstance(step, AlterLifetimeOperator)]
         assert len(self.payload) + len(self.lifetimes) == len(steps)
         self.skips_input = not self.lifetimes
         self.schema = dict(steps[-1].schema) if steps else dict(schema)
@@ -46,7 +46,7 @@ class Fused(Operator):
     def _payload(self, rows: pl.DataFrame) -> pl.DataFrame:
         query = rows.lazy()
         for step in self.payload:
-            if isinstance(step, Select):
+            if isinstance(step, SelectOperator):
                 query = query.filter(step.predicate)
             else:
                 query = query.select(*TIMES, *file_column(rows), *step.expressions)
@@ -77,7 +77,7 @@ class Fused(Operator):
             step.load(saved)
 
 
-def moved(step: AlterLifetime, vs: Times, old: Times, new: Times) -> tuple[Times, Times, Times]:
+def moved(step: AlterLifetimeOperator, vs: Times, old: Times, new: Times) -> tuple[Times, Times, Times]:
     """An end at the start means there is nothing, before as after."""
     start = step.start(vs)
     return start, np.where(old == vs, start, step.end(vs, old)), np.where(new == vs, start, step.end(vs, new))

@@ -19,7 +19,7 @@ from cedr.temporal.time import show
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class Guard(Operator):
+class GuardOperator(Operator):
     judges = True
     keeps_files = True
 

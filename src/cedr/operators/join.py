@@ -133,7 +133,7 @@ def each_once(names: Mapping[str, str]) -> dict[str, str]:
     return {key: name for i, (key, name) in enumerate(names.items()) if name not in list(names.values())[:i]}
 
 
-class Join(Operator):
+class JoinOperator(Operator):
     ports = 2
 
     def __init__(

@@ -137,21 +137,21 @@ class LevelOperator(Operator):
         self.front.load(state)
 
 
-class Distinct(LevelOperator):
+class DistinctOperator(LevelOperator):
     """Every payload once while it lives."""
 
     def height(self, copies: Counts) -> Times:
         return np.minimum(copies[:, 0], 1)
 
 
-class Coalesce(LevelOperator):
+class CoalesceOperator(LevelOperator):
     """The same table in the fewest, longest events."""
 
     def height(self, copies: Counts) -> Times:
         return copies[:, 0]
 
 
-class Difference(LevelOperator):
+class DifferenceOperator(LevelOperator):
     """What the first input has more often than the second (bag monus)."""
 
     ports = 2
@@ -161,7 +161,7 @@ class Difference(LevelOperator):
         return np.maximum(copies[:, 0] - copies[:, 1], 0)
 
 
-class Intersect(LevelOperator):
+class IntersectOperator(LevelOperator):
     """What both inputs have, each payload once."""
 
     ports = 2

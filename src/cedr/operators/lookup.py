@@ -10,7 +10,7 @@ from cedr.columnar.promises import NONE
 from cedr.operators.base import Operator
 
 
-class Lookup(Operator):
+class LookupOperator(Operator):
     skips_input = True
     keeps_files = True
 

@@ -28,7 +28,7 @@ from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Latency, Operator, State
 from cedr.operators.front import by_group, earliest, still_matters
-from cedr.operators.join import Join, Keys, right_names
+from cedr.operators.join import JoinOperator, Keys, right_names
 from cedr.operators.keyed import by_payload, done
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.promise_intersection import PromiseIntersection
@@ -43,7 +43,7 @@ PAST = -1
 """The payload number of a stretch that replaces partners of the past."""
 
 
-class SemiAntiJoin(Operator):
+class SemiAntiJoinOperator(Operator):
     """The semi join (`partnered=True`) or the anti join of port 0 with port 1.
 
     A residual predicate reads left and right columns; `flipped`: port 0 is the right side.
@@ -184,7 +184,7 @@ class SemiAntiJoin(Operator):
         self.front.load(state)
 
 
-class OuterJoin(Operator):
+class OuterJoinOperator(Operator):
     """The inner join together with the anti joins of one side or both.
 
     The inner join is never behind an anti join, which gets the same promises, so what these promise counts alone.
@@ -213,17 +213,17 @@ class OuterJoin(Operator):
         self.common = PromiseIntersection(self.anti_promises)
         """What the anti joins have promised."""
         if how in ("semi", "anti"):
-            self.parts = [SemiAntiJoin(*sides, how == "semi", residual, renamed, latency)]
+            self.parts = [SemiAntiJoinOperator(*sides, how == "semi", residual, renamed, latency)]
             self.flipped = [False]
             self.schema = dict(left_schema)
             return
-        inner = Join(*sides, residual, suffix)
+        inner = JoinOperator(*sides, residual, suffix)
         self.schema = inner.schema
-        self.parts = [inner, SemiAntiJoin(*sides, False, residual, renamed, latency)]
+        self.parts = [inner, SemiAntiJoinOperator(*sides, False, residual, renamed, latency)]
         self.flipped = [False, False]
         if how == "full":
             other_way = (right_schema, left_schema, right_on, left_on)
-            self.parts.append(SemiAntiJoin(*other_way, False, residual, renamed, latency, flipped=True))
+            self.parts.append(SemiAntiJoinOperator(*other_way, False, residual, renamed, latency, flipped=True))
             self.flipped.append(True)
         self.from_right = {name: pl.col(old) for old, name in renamed.items()}
         self.right_keys = dict(zip(left_on, right_on, strict=True))

@@ -72,7 +72,7 @@ class Graph:
         return np.array(found, dtype=np.int64)
 
 
-class Reach(Operator):
+class ReachOperator(Operator):
     ports = 2
 
     def __init__(self, schema: Mapping[str, pl.DataType], edges: tuple[str, str], node: str) -> None:

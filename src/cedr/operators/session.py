@@ -22,7 +22,7 @@ from cedr.operators.tuple_store import Mask, TupleStore
 from cedr.temporal.time import INF, as_duration
 
 
-class Session(Operator):
+class SessionOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], timeout: int, by: Sequence[str] = ()) -> None:
         super().__init__()
         self.schema, self.timeout = dict(schema), as_duration(timeout, "session timeout")

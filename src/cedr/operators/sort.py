@@ -27,7 +27,7 @@ from cedr.temporal.time import INF, MIN
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class Sort(Operator):
+class SortOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], by: Sequence[str], descending: Sequence[bool]) -> None:
         super().__init__()
         self.schema, self.by = dict(schema), list(by)

@@ -22,7 +22,7 @@ def file_column(rows: pl.DataFrame) -> tuple[str, ...]:
     return (FILE,) if FILE in rows.columns else ()
 
 
-class Select(Operator):
+class SelectOperator(Operator):
     """Rows whose payload satisfies a predicate; a missing truth value counts as false.
 
     `excluded` is what the predicate never lets through. It is promised once, with the first output.
@@ -52,7 +52,7 @@ class Select(Operator):
         self.excluded_passed = state["excluded_passed"]
 
 
-class Project(Operator):
+class ProjectOperator(Operator):
     """Payloads replaced by expressions of them. Promises about columns that are passed on stay, under the new names."""
 
     skips_input = True
@@ -85,7 +85,7 @@ def new_names(expressions: list[pl.Expr], schema: Mapping[str, pl.DataType]) -> 
     return names
 
 
-class Union(Operator):
+class UnionOperator(Operator):
     """All rows of all inputs; the slowest one's progress, also about each part."""
 
     skips_input = True
@@ -110,7 +110,7 @@ class Union(Operator):
         self.common.load(state)
 
 
-class AlterLifetime(Operator):
+class AlterLifetimeOperator(Operator):
     """Each tuple moves to `[start(vs), end(vs, ve))`.
 
     `start` must not decrease; `end` must not decrease in `ve`. A removed tuple removes its image, even when the image

@@ -15,7 +15,7 @@ from cedr.operators.values import Words
 from cedr.temporal.errors import QueryError
 
 
-class TopK(SnapshotOperator):
+class TopKOperator(SnapshotOperator):
     def __init__(
         self,
         schema: Mapping[str, pl.DataType],

@@ -9,7 +9,7 @@ from cedr.columnar.calendar import cells_of, instants
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.times import earlier, later, since_grid
 from cedr.operators.base import Operator
-from cedr.operators.stateless import AlterLifetime
+from cedr.operators.stateless import AlterLifetimeOperator
 from cedr.temporal.calendar import Calendar
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, as_duration
@@ -21,17 +21,17 @@ def same(vs: Times) -> Times:
     return vs
 
 
-def sliding(schema: Schema, w: int) -> AlterLifetime:
+def sliding(schema: Schema, w: int) -> AlterLifetimeOperator:
     length = as_duration(w, "window length")
-    return AlterLifetime(schema, same, lambda vs, ve: later(vs, length))
+    return AlterLifetimeOperator(schema, same, lambda vs, ve: later(vs, length))
 
 
-def moving(schema: Schema, w: int) -> AlterLifetime:
+def moving(schema: Schema, w: int) -> AlterLifetimeOperator:
     length = as_duration(w, "window length")
-    return AlterLifetime(schema, same, lambda vs, ve: np.minimum(ve, later(vs, length)))
+    return AlterLifetimeOperator(schema, same, lambda vs, ve: np.minimum(ve, later(vs, length)))
 
 
-def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifetime:
+def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifetimeOperator:
     if as_duration(size, "window size") % as_duration(hop, "hop") or INF in (size, hop):
         raise QueryError(f"hopping window of size {size} and hop {hop}: the size must be a finite multiple of the hop")
 
@@ -41,10 +41,10 @@ def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifeti
     def end(vs: Times, ve: Times) -> Times:
         return later(vs, size - since_grid(vs, hop, offset))
 
-    return AlterLifetime(schema, grid, end)
+    return AlterLifetimeOperator(schema, grid, end)
 
 
-def calendar_windows(schema: Schema, grid: Calendar) -> AlterLifetime:
+def calendar_windows(schema: Schema, grid: Calendar) -> AlterLifetimeOperator:
     """Windows of whole cells of a calendar: from the cell of the start on."""
 
     def start(t: Times) -> Times:
@@ -53,27 +53,27 @@ def calendar_windows(schema: Schema, grid: Calendar) -> AlterLifetime:
     def end(vs: Times, ve: Times) -> Times:
         return instants(grid, cells_of(grid, vs) + grid.cells)
 
-    return AlterLifetime(schema, start, end)
+    return AlterLifetimeOperator(schema, start, end)
 
 
-def tumbling(schema: Schema, size: int, offset: int = 0) -> AlterLifetime:
+def tumbling(schema: Schema, size: int, offset: int = 0) -> AlterLifetimeOperator:
     return hopping(schema, size, size, offset)
 
 
-def sliced(schema: Schema, start: int, end: int) -> AlterLifetime:
+def sliced(schema: Schema, start: int, end: int) -> AlterLifetimeOperator:
     """What lies outside becomes empty; once time has passed the end, nothing changes any more."""
 
     def cut(t: Times) -> Times:
         return np.clip(t, start, end)
 
-    return AlterLifetime(schema, cut, lambda vs, ve: cut(ve), lambda t: np.where(t >= end, INF, cut(t)))
+    return AlterLifetimeOperator(schema, cut, lambda vs, ve: cut(ve), lambda t: np.where(t >= end, INF, cut(t)))
 
 
-def inserts(schema: Schema) -> AlterLifetime:
-    return AlterLifetime(schema, same, lambda vs, ve: np.full_like(vs, INF))
+def inserts(schema: Schema) -> AlterLifetimeOperator:
+    return AlterLifetimeOperator(schema, same, lambda vs, ve: np.full_like(vs, INF))
 
 
-class Deletes(Operator):
+class DeletesOperator(Operator):
     """`[ve, ∞)` for every tuple that ends. An adjust moves the delete: one goes, another comes."""
 
     keeps_files = True

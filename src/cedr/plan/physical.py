@@ -153,23 +153,23 @@ def operator_of(node: Node, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Select, known: list[Properties]) -> Operator:
-    from cedr.operators.stateless import Select as Op
+    from cedr.operators.stateless import SelectOperator
 
-    return Op(node.schema, node.predicate, excluded(node.predicates, node.schema))
+    return SelectOperator(node.schema, node.predicate, excluded(node.predicates, node.schema))
 
 
 @operator_of.register
 def _(node: Project, known: list[Properties]) -> Operator:
-    from cedr.operators.stateless import Project as Op
+    from cedr.operators.stateless import ProjectOperator
 
-    return Op(node.input.schema, node.expressions)
+    return ProjectOperator(node.input.schema, node.expressions)
 
 
 @operator_of.register
 def _(node: Union, known: list[Properties]) -> Operator:
-    from cedr.operators.stateless import Union as Op
+    from cedr.operators.stateless import UnionOperator
 
-    return Op(node.schema, len(node.members))
+    return UnionOperator(node.schema, len(node.members))
 
 
 @operator_of.register
@@ -182,29 +182,29 @@ def _(node: Merge, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: MergeBy, known: list[Properties]) -> Operator:
-    from cedr.operators.merge.by_column import MergeBy as Op
+    from cedr.operators.merge.by_column import MergeByOperator
 
     algorithm = node.chosen(known[0]).algorithm
-    return Op(node.input.schema, node.column, node.join, node.policy, algorithm, node.wrong)
+    return MergeByOperator(node.input.schema, node.column, node.join, node.policy, algorithm, node.wrong)
 
 
 @operator_of.register
 def _(node: Iterate, known: list[Properties]) -> Operator:
     from cedr.operators.iterate.body import Body
-    from cedr.operators.iterate.iterate import Iterate as Op
+    from cedr.operators.iterate.iterate import IterateOperator
 
     plan = optimize(node.body).plan
     fragment, _ = fragment_from(topological(plan), plan)
     steps = fragment.steps
     body = Body([s.make() for s in steps], [s.inputs for s in steps], fragment.output, node.names)
-    return Op(node.schema, body, node.settings)
+    return IterateOperator(node.schema, body, node.settings)
 
 
 @operator_of.register
 def _(node: Reach, known: list[Properties]) -> Operator:
-    from cedr.operators.reach import Reach as Op
+    from cedr.operators.reach import ReachOperator
 
-    return Op(node.schema, (node.start, node.end), node.node)
+    return ReachOperator(node.schema, (node.start, node.end), node.node)
 
 
 @operator_of.register
@@ -239,16 +239,16 @@ def _(node: Inserts, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Deletes, known: list[Properties]) -> Operator:
-    from cedr.operators.windows import Deletes as Op
+    from cedr.operators.windows import DeletesOperator
 
-    return Op(node.schema)
+    return DeletesOperator(node.schema)
 
 
 @operator_of.register
 def _(node: Shift, known: list[Properties]) -> Operator:
-    from cedr.operators.stateless import AlterLifetime as Op
+    from cedr.operators.stateless import AlterLifetimeOperator
 
-    return Op(node.schema, partial(shifted, by=node.by), lambda vs, ve: shifted(ve, node.by))
+    return AlterLifetimeOperator(node.schema, partial(shifted, by=node.by), lambda vs, ve: shifted(ve, node.by))
 
 
 @operator_of.register
@@ -260,100 +260,104 @@ def _(node: Slice, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: AlterLifetime, known: list[Properties]) -> Operator:
-    from cedr.operators.stateless import AlterLifetime as Op
+    from cedr.operators.stateless import AlterLifetimeOperator
 
-    return Op(node.schema, partial(altered_start, node), partial(altered_end, node), node.progress)
+    return AlterLifetimeOperator(node.schema, partial(altered_start, node), partial(altered_end, node), node.progress)
 
 
 @operator_of.register
 def _(node: Fused, known: list[Properties]) -> Operator:
-    from cedr.operators.fused import Fused as Op
+    from cedr.operators.fused import FusedOperator
 
-    return Op(node.input.schema, [operator_of(step, []) for step in node.steps])
+    return FusedOperator(node.input.schema, [operator_of(step, []) for step in node.steps])
 
 
 @operator_of.register
 def _(node: Chop, known: list[Properties]) -> Operator:
-    from cedr.operators.chop import Chop as Op
+    from cedr.operators.chop import ChopOperator
 
-    return Op(node.schema, node.period, node.offset, node.calendar)
+    return ChopOperator(node.schema, node.period, node.offset, node.calendar)
 
 
 @operator_of.register
 def _(node: Aggregate, known: list[Properties]) -> Operator:
-    from cedr.operators.aggregate import Aggregate as Op
+    from cedr.operators.aggregate import AggregateOperator
 
     aggregates = dict(node.aggregates)
-    return Op(node.input.schema, list(node.by), aggregates, node.latency or "perfect", known[0].insert_only)
+    return AggregateOperator(
+        node.input.schema, list(node.by), aggregates, node.latency or "perfect", known[0].insert_only
+    )
 
 
 @operator_of.register
 def _(node: TopK, known: list[Properties]) -> Operator:
-    from cedr.operators.top_k import TopK as Op
+    from cedr.operators.top_k import TopKOperator
 
     order, by = list(node.order), list(node.by)
-    return Op(node.input.schema, node.k, order, list(node.descending), by, node.rank, node.latency or "perfect")
+    return TopKOperator(
+        node.input.schema, node.k, order, list(node.descending), by, node.rank, node.latency or "perfect"
+    )
 
 
 @operator_of.register
 def _(node: Distinct, known: list[Properties]) -> Operator:
-    from cedr.operators.levels import Distinct as Op
+    from cedr.operators.levels import DistinctOperator
 
-    return Op(node.schema, node.latency or "perfect")
+    return DistinctOperator(node.schema, node.latency or "perfect")
 
 
 @operator_of.register
 def _(node: Coalesce, known: list[Properties]) -> Operator:
-    from cedr.operators.levels import Coalesce as Op
+    from cedr.operators.levels import CoalesceOperator
 
-    return Op(node.schema, node.latency or "perfect")
+    return CoalesceOperator(node.schema, node.latency or "perfect")
 
 
 @operator_of.register
 def _(node: Difference, known: list[Properties]) -> Operator:
-    from cedr.operators.levels import Difference as Op
+    from cedr.operators.levels import DifferenceOperator
 
-    return Op(node.schema, node.latency or "perfect")
+    return DifferenceOperator(node.schema, node.latency or "perfect")
 
 
 @operator_of.register
 def _(node: Intersect, known: list[Properties]) -> Operator:
-    from cedr.operators.levels import Intersect as Op
+    from cedr.operators.levels import IntersectOperator
 
-    return Op(node.schema, node.latency or "perfect")
+    return IntersectOperator(node.schema, node.latency or "perfect")
 
 
 @operator_of.register
 def _(node: Join, known: list[Properties]) -> Operator:
     sides = node.left.schema, node.right.schema, list(node.left_on), list(node.right_on)
     if node.how == "inner":
-        from cedr.operators.join import Join as Inner
+        from cedr.operators.join import JoinOperator
 
-        return Inner(*sides, node.residual, node.suffix)
-    from cedr.operators.outer_join import OuterJoin
+        return JoinOperator(*sides, node.residual, node.suffix)
+    from cedr.operators.outer_join import OuterJoinOperator
 
-    return OuterJoin(*sides, node.how, node.residual, node.suffix, node.latency or "perfect")
+    return OuterJoinOperator(*sides, node.how, node.residual, node.suffix, node.latency or "perfect")
 
 
 @operator_of.register
 def _(node: Clip, known: list[Properties]) -> Operator:
-    from cedr.operators.clip import Clip as Op
+    from cedr.operators.clip import ClipOperator
 
-    return Op(node.left.schema, node.right.schema, list(node.left_on), list(node.right_on))
+    return ClipOperator(node.left.schema, node.right.schema, list(node.left_on), list(node.right_on))
 
 
 @operator_of.register
 def _(node: Session, known: list[Properties]) -> Operator:
-    from cedr.operators.session import Session as Op
+    from cedr.operators.session import SessionOperator
 
-    return Op(node.schema, node.timeout, list(node.by))
+    return SessionOperator(node.schema, node.timeout, list(node.by))
 
 
 @operator_of.register
 def _(node: Sort, known: list[Properties]) -> Operator:
-    from cedr.operators.sort import Sort as Op
+    from cedr.operators.sort import SortOperator
 
-    return Op(node.schema, node.by, node.descending)
+    return SortOperator(node.schema, node.by, node.descending)
 
 
 @operator_of.register
@@ -371,45 +375,49 @@ def _(node: Match, known: list[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Automaton, known: list[Properties]) -> Operator:
-    from cedr.operators.automata.automaton import Automaton as Op
+    from cedr.operators.automata.automaton import AutomatonOperator
 
     table = node.fixed if node.fixed is not None else node.table
-    return Op(node.events.schema, tuple(node.steps_read()), table, node.compiled, node.shape, node.schema)
+    return AutomatonOperator(
+        node.events.schema, tuple(node.steps_read()), table, node.compiled, node.shape, node.schema
+    )
 
 
 @operator_of.register
 def _(node: Places, known: list[Properties]) -> Operator:
-    from cedr.operators.automata.places import Places as Op
+    from cedr.operators.automata.places import PlacesOperator
 
-    return Op(node.input.schema, node.by, node.order, node.linked)
+    return PlacesOperator(node.input.schema, node.by, node.order, node.linked)
 
 
 @operator_of.register
 def _(node: Lookup, known: list[Properties]) -> Operator:
-    from cedr.operators.lookup import Lookup as Op
+    from cedr.operators.lookup import LookupOperator
 
-    return Op(node.input.schema, node.table, node.left_on, node.right_on)
+    return LookupOperator(node.input.schema, node.table, node.left_on, node.right_on)
 
 
 @operator_of.register
 def _(node: Align, known: list[Properties]) -> Operator:
-    from cedr.operators.align import Align as Op
+    from cedr.operators.align import AlignOperator
 
-    return Op(node.schema, node.block, node.flavour, node.clock, node.by)
+    return AlignOperator(node.schema, node.block, node.flavour, node.clock, node.by)
 
 
 @operator_of.register
 def _(node: Finalize, known: list[Properties]) -> Operator:
-    from cedr.operators.finalize.finalize import Finalize as Op
+    from cedr.operators.finalize.finalize import FinalizeOperator
 
-    return Op(node.schema, node.remember, node.late, known[0].insert_only, external=counts_externals(node))
+    return FinalizeOperator(
+        node.schema, node.remember, node.late, known[0].insert_only, external=counts_externals(node)
+    )
 
 
 @operator_of.register
 def _(node: Guard, known: list[Properties]) -> Operator:
-    from cedr.operators.guard import Guard as Op
+    from cedr.operators.guard import GuardOperator
 
-    return Op(node.schema, node.late)
+    return GuardOperator(node.schema, node.late)
 
 
 # --- lifetimes a user wrote ----------------------------------------------------------------------------------------

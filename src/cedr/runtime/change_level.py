@@ -13,10 +13,10 @@ from copy import deepcopy
 from dataclasses import replace
 
 from cedr.columnar.chunk import Chunk, concat, empty
-from cedr.operators.align import Align
+from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator
-from cedr.operators.finalize.finalize import Finalize
-from cedr.operators.guard import Guard
+from cedr.operators.finalize.finalize import FinalizeOperator
+from cedr.operators.guard import GuardOperator
 from cedr.plan.physical import Fragment, Input
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
@@ -114,7 +114,7 @@ class Mover:
             rows = concat([rows, *map(self.flush, old_aligns[stretch])])
             for j in new_aligns[stretch]:
                 align = self.new_operators[j]
-                if isinstance(align, Align) and j not in self.entered:
+                if isinstance(align, AlignOperator) and j not in self.entered:
                     align.saw(seen)
                 rows = self.enter(j, rows)
             if stretch < len(old_checks):
@@ -125,7 +125,7 @@ class Mover:
         if new not in self.entered:
             hand_over(self.old_operators[old], self.new_operators[new])
         checked, operator = self.enter(new, rows), self.new_operators[new]
-        assert isinstance(operator, Finalize | Guard)
+        assert isinstance(operator, FinalizeOperator | GuardOperator)
         return Chunk(checked.rows, max(checked.cti, operator.cti_out), promises=operator.current_promises())
 
     def schema(self, here: Place) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, empty
-from cedr.operators.align import Align
+from cedr.operators.align import AlignOperator
 from cedr.operators.base import Metrics, Operator
 from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.merge.base import LMerge
@@ -61,7 +61,7 @@ class Engine:
 
     def tick(self) -> Chunk:
         """The changes because time has passed: rows that an Align with a clock has held long enough."""
-        ticking = [(i, op) for i, op in enumerate(self.operators) if isinstance(op, Align) and op.clock]
+        ticking = [(i, op) for i, op in enumerate(self.operators) if isinstance(op, AlignOperator) and op.clock]
         return self._answer(self._run({i: op.tick() for i, op in ticking}))
 
     def _run(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> dict[Input, Chunk]:

@@ -3,14 +3,14 @@
 import polars as pl
 
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.automata.places import Places
+from cedr.operators.automata.places import PlacesOperator
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.temporal.time import MIN
 
 SCHEMA = {"g": pl.String(), "n": pl.Int64()}
 
 
-def emitted(op: Places, *elements):
+def emitted(op: PlacesOperator, *elements):
     return op.process(0, chunk_of(elements, SCHEMA)).elements()
 
 
@@ -29,7 +29,7 @@ def e(g: str, n: int = 0) -> Row:
 
 
 def test_a_late_event_goes_between_two_others():
-    op = Places(SCHEMA, ("g",), None, linked=True)
+    op = PlacesOperator(SCHEMA, ("g",), None, linked=True)
     assert emitted(op, Insert(1, 30, e("a")), Insert(4, 30, e("a")), Insert(9, 30, e("a"))) == [
         Insert(1, 30, at("a", 1, MIN)),
         Insert(4, 30, at("a", 4, 1)),
@@ -49,7 +49,7 @@ def test_a_late_event_goes_between_two_others():
 
 def test_a_forgotten_predecessor_changes_nothing():
     """The event at 1 ends at 2 and is forgotten; the one at 4 was emitted as its successor, and stays so."""
-    op = Places(SCHEMA, ("g",), None, linked=True)
+    op = PlacesOperator(SCHEMA, ("g",), None, linked=True)
     emitted(op, Insert(1, 2, e("a")), Insert(4, 30, e("a")), Insert(0, 30, e("A")), Cti(5))
     assert op.state_size()[0] == 2
     assert emitted(op, Insert(7, 30, e("a")), Adjust(4, 30, 20, e("a"))) == [
@@ -59,7 +59,7 @@ def test_a_forgotten_predecessor_changes_nothing():
 
 
 def test_events_that_are_the_same_have_ranks():
-    op = Places(SCHEMA, (), None, linked=True)
+    op = PlacesOperator(SCHEMA, (), None, linked=True)
     assert emitted(op, Insert(1, 3, e("a")), Insert(1, 3, e("a"))) == [
         Insert(1, 3, at("a", 1, MIN, 0)),
         Insert(1, 3, at("a", 1, MIN, 1)),
@@ -67,7 +67,7 @@ def test_events_that_are_the_same_have_ranks():
 
 
 def test_by_number_an_event_follows_the_number_before():
-    op = Places(SCHEMA, ("g",), "n", linked=False)
+    op = PlacesOperator(SCHEMA, ("g",), "n", linked=False)
     assert emitted(op, Insert(5, 9, e("a", 3)), Insert(2, 9, Row(g="a", n=None)), Cti(5)) == [
         Insert(5, 9, at("a", 3, 2, n=3)),
         Cti(5),

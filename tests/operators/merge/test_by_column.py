@@ -10,7 +10,7 @@ from oracle_check import arrivals_of
 import cedr
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.merge.by_column import MergeBy
+from cedr.operators.merge.by_column import MergeByOperator
 from cedr.reference.merge import compatible
 from cedr.temporal import (
     INF,
@@ -57,7 +57,7 @@ def feed(merge, *elements):
 
 
 def made(algorithm="R3", **how):
-    return MergeBy(TAGGED, "copy", "join", algorithm=algorithm, **how)
+    return MergeByOperator(TAGGED, "copy", "join", algorithm=algorithm, **how)
 
 
 @pytest.mark.parametrize("algorithm", ["R3", "R4"])

@@ -8,11 +8,11 @@ from merge_check import SCHEMA, merges, row
 
 from cedr.columnar.chunk import chunk_of
 from cedr.operators import aggregates as agg
-from cedr.operators.aggregate import Aggregate
-from cedr.operators.align import Align
-from cedr.operators.fused import Fused
+from cedr.operators.aggregate import AggregateOperator
+from cedr.operators.align import AlignOperator
+from cedr.operators.fused import FusedOperator
 from cedr.operators.merge.algorithms import ALGORITHMS
-from cedr.operators.stateless import Project, Select, Union
+from cedr.operators.stateless import ProjectOperator, SelectOperator, UnionOperator
 from cedr.operators.windows import sliding
 from cedr.temporal import Adjust, Cti, Insert
 
@@ -33,33 +33,33 @@ def test_rows_that_end_before_the_feedback_make_no_difference(algorithm, data):
 
 
 def select():
-    return Select(SCHEMA, pl.col("p") != "C")
+    return SelectOperator(SCHEMA, pl.col("p") != "C")
 
 
 def project():
-    return Project(SCHEMA, [pl.col("p") + "!"])
+    return ProjectOperator(SCHEMA, [pl.col("p") + "!"])
 
 
 def fused():
-    return Fused(SCHEMA, [select(), project()])
+    return FusedOperator(SCHEMA, [select(), project()])
 
 
 def count():
-    return Aggregate(SCHEMA, ["p"], {"n": agg.Count()}, "eager")
+    return AggregateOperator(SCHEMA, ["p"], {"n": agg.Count()}, "eager")
 
 
 PLANS = {
     "select": lambda: [select()],
     "select, project": lambda: [project(), select()],
     "fused": lambda: [fused()],
-    "union": lambda: [Union(SCHEMA, 1), select()],
+    "union": lambda: [UnionOperator(SCHEMA, 1), select()],
     "sliding": lambda: [sliding(SCHEMA, 5), select()],
-    "fused with windows": lambda: [Fused(SCHEMA, [select(), sliding(SCHEMA, 5), project()])],
-    "align": lambda: [select(), Align(SCHEMA)],
-    "align perfect": lambda: [select(), Align(SCHEMA, flavour="perfect")],
-    "align for a while": lambda: [select(), Align(SCHEMA, block=3)],
+    "fused with windows": lambda: [FusedOperator(SCHEMA, [select(), sliding(SCHEMA, 5), project()])],
+    "align": lambda: [select(), AlignOperator(SCHEMA)],
+    "align perfect": lambda: [select(), AlignOperator(SCHEMA, flavour="perfect")],
+    "align for a while": lambda: [select(), AlignOperator(SCHEMA, block=3)],
     "aggregate": lambda: [select(), count()],
-    "aggregate below": lambda: [count(), Select(count().schema, pl.col("n") > 0)],
+    "aggregate below": lambda: [count(), SelectOperator(count().schema, pl.col("n") > 0)],
 }
 """Operators on the way into a merge, the first one first."""
 

@@ -48,7 +48,7 @@ class Found(NamedTuple):
         return np.hstack((self.runs[:, columns], numbers, self.runs[:, [rn.OUT_HI]]))
 
 
-class Automaton(Operator):
+class AutomatonOperator(Operator):
     """Port 0 brings events; port 1, if the table is not fixed, its rows."""
 
     def __init__(

@@ -20,7 +20,7 @@ from cedr.temporal.time import INF
 Rows = np.ndarray
 
 
-class Places(Operator):
+class PlacesOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], by: tuple[str, ...], order: str | None, linked: bool) -> None:
         super().__init__()
         self.schema = {**schema, **ADDED}

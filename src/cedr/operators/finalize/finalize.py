@@ -33,7 +33,7 @@ from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.time import INF, MIN, as_time
 
 
-class Finalize(Operator):
+class FinalizeOperator(Operator):
     """Any input as a valid stream.
 
     remember      how far behind the highest sync time elements are still accepted; INF forces nothing

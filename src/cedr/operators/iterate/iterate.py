@@ -27,7 +27,7 @@ from cedr.temporal.time import INF, MIN
 from cedr.temporal.time import show as show_time
 
 
-class Iterate(Operator):
+class IterateOperator(Operator):
     def __init__(self, schema: Mapping[str, pl.DataType], body: Body, settings: Settings) -> None:
         self.ports = len(body.names)
         super().__init__()

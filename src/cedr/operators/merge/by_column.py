@@ -41,7 +41,7 @@ ALGORITHMS: Mapping[str, type[R3] | type[R4]] = {"R3": R3, "R4": R4}
 JOIN = "_merge_join"
 
 
-class MergeBy(Operator):
+class MergeByOperator(Operator):
     def __init__(
         self,
         given: Mapping[str, pl.DataType],

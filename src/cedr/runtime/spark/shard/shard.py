@@ -16,8 +16,8 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, concat_rows, empty
 from cedr.columnar.promises import Promises
-from cedr.operators.align import Align
-from cedr.operators.finalize.finalize import Finalize
+from cedr.operators.align import AlignOperator
+from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.late import Late, LateStream
 from cedr.plan.partitioning import Exchange
 from cedr.plan.physical import Input
@@ -247,8 +247,8 @@ class Core:
         after: Input = name
         for number, step in enumerate(self.engine.fragment.steps):
             operator = self.engine.operators[number]
-            if step.inputs == (after,) and isinstance(operator, Finalize | Align):
-                operator.saw(highest.sync if isinstance(operator, Finalize) else highest.start)
+            if step.inputs == (after,) and isinstance(operator, FinalizeOperator | AlignOperator):
+                operator.saw(highest.sync if isinstance(operator, FinalizeOperator) else highest.start)
                 after = number
 
     def _chunk(
