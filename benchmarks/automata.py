@@ -2,8 +2,9 @@
 
 1 M evenly weighted coin tosses from a seed, a window of 30 events, chunks of 50,000 with a CTI after each. The
 automaton has the 7 states, 11 transitions and one register of the paper, whose native operator reached 150,000 events a
-second. As there, what is told is dropped, but made. Told are complete runs, or all runs, as the paper's plan does; in
-disorder every 100th toss comes 1,000 tosses late. The loop by hand gets all tosses in order, with nothing to repair.
+second. As there, results are computed and then dropped. Either complete runs are emitted, or all runs, as by the
+paper's plan; in disorder every 100th toss arrives 1,000 tosses late. The loop by hand gets all tosses in order, with
+nothing to repair.
 
 The recursive plan finds the same in a loop, as the paper's cyclic plan did at 30,000 events a second. A turn lets all
 runs take one event more, so it gets larger chunks: there are as many turns for a small one.

@@ -172,7 +172,7 @@ def compare_joins(report: Report, n: int, rounds: int) -> None:
 def rates(report: Report, n: int, rounds: int) -> None:
     """The same at other rates, without bars: which query is slow depends on the rate, so one rate alone would flatter.
 
-    At a high rate a chunk is no longer than the lateness, and more of what was told is repaired; at a low one few
+    At a high rate a chunk is no longer than the lateness, and more of what was emitted is repaired; at a low one few
     events share a window.
     """
     for rate in (1_000, 5_000, 10_000, 20_000):

@@ -8,12 +8,12 @@ still circulate when the next comes.
     rate         chunks without anything between those with events        Figure 7
     lulls        events between two punctuations are left out at random   Figures 9, 11
 
-*Lag* is how far the definite punctuations are behind real progress, the earliest time of all that is still told, on
+*Lag* is how far the definite punctuations are behind real progress, the earliest time of all that is still emitted, on
 average. The least that any method can have is that of the inputs' own punctuations: half their distance, as times pass
 evenly between two of them, and more in a lull.
 
-Then a graph of 100,000 edges of which 1 % change per batch: reachability from 100 sources, updated and searched again. Then
-4,000 edges in 1, 2 and 4 shards; another number of edges: CEDR_BENCH_EVENTS.
+Then a graph of 100,000 edges of which 1 % change per batch: reachability from 100 sources, updated and searched again.
+Then 4,000 edges in 1, 2 and 4 shards; another number of edges: CEDR_BENCH_EVENTS.
 
 The parts, for --only, are figures, updating and shards.
 """
@@ -137,7 +137,7 @@ def evaluate(report: Report, loop: Loop, size: Size) -> None:
 
     early, idle, lull = "punctuations that every 100th event comes early", "idle chunks between", "lulls, %"
     state = plot(6, "what joins hold over disorder", early, "rows, on average")
-    told = plot(8, "output punctuations over disorder", early, "definite punctuations")
+    emitted = plot(8, "output punctuations over disorder", early, "definite punctuations")
     lag = plot(10, "lag over disorder", early, "lag over the least")
     rate = plot(7, "speculation over the rate", idle, "speculative punctuations", "y")
     guesses = plot(9, "speculation over lulls", lull, "speculative punctuations", "y")
@@ -146,7 +146,7 @@ def evaluate(report: Report, loop: Loop, size: Size) -> None:
         found = compare(report, loop, f"disorder {shift}", feed(loop, size.chunks, early=shift), size, lag, shift)
         for progress, f in found.items():
             state.add(progress, shift, f.synopsis)
-            told.add(progress, shift, f.definite)
+            emitted.add(progress, shift, f.definite)
     for chunks in size.idle:
         found = compare(report, loop, f"{chunks} idle between", feed(loop, size.chunks, idle=chunks), size)
         for progress, f in found.items():
@@ -188,7 +188,7 @@ class Followed:
 
 def follow(loop: Loop, progress: str, fed: list[Chunk], rest: int) -> Followed:
     engine = loop.query(progress).engine()
-    explicit, external, told, synopsis, silences = [0], [0], [], [], []
+    explicit, external, emitted, synopsis, silences = [0], [0], [], [], []
     last = time.perf_counter()
     for chunk in fed:
         out = engine.push(loop.source, chunk)
@@ -198,18 +198,18 @@ def follow(loop: Loop, progress: str, fed: list[Chunk], rest: int) -> Followed:
             last = now
         explicit.append(max(explicit[-1], out.cti))
         external.append(max(external[-1], chunk.cti))
-        told.append(int(out.sync.min(initial=INF)))
+        emitted.append(int(out.sync.min(initial=INF)))
         synopsis.append(engine.loop_metrics()["synopsis_rows"][0])
     silences.append(time.perf_counter() - last)
     found = engine.loop_metrics().row(0, named=True)
     counts = found["speculative_punctuations"], found["definite_punctuations"]
-    lag, least = (mean(behind(times[1:], told)) + APART / 2 for times in (explicit, external))
+    lag, least = (mean(behind(times[1:], emitted)) + APART / 2 for times in (explicit, external))
     return Followed(lag, least, *counts, mean(synopsis), max(silences), idle_speculations(loop, engine, rest))
 
 
-def behind(progress: list[int], told: list[int]) -> list[int]:
-    """After each chunk how far progress is behind the earliest time that is still told later."""
-    real = np.minimum.accumulate(told[::-1])[::-1]
+def behind(progress: list[int], emitted: list[int]) -> list[int]:
+    """After each chunk how far progress is behind the earliest time that is still emitted later."""
+    real = np.minimum.accumulate(emitted[::-1])[::-1]
     return [max(int(r) - p, 0) for r, p in zip(real[1:], progress[:-1], strict=True) if r != INF]
 
 
@@ -244,8 +244,8 @@ def compare(
 
 
 def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
-    """Batches in which one edge of 200 goes and as many come, 1 % in all. Edges that expire are inserted with their end;
-    the others without, and retracted. The rival builds its graph and searches from each source."""
+    """Batches in which one edge of 200 is removed and as many are added, 1 % in all. Edges that expire are inserted
+    with their end; the others without, and retracted. The rival builds its graph and searches from each source."""
     random = np.random.default_rng(11)
     nodes = n_edges // 5
     start, end = (random.integers(0, nodes, n_edges) for _ in range(2))
@@ -261,13 +261,13 @@ def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar:
     began = np.zeros(n_edges, dtype=np.int64)
     all_edges = np.arange(n_edges)
 
-    def told(which: np.ndarray, batch: int) -> Chunk:
+    def edge_chunk(which: np.ndarray, batch: int) -> Chunk:
         until = ends[batch, which] if expire else np.full(len(which), INF)
         return assemble(began[which], began[which], until, pairs(start[which], end[which]), batch + 1)
 
     roots, zero = pl.DataFrame({"node": sources}), np.zeros(n_sources, dtype=np.int64)
     engine.push("sources", assemble(zero, zero, np.full(n_sources, INF), roots, INF))
-    engine.push("edges", told(all_edges, 0))
+    engine.push("edges", edge_chunk(all_edges, 0))
     updated, again, reached = [], [], 0
     for batch in range(1, batches + 1):
         mine = went[batch - 1]
@@ -275,7 +275,7 @@ def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar:
         gone = assemble(*old, pairs(start[mine], end[mine]))
         start[mine], end[mine] = (random.integers(0, nodes, len(mine)) for _ in range(2))
         began[mine] = batch
-        come = told(mine, batch)
+        come = edge_chunk(mine, batch)
         chunk = come if expire else Chunk(pl.concat([gone.rows, come.rows]), come.cti)
         since = time.perf_counter()
         engine.push("edges", chunk)

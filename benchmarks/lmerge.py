@@ -23,8 +23,8 @@ from cedr.operators.merge.algorithms import ALGORITHMS
 sys.path.insert(0, str(Path(__file__).parent))
 
 from merging.arrivals import RATE, TICK, Followed, bursty, congested, follow, longest_silence, rates
-from merging.switching import MOST, PLANS, SHARES, Ran, events, race
 from merging.inputs import AS_IT_COMES, ORDERED, SCHEMA, agree, payloads, streams
+from merging.switching import MOST, PLANS, SHARES, Ran, events, race
 
 IN_ORDER = ("R0", "R1", "R2")
 SPEED_BARS = {"R0": 10.0, "R3": 1.0}
@@ -68,7 +68,7 @@ class Measured:
 
 
 def merged(algorithm: str, feed: Sequence[Sequence[Chunk]], cleanse: bool = False, behind: int = 0) -> Measured:
-    """Merge all inputs, chunk by chunk in turn; `behind`: the number of chunks by which each input lags behind the one before it."""
+    """Merge all inputs, chunk by chunk in turn; each input lags `behind` chunks behind the one before it."""
     operator = ALGORITHMS[algorithm](SCHEMA, len(feed))
     before: list[Operator | None] = [AlignOperator(SCHEMA, flavour="perfect") if cleanse else None for _ in feed]
     most, seconds = 0, 0.0
@@ -89,8 +89,8 @@ def merged(algorithm: str, feed: Sequence[Sequence[Chunk]], cleanse: bool = Fals
 def warm(algorithm: str) -> None:
     """Compile what it needs."""
     small = payloads(200)
-    told = ORDERED if algorithm in IN_ORDER else AS_IT_COMES
-    merged(algorithm, streams(replace(told, chunk=50), small, 2))
+    disorder = ORDERED if algorithm in IN_ORDER else AS_IT_COMES
+    merged(algorithm, streams(replace(disorder, chunk=50), small, 2))
 
 
 def outputs(algorithm: str, feed: Sequence[Sequence[Chunk]], policy: str = "first") -> Iterator[Chunk]:
@@ -115,10 +115,10 @@ def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], qu
         cleanse = algorithm == CLEANSE
         name = "R1" if cleanse else algorithm
         warm(name)
-        told = ORDERED if algorithm in IN_ORDER else AS_IT_COMES
+        disorder = ORDERED if algorithm in IN_ORDER else AS_IT_COMES
         most = {}
         for count in (2,) if algorithm == "R3-" and quick else inputs:
-            feed = streams(told, payload, count)
+            feed = streams(disorder, payload, count)
             runs = [merged(name, feed, cleanse) for _ in range(1 if quick or algorithm == "R3-" else 3)]
             speeds, most[count] = [r.speed for r in runs], runs[0].memory
             bar = None if quick else SPEED_BARS.get(algorithm)
@@ -132,7 +132,7 @@ def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], qu
                 memory_7.add(algorithm, count, most[count])
         if cleanse:
             continue
-        feed = streams(told, payload, inputs[0])
+        feed = streams(disorder, payload, inputs[0])
         report.add(f"{algorithm}: answers agree", agree(list(outputs(algorithm, feed)), feed[0]), "of 1", bar=1)
         if algorithm == "R3":
             growth = most[inputs[-1]] / most[inputs[0]]
@@ -210,15 +210,15 @@ def over_time(report: Report, name: str, title: str, followed: Followed, over: f
     """Plot rates over time, of the first inputs and of the output; returns those of all, while events happen."""
     plot = report.plot(name, title, "seconds", "thousand events/s")
     plot.foremost = "merged"
-    inputs = {f"input {number + 1}": told for number, told in enumerate(followed.inputs[:shown])}
-    for series, told in {**inputs, "merged": followed.output}.items():
-        rate = rates(told[: followed.steady.stop], over)
+    inputs = {f"input {number + 1}": emitted for number, emitted in enumerate(followed.inputs[:shown])}
+    for series, emitted in {**inputs, "merged": followed.output}.items():
+        rate = rates(emitted[: followed.steady.stop], over)
         plot.line(series, (np.arange(len(rate)) + 1) * over, rate / 1_000)
-    return [rates(told[followed.steady], over) for told in (*followed.inputs, followed.output)]
+    return [rates(emitted[followed.steady], over) for emitted in (*followed.inputs, followed.output)]
 
 
 def silences(report: Report, about: str, followed: Followed) -> None:
-    quiet = [longest_silence(told[followed.steady]) for told in (*followed.inputs, followed.output)]
+    quiet = [longest_silence(emitted[followed.steady]) for emitted in (*followed.inputs, followed.output)]
     report.add(f"{about}: longest silence of an input", max(quiet[:-1]), "s")
     report.add(f"{about}: longest silence of the output", quiet[-1], "s")
     behind = np.mean(followed.output < np.max(followed.inputs, axis=0))

@@ -61,7 +61,7 @@ def asked(report: Report, question: Question, shape: Shape, contestants: Sequenc
         turns = {}
         for who in contestants:
             turns[who.name] = take(who, prepared, report.print, apart=not quick or who.guest)
-            report.print(f"  {who.title}: {told(turns[who.name])}")
+            report.print(f"  {who.title}: {summary(turns[who.name])}")
         return turns
 
 
@@ -99,7 +99,7 @@ def shown(turn: Turn) -> str:
     return "" if turn.unable else f"{turn.speed / 1e3:,.0f}"
 
 
-def told(turn: Turn) -> str:
+def summary(turn: Turn) -> str:
     return f"n/a: {turn.unable}" if turn.unable else f"{shown(turn)} k events/s"
 
 

@@ -2,8 +2,8 @@
 
 1 M events from a seed, in 40 chunks with a CTI after each. Keys come and go, about 20 events each within a chunk
 or two, and every event is endless. A CTI ends nothing here, so without more the state grows with the stream. With
-punctuation each chunk also declares which keys have ended, and the state is that of the keys which are not. Both must give
-the same answer. Then a million punctuations about keys by themselves: the cost to add, to look up and to store them.
+punctuation each chunk also declares which keys have ended, and the state is that of the other keys. Both must give the
+same answer. Then a million punctuations about keys by themselves: the cost to add, to look up and to store them.
 """
 
 import time

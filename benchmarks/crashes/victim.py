@@ -74,7 +74,9 @@ class Victim:
     def has_ended(self) -> bool:
         """An error when it has ended badly."""
         if self.process.poll():
-            raise CrashError(f"a driver exited with {self.process.returncode}; the end of its log:\n{self._end_of_log()}")
+            raise CrashError(
+                f"a driver exited with {self.process.returncode}; the end of its log:\n{self._end_of_log()}"
+            )
         return self.process.returncode is not None
 
     def wait_for(self, phase: Phase, batch: int) -> None:
@@ -85,7 +87,9 @@ class Victim:
         deadline = time.monotonic() + LIMIT
         while not condition():
             if time.monotonic() > deadline:
-                raise CrashError(f"a driver made no progress for {LIMIT:.0f} s; the end of its log:\n{self._end_of_log()}")
+                raise CrashError(
+                    f"a driver made no progress for {LIMIT:.0f} s; the end of its log:\n{self._end_of_log()}"
+                )
             time.sleep(0.005)
 
     def finish(self) -> None:

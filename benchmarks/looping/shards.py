@@ -1,7 +1,7 @@
 """Reachability in several shards: how evenly the work is spread, and what each of them does again.
 
 The tasks of micro-batches run one after the other in this process, without Spark, so that the processor's time of each
-shard can be told. Edges come in ten micro-batches; the first one, in which the sources come too, does not count.
+shard can be emitted. Edges come in ten micro-batches; the first one, in which the sources come too, does not count.
 """
 
 from collections import defaultdict
@@ -54,9 +54,9 @@ def graph(edges: int) -> list[dict[str, pl.DataFrame]]:
     random = np.random.default_rng(5)
     nodes = edges // EDGES_A_NODE
     ends = {name: random.integers(0, nodes, edges) for name in ("start", "end")}
-    told = pl.DataFrame({**ends, "vs": np.sort(random.integers(0, 1000, edges)), "ve": 3000})
+    table = pl.DataFrame({**ends, "vs": np.sort(random.integers(0, 1000, edges)), "ve": 3000})
     sources = pl.DataFrame({"node": np.arange(nodes // NODES_A_SOURCE), "vs": 0, "ve": 2000})
-    fed = [{"edges": part} for part in told.iter_slices(-(-edges // BATCHES))]
+    fed = [{"edges": part} for part in table.iter_slices(-(-edges // BATCHES))]
     return [fed[0] | {"sources": sources}, *fed[1:]]
 
 
@@ -67,15 +67,15 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
         job = Job(plan, number, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
         assert job.last == 1, "one stage"
         working = [Shard(job, 1, shard) for shard in range(number)]
-        seconds, told = [0.0] * number, []
+        seconds, emitted = [0.0] * number, []
         for batch, packets in enumerate([*(packed(job, b, tables) for b, tables in enumerate(fed)), closed(job)]):
             for shard in working:
                 began = process_time()
                 answer = shard.process(batch, packets[shard.shard])
                 seconds[shard.shard] += (process_time() - began) * (batch > 0)
                 shard.tidy()
-                told.append(net_changes(from_blob(answer.blob), plan.schema))
-    return seconds, in_order(summed(told))
+                emitted.append(net_changes(from_blob(answer.blob), plan.schema))
+    return seconds, in_order(summed(emitted))
 
 
 def closed(job: Job) -> dict[int, list[Packet]]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.operators.merge.algorithms import ALGORITHMS
-from merging.inputs import SCHEMA, Elements, Floats, Disorder, agree
+from merging.inputs import SCHEMA, Disorder, Elements, Floats, agree
 
 RATE = 5_000
 """Events a second."""
@@ -61,7 +61,7 @@ def congested(stretches: Sequence[tuple[float, float]]) -> Delays:
 
 @dataclass(frozen=True)
 class Followed:
-    """The number of events that each input, and the merge, had emitted after each tick; and whether all were emitted."""
+    """The number of events that each input and the merge had emitted after each tick, and whether all were."""
 
     inputs: list[Counts]
     output: Counts

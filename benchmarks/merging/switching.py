@@ -106,7 +106,7 @@ def race(plans: Sequence[str], chunks: Sequence[Chunk], feedback: bool = False) 
     while merge.stable < INF:
         port = min(range(len(runners)), key=lambda p: runners[p].done)
         start = process_time()
-        out = merge.process(port, runners[port].told)
+        out = merge.process(port, runners[port].emitted)
         now = runners[port].done + process_time() - start
         ran.output.append(out)
         if out.cti > ran.through[-1]:
@@ -127,12 +127,12 @@ class Runner:
     plan: str
     chunks: Iterator[Chunk]
     done: float = float("inf")
-    told: Chunk = field(default_factory=lambda: empty(SCHEMA))
+    emitted: Chunk = field(default_factory=lambda: empty(SCHEMA))
 
     def start(self, now: float) -> None:
         if chunk := next(self.chunks, None):
             start = process_time()
-            self.told = self.engine.push(self.plan, chunk)
+            self.emitted = self.engine.push(self.plan, chunk)
             self.done = now + process_time() - start
         else:
             self.done = float("inf")

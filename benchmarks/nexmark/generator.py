@@ -4,8 +4,8 @@ All three come in one order of arrival, 20 % late by up to 5 s, as in `peers.dat
 registered lately; bids go to auctions that opened lately, half of them to a few hot ones. Times are whole milliseconds,
 prices whole cents. Every name is made up from the lists below.
 
-With corrections, a part of the bids that came in time is taken back within 5 s and told anew with another price. A row
-that takes back has `ve_new`, the corrected end, which is its start: the bid never was.
+With corrections, a part of the bids that came in time is retracted within 5 s and emitted again with another price. A
+row that retracts has `ve_new`, the corrected end, which is its start: the bid never was.
 """
 
 from dataclasses import dataclass
@@ -115,8 +115,8 @@ def with_corrections(bid: pl.DataFrame, rng: np.random.Generator) -> pl.DataFram
     back = wrong.with_columns(arrived=later)
     anew = back.with_columns(price=pl.col("price") + pl.Series(rng.integers(1, 1_000, wrong.height)))
     never, nothing = pl.col("ts").alias("ve_new"), pl.lit(None, bid.schema["ts"]).alias("ve_new")
-    told = [bid.with_columns(nothing), back.with_columns(never), anew.with_columns(nothing)]
-    return pl.concat(told)
+    emitted = [bid.with_columns(nothing), back.with_columns(never), anew.with_columns(nothing)]
+    return pl.concat(emitted)
 
 
 def settled(bid: pl.DataFrame) -> pl.DataFrame:

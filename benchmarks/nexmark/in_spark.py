@@ -70,7 +70,8 @@ def q8(streams: "Streams") -> "DataFrame":
 
 
 def cannot(streams: "Streams") -> "DataFrame":
-    raise NotImplementedError("UNABLE says why")
+    """The place of a query in UNABLE, which no contest starts."""
+    raise LookupError("Spark's own streaming has no such query; UNABLE gives the reason")
 
 
 QUERIES: "dict[str, Callable[[Streams], DataFrame]]" = {

@@ -69,21 +69,25 @@ def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart:
         if apart:
             command = who.command(question.name, prepared.folder, out, say)
             watched = watch(command, who.environment(), PATIENCE, out)
-            told, peak = watched.result, watched.peak
+            outcome, peak = watched.result, watched.peak
         else:
-            told, peak = turn.turn(who.name, question.name, prepared.folder, out), 0.0
+            outcome, peak = turn.turn(who.name, question.name, prepared.folder, out), 0.0
     except NotInstalledError as e:
         return Turn(unable=str(e))
     except SideFailedError as e:
         say(str(e))
         return Turn(unable=e.why)
-    if "unable" in told:
-        return Turn(unable=told["unable"])
+    if "unable" in outcome:
+        return Turn(unable=outcome["unable"])
     try:
         wrong = question.wrong(who.title, pl.read_parquet(out / turn.ANSWER), prepared.expected, prepared.tables)
     except (OSError, PolarsError) as e:
         return Turn(unable=f"its answer cannot be read: {first_line(e)}")
     events = sum(table.height for table in prepared.tables.values())
     return Turn(
-        events, told["seconds"], peak / 1024, told["version"], f"its answer is not right: {wrong}" if wrong else ""
+        events,
+        outcome["seconds"],
+        peak / 1024,
+        outcome["version"],
+        f"its answer is not right: {wrong}" if wrong else "",
     )

@@ -64,7 +64,7 @@ def measured(watched: Watched, shape: Shape) -> Measured:
     counted = batches[warm_up(shape) : shape.files]
     elapsed = counted[-1]["start"] + counted[-1]["seconds"] - counted[0]["start"]
     seconds = [b["seconds"] for b in counted]
-    told = watched.result
+    emitted = watched.result
     return Measured(
-        shape.events // shape.files, seconds, elapsed, watched.peak, told["rows"], told.get("state_rows", [])
+        shape.events // shape.files, seconds, elapsed, watched.peak, emitted["rows"], emitted.get("state_rows", [])
     )

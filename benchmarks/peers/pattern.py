@@ -41,9 +41,9 @@ def spark_query(streams: "Mapping[str, DataFrame]", seconds: int) -> "DataFrame"
     from pyspark.sql.streaming.state import GroupStateTimeout
 
     by_key, timeout = streams["events"].groupBy("k"), GroupStateTimeout.EventTimeTimeout
-    told = by_key.applyInPandasWithState(emission(seconds * 1_000_000), ROWS, STATE, "append", timeout)
+    matches = by_key.applyInPandasWithState(emission(seconds * 1_000_000), ROWS, STATE, "append", timeout)
     times = (F.timestamp_micros(name).alias(name) for name in ("vs", "ve"))
-    return told.select(*times, "k", "first", "second")
+    return matches.select(*times, "k", "first", "second")
 
 
 def batch(tables: Mapping[str, pl.DataFrame], seconds: int) -> pl.DataFrame:

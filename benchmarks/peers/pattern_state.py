@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 from peers.parameters import HIGH, LOW
 

@@ -56,7 +56,9 @@ def watch(command: list[str], environment: dict[str, str], limit: float, folder:
         return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
     except (IndexError, ValueError):
         why = "it did not say how it went"
-        raise SideFailedError(f"{' '.join(command)}: {why}; the end of its log:\n{log.read_text()[-3000:]}", why) from None
+        raise SideFailedError(
+            f"{' '.join(command)}: {why}; the end of its log:\n{log.read_text()[-3000:]}", why
+        ) from None
 
 
 def sample_until_done(program: subprocess.Popen[bytes], mark: str, deadline: float) -> float:

@@ -124,8 +124,8 @@ def batches(progress: "list[StreamingQueryProgress]") -> list[dict[str, float]]:
 
 def main(system: str, name: str, data: str, out: str, store: str) -> None:
     workload, places = WORKLOADS[name], (Path(data), Path(out))
-    told = run_spark(workload, *places, store) if system == "spark" else run_cedr(workload, *places)
-    print(json.dumps(told))
+    outcome = run_spark(workload, *places, store) if system == "spark" else run_cedr(workload, *places)
+    print(json.dumps(outcome))
 
 
 if __name__ == "__main__":

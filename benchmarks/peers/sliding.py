@@ -1,4 +1,4 @@
-"""The sum per key over the last seconds, told anew whenever it changes: when an event comes in, and when one goes out.
+"""The sum per key over the last seconds, emitted whenever it changes: when an event enters, and when one leaves.
 
 Spark has no operator for it; its side is Python with state: event by event, as most would write it (`sliding_plain`),
 or on arrays (`sliding_state`).
@@ -39,8 +39,8 @@ def spark_query(streams: "Mapping[str, DataFrame]", seconds: int, arrays: bool) 
     side = sliding_state if arrays else sliding_plain
     by_key = streams["events"].groupBy("k")
     emission, timeout = side.emission(seconds * 1_000_000), GroupStateTimeout.EventTimeTimeout
-    told = by_key.applyInPandasWithState(emission, ROWS, side.STATE, "append", timeout)
-    return told.select(F.timestamp_micros("vs").alias("vs"), F.timestamp_micros("ve").alias("ve"), "k", "s")
+    emitted = by_key.applyInPandasWithState(emission, ROWS, side.STATE, "append", timeout)
+    return emitted.select(F.timestamp_micros("vs").alias("vs"), F.timestamp_micros("ve").alias("ve"), "k", "s")
 
 
 def batch(tables: Mapping[str, pl.DataFrame], seconds: int) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""Spark's own sliding sum: Python with state, per key the events that still count and how far the answer was told.
+"""Spark's own sliding sum: Python with state, per key the events that still count and how far the answer was emitted.
 
-A row is told once the watermark has passed its end, so none is ever wrong. Each call sees all new events of a key at
+A row is emitted once the watermark has passed its end, so none is ever wrong. Each call sees all new events of a key at
 once and works on arrays; the state is two of them as bytes, which costs less than lists of values. Imported by
 Spark's Python workers, so it needs numpy and pandas only.
 """
@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.state import GroupState
 
-STATE = "ts binary, v binary, told long"
-NOTHING_TOLD = -(2**62)
+STATE = "ts binary, v binary, emitted long"
+NOTHING_EMITTED = -(2**62)
 Array = np.ndarray[Any, Any]
 Frames = Iterator[pd.DataFrame]
 
@@ -24,14 +24,14 @@ def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames
     """A function for `applyInPandasWithState`; the window is in microseconds."""
 
     def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
-        ts, v, told = load(state)
+        ts, v, emitted = load(state)
         if not state.hasTimedOut:
             ts, v = with_new(ts, v, list(frames))
         watermark = state.getCurrentWatermarkMs() * 1000
-        vs, ve, s = settled(ts, v, told, watermark, window)
-        told = int(ve[-1]) if len(ve) else told
-        kept = np.searchsorted(ts, told - window, "right")
-        save(state, ts[kept:], v[kept:], told, following(ts[kept:], watermark, window))
+        vs, ve, s = settled(ts, v, emitted, watermark, window)
+        emitted = int(ve[-1]) if len(ve) else emitted
+        kept = np.searchsorted(ts, emitted - window, "right")
+        save(state, ts[kept:], v[kept:], emitted, following(ts[kept:], watermark, window))
         yield pd.DataFrame({"vs": vs, "ve": ve, "k": np.full(len(vs), key[0]), "s": s})
 
     return tell
@@ -45,10 +45,10 @@ def with_new(ts: Array, v: Array, frames: list[pd.DataFrame]) -> tuple[Array, Ar
     return ts[order], v[order]
 
 
-def settled(ts: Array, v: Array, told: int, watermark: int, window: int) -> tuple[Array, Array, Array]:
-    """The rows from where the answer was told up to the watermark; `ts` is sorted."""
-    points = np.unique(np.concatenate([[told], ts, ts + window]))
-    points = points[np.searchsorted(points, told) : np.searchsorted(points, watermark, "right")]
+def settled(ts: Array, v: Array, emitted: int, watermark: int, window: int) -> tuple[Array, Array, Array]:
+    """The rows from where the answer was emitted up to the watermark; `ts` is sorted."""
+    points = np.unique(np.concatenate([[emitted], ts, ts + window]))
+    points = points[np.searchsorted(points, emitted) : np.searchsorted(points, watermark, "right")]
     vs, ve = points[:-1], points[1:]
     first, last = np.searchsorted(ts, vs - window, "right"), np.searchsorted(ts, vs, "right")
     total = np.concatenate([[0.0], np.cumsum(v)])
@@ -58,16 +58,16 @@ def settled(ts: Array, v: Array, told: int, watermark: int, window: int) -> tupl
 
 def load(state: "GroupState") -> tuple[Array, Array, int]:
     if not state.exists:
-        return np.empty(0, np.int64), np.empty(0), NOTHING_TOLD
-    ts, v, told = state.get
-    return np.frombuffer(ts, np.int64), np.frombuffer(v), told
+        return np.empty(0, np.int64), np.empty(0), NOTHING_EMITTED
+    ts, v, emitted = state.get
+    return np.frombuffer(ts, np.int64), np.frombuffer(v), emitted
 
 
-def save(state: "GroupState", ts: Array, v: Array, told: int, wake: int) -> None:
+def save(state: "GroupState", ts: Array, v: Array, emitted: int, wake: int) -> None:
     if not len(ts):
         state.remove()
         return
-    state.update((ts.tobytes(), v.tobytes(), told))
+    state.update((ts.tobytes(), v.tobytes(), emitted))
     state.setTimeoutTimestamp(wake // 1000 + 1)
 
 

@@ -49,20 +49,20 @@ def local(workload: Workload, events: Path, out: Path) -> float:
 
 
 def cedr_on_spark(workload: Workload, events: Path, out: Path) -> float:
-    told = run_cedr(workload, events, out)
+    outcome = run_cedr(workload, events, out)
     workload.cedr_answer(read_cedr(out)).write_parquet(out / ANSWER)
-    return elapsed(told)
+    return elapsed(outcome)
 
 
 def spark(workload: Workload, events: Path, out: Path) -> float:
-    told = run_spark(workload, events, out, workload.state_store)
+    outcome = run_spark(workload, events, out, workload.state_store)
     read_spark(out).write_parquet(out / ANSWER)
-    return elapsed(told)
+    return elapsed(outcome)
 
 
-def elapsed(told: Outcome) -> float:
+def elapsed(outcome: Outcome) -> float:
     """From the start of the first micro-batch to the end of the last, in seconds."""
-    first, last = told["batches"][0], told["batches"][-1]
+    first, last = outcome["batches"][0], outcome["batches"][-1]
     return float(last["start"] + last["seconds"] - first["start"])
 
 

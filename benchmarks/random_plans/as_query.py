@@ -49,15 +49,18 @@ def aggregate(node: Node, stream: Stream) -> Stream:
 
 
 def one_aggregate(kind: str, column: str | None = None, q: str = "1/2") -> Any:
+    if column is None:
+        return cedr.count()
     if kind == "quantile":
-        return cedr.median(column) if q == "1/2" else cedr.quantile(column, float(Fraction(q)))  # type: ignore[arg-type]
+        return cedr.median(column) if q == "1/2" else cedr.quantile(column, float(Fraction(q)))
     if kind == "range":
-        return cedr.aggregate(column, function=lambda f: spread(f[column]), dtype=pl.Int64)  # type: ignore[arg-type]
-    return getattr(cedr, kind)(*([column] if column else []))
+        return cedr.aggregate(column, function=lambda f: spread(f[column]), dtype=pl.Int64)
+    return getattr(cedr, kind)(column)
 
 
 def spread(values: pl.Series) -> Any:
-    return None if values.count() == 0 else values.max() - values.min()  # type: ignore[operator]
+    known = values.drop_nulls().to_list()
+    return max(known) - min(known) if known else None
 
 
 def top_k(node: Node, stream: Stream) -> Stream:

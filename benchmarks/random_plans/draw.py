@@ -290,12 +290,13 @@ def alike(d: Drawing, left: Made, right: Made) -> tuple[Made, Made]:
     ]
     if not shared:
         raise RefusedError
-    return tuple(  # type: ignore[return-value]
-        made
-        if payload(made.frame) == shared
-        else d.add({"op": "project", "columns": [[c, ["col", c]] for c in shared]}, made)
-        for made in (left, right)
-    )
+
+    def narrowed(made: Made) -> Made:
+        if payload(made.frame) == shared:
+            return made
+        return d.add({"op": "project", "columns": [[c, ["col", c]] for c in shared]}, made)
+
+    return narrowed(left), narrowed(right)
 
 
 def narrow(d: Drawing, made: Made) -> Made:

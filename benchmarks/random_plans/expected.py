@@ -265,8 +265,8 @@ def aggregate(node: Node, frame: Frame, limit: int) -> Frame:
 
 
 def mean(values: pl.Expr, known: pl.Expr, kind: pl.DataType) -> pl.Expr:
-    """Of decimals by whole numbers of their last digit. Both are exact as doubles, as long as they are below 2 ** 53, so
-    the quotient is the only rounding."""
+    """Of decimals by whole numbers of their last digit. Both are exact as doubles while they are below 2 ** 53, so the
+    quotient is the only rounding."""
     if isinstance(kind, pl.Decimal):
         return values.to_physical().sum().cast(pl.Float64) / (known * 10**kind.scale)
     return total(values).cast(pl.Float64) / known

@@ -106,9 +106,9 @@ def make(shape: Shape, rng: np.random.Generator) -> Table:
         step(vs, before, after, arrived, number, changed)
         for number, (before, after, arrived, changed) in enumerate(steps(vs, ends, arrivals))
     ]
-    told = pl.concat(rows)
-    copies = told.filter(pl.col("number") == 0).filter(pl.Series(twice))
-    order = pl.concat([told, copies]).sort("arrival", "number", "row", maintain_order=True)
+    emitted = pl.concat(rows)
+    copies = emitted.filter(pl.col("number") == 0).filter(pl.Series(twice))
+    order = pl.concat([emitted, copies]).sort("arrival", "number", "row", maintain_order=True)
     delivered = hold(shape, order, payload)
     last = pl.DataFrame({S: vs, E: ends[-1]})
     first = pl.DataFrame({S: vs, E: ends[0]}).filter(pl.Series(twice))
@@ -190,11 +190,10 @@ def hold(shape: Shape, order: pl.DataFrame, payload: pl.DataFrame) -> pl.DataFra
 
 
 def as_user_time(time: pl.Expr, kind: pl.DataType) -> pl.Expr:
-    if kind == pl.Int64:
+    if not isinstance(kind, pl.Datetime):
         return time
-    zone = kind.time_zone  # type: ignore[attr-defined]
     naive = time.cast(pl.Datetime("us"))
-    return naive if zone is None else naive.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return naive if kind.time_zone is None else naive.dt.replace_time_zone("UTC").dt.convert_time_zone(kind.time_zone)
 
 
 def as_chronons(time: pl.Expr, kind: pl.DataType) -> pl.Expr:
@@ -243,7 +242,7 @@ def one_column(name: str, kind: pl.DataType, shape: Shape, rng: np.random.Genera
 
 
 def source_arguments(shape: Shape) -> Mapping[str, Any]:
-    """What `cedr.source` is told about these tables."""
+    """The arguments of `cedr.source` for these tables."""
     found: dict[str, Any] = {"vs": "vs"}
     if not shape.instants:
         found["ve"] = "ve"

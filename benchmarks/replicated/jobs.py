@@ -17,7 +17,7 @@ def first() -> cedr.Stream:
 
 
 def second() -> cedr.Stream:
-    """The same by another plan, and told only when it is sure."""
+    """The same by another plan, and emitted only when it is sure."""
     sums = reports().hopping(40, 20).group_by("machine").agg(load=cedr.sum("load"), n=cedr.count())
     return sums.where("n > 0").select("machine", "n", "load").with_consistency("strong")
 

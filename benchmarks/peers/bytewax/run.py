@@ -34,13 +34,13 @@ def addresses() -> list[str]:
 
 def process(number: int, name: str, places: list[dict[str, str]]) -> None:
     """One of the processes, through all passes; tells when it read first and when it was done."""
-    told = []
+    emitted = []
     for place in places:
         out = Path(place["out"]) / f"{number}.parquet"
         dataflow, clock = flow(name, Path(place["folder"]), out)
         cluster_main(dataflow, place["addresses"], number)
-        told.append({"start": clock.first, "end": time.time()})
-    print(json.dumps(told))
+        emitted.append({"start": clock.first, "end": time.time()})
+    print(json.dumps(emitted))
 
 
 def main(name: str, folder: str, out: str) -> None:
@@ -57,7 +57,7 @@ def main(name: str, folder: str, out: str) -> None:
     if any(program.returncode for program in running):
         sys.exit("a process failed")
     last = [json.loads(text.splitlines()[-1])[-1] for text in said]
-    seconds = max(told["end"] for told in last) - min(told["start"] for told in last)
+    seconds = max(emitted["end"] for emitted in last) - min(emitted["start"] for emitted in last)
     parts = [pyarrow.parquet.read_table(path) for path in sorted((Path(out) / "in").iterdir())]
     pyarrow.parquet.write_table(pa.concat_tables(parts), Path(out) / "answer.parquet")
     print(json.dumps({"seconds": seconds, "version": f"Bytewax {version('bytewax')}"}))

@@ -1,7 +1,7 @@
 """The questions in Flink's SQL."""
 
-from flink_query import ENDS, STARTS, FlinkQuery
 from auctions import NEXMARK
+from flink_query import ENDS, STARTS, FlinkQuery
 from peers.parameters import APART, HIGH, HOP, LOW, SCOPE, SLIDING, WINDOW
 
 

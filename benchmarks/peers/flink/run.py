@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from flink_query import FlinkQuery
 from changes import settled
+from flink_query import FlinkQuery
 from pyflink.table import EnvironmentSettings, TableEnvironment
 from pyflink.version import __version__
 from questions import QUESTIONS

@@ -68,13 +68,20 @@ def pattern(events: Table) -> Table:
     firsts = events.filter(pw.this.v < LOW)
     seconds = events.filter((pw.this.v >= LOW) & (pw.this.v < HIGH))
     high = events.filter(pw.this.v >= HIGH).select(pw.this.k, after=pw.this.ts + 1)
-    told = seconds.asof_join(
+    seconds_joined = seconds.asof_join(
         high, seconds.ts, high.after, seconds.k == high.k, how=pw.JoinMode.LEFT, defaults={high.after: 0}
     ).select(seconds.k, seconds.ts, seconds.v, forbidden=high.after - 1)
     scope, late = pw.temporal.interval(1, SCOPE * SECOND), forgetting(SCOPE * SECOND)
-    pairs = firsts.interval_join(told, firsts.ts, told.ts, scope, firsts.k == told.k, behavior=late)
+    pairs = firsts.interval_join(
+        seconds_joined, firsts.ts, seconds_joined.ts, scope, firsts.k == seconds_joined.k, behavior=late
+    )
     found = pairs.select(
-        vs=told.ts, start=firsts.ts, k=firsts.k, first=firsts.v, second=told.v, forbidden=told.forbidden
+        vs=seconds_joined.ts,
+        start=firsts.ts,
+        k=firsts.k,
+        first=firsts.v,
+        second=seconds_joined.v,
+        forbidden=seconds_joined.forbidden,
     ).filter(pw.this.forbidden <= pw.this.start)
     end, least = 1000 * (found.start + SCOPE * SECOND), 1000 * found.vs + 1
     return found.select(found.vs, found.k, found.first, found.second, ve=pw.if_else(end > least, end, least))

@@ -1,4 +1,4 @@
-"""Nexmark's queries in Pathway's tables. Windows are told once, 5 s after their end; other joins never forget."""
+"""Nexmark's queries in Pathway's tables. Windows are emitted once, 5 s after their end; other joins never forget."""
 
 from typing import Any
 

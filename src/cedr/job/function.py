@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from cedr.temporal.errors import CedrError, QueryError
 
@@ -20,10 +20,10 @@ def function_at(place: str, what: str, folder: Path | None = None) -> Callable[.
         raise QueryError(f"{what} {place!r}: write file.py:function or module:function")
     with users_code(f"{what} {place!r}"):
         module = module_at(place, where, what, folder)
-    found = getattr(module, name, None)
+    found: Any = getattr(module, name, None)
     if not callable(found):
         raise QueryError(f"{what} {place!r}: {where!r} has no function {name!r}")
-    return found  # type: ignore[no-any-return]
+    return cast(Callable[..., Any], found)
 
 
 def module_at(place: str, where: str, what: str, folder: Path | None) -> ModuleType:

@@ -1,6 +1,6 @@
 """`[consistency]`: how long the query blocks and how long it remembers, as in `Stream.with_consistency`."""
 
-from typing import get_args
+from typing import cast, get_args
 
 from cedr.arguments import LEVELS
 from cedr.job.section import LENGTH, TEXT, Section
@@ -22,4 +22,4 @@ def at_level(section: Section, stream: Stream) -> Stream:
     with section.about():
         if given := section.pick("level", "block", "remember", "flavour"):
             stream = stream.with_consistency(**given)
-        return stream.with_latency(latency) if latency else stream  # type: ignore[arg-type]
+        return stream.with_latency(cast(Latency, latency)) if latency else stream

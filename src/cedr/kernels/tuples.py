@@ -202,6 +202,15 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
 
 
 @njit(cache=True)
+def advance(w, g, t, requested, state, live, tg, tvs, tve, ends, rank):
+    """Bring the live tuples from one requested end point to the next, `w`; a new group starts without any."""
+    i = requested[w]
+    if w > 0 and g[requested[w - 1]] != g[i]:
+        state = (0, state[1], state[2])
+    return sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+
+
+@njit(cache=True)
 def kth(g, t, requested, tg, tvs, tve, tm, ends, rank, counts, place):
     """At each requested end point the live tuple at its place, from 0, in the order of ranks; -1 for none.
 
@@ -211,10 +220,7 @@ def kth(g, t, requested, tg, tvs, tve, tm, ends, rank, counts, place):
     live = np.empty(len(tg) + 1, dtype=np.int64)
     state = (0, 0, 0)
     for w in range(len(requested)):
-        i = requested[w]
-        if w > 0 and g[requested[w - 1]] != g[i]:
-            state = (0, state[1], state[2])
-        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        state = advance(w, g, t, requested, state, live, tg, tvs, tve, ends, rank)
         total = 0
         for x in range(state[0]):
             total += tm[live[x]]
@@ -255,10 +261,7 @@ def distinct_counts(g, t, requested, tg, tvs, tve, ends, rank):
     live = np.empty(len(tg) + 1, dtype=np.int64)
     state = (0, 0, 0)
     for w in range(len(requested)):
-        i = requested[w]
-        if w > 0 and g[requested[w - 1]] != g[i]:
-            state = (0, state[1], state[2])
-        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        state = advance(w, g, t, requested, state, live, tg, tvs, tve, ends, rank)
         for x in range(state[0]):
             if x == 0 or rank[live[x]] != rank[live[x - 1]]:
                 result[w] += 1
@@ -272,10 +275,7 @@ def most_frequent(g, t, requested, tg, tvs, tve, tm, ends, rank):
     live = np.empty(len(tg) + 1, dtype=np.int64)
     state = (0, 0, 0)
     for w in range(len(requested)):
-        i = requested[w]
-        if w > 0 and g[requested[w - 1]] != g[i]:
-            state = (0, state[1], state[2])
-        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        state = advance(w, g, t, requested, state, live, tg, tvs, tve, ends, rank)
         most = copies = 0
         for x in range(state[0]):
             if x == 0 or rank[live[x]] != rank[live[x - 1]]:
@@ -298,10 +298,7 @@ def best_k(g, t, requested, tg, tvs, tve, tm, ends, rank, k):
     state = (0, 0, 0)
     size = 0
     for w in range(len(requested)):
-        i = requested[w]
-        if w > 0 and g[requested[w - 1]] != g[i]:
-            state = (0, state[1], state[2])
-        state = sweep(g[i], t[i], state, live, tg, tvs, tve, ends, rank)
+        state = advance(w, g, t, requested, state, live, tg, tvs, tve, ends, rank)
         taken = 0
         for x in range(state[0]):
             for _ in range(tm[live[x]]):

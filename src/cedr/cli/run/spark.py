@@ -5,7 +5,7 @@ import warnings
 from contextlib import suppress
 from threading import Event
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from cedr.cli.run.local import late_text
