@@ -22,8 +22,8 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-def column(name: str, variable: str | None = None) -> st.SearchStrategy[tree.Column]:
-    return st.just(tree.Column(variable, name))
+def column(name: str, variable: str | None = None) -> st.SearchStrategy[tree.ParsedColumn]:
+    return st.just(tree.ParsedColumn(variable, name))
 
 
 truth = st.booleans()
@@ -32,25 +32,25 @@ SIGNS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 
 def cases(values):
     return st.builds(
-        tree.Case,
+        tree.ParsedCase,
         st.none(),
-        st.lists(st.builds(tree.When, TRUTHS, values), min_size=1, max_size=2).map(tuple),
+        st.lists(st.builds(tree.ParsedWhen, TRUTHS, values), min_size=1, max_size=2).map(tuple),
         st.none() | values,
     )
 
 
 def calls(name, *arguments):
-    return st.tuples(*arguments).map(lambda values: tree.Call(name, tuple(values)))
+    return st.tuples(*arguments).map(lambda values: tree.ParsedCall(name, tuple(values)))
 
 
 NUMBERS = st.deferred(
     lambda: st.one_of(
         column("i"),
         column("f"),
-        st.integers(0, 3).map(lambda n: tree.Number(str(n))),
-        st.just(tree.Number("0.5")),
-        st.builds(tree.Minus, NUMBERS),
-        st.builds(tree.Binary, st.sampled_from("+-*"), NUMBERS, NUMBERS),
+        st.integers(0, 3).map(lambda n: tree.ParsedNumber(str(n))),
+        st.just(tree.ParsedNumber("0.5")),
+        st.builds(tree.ParsedMinus, NUMBERS),
+        st.builds(tree.ParsedBinary, st.sampled_from("+-*"), NUMBERS, NUMBERS),
         calls("abs", NUMBERS),
         calls("coalesce", NUMBERS, NUMBERS),
         calls("greatest", NUMBERS, NUMBERS),
@@ -62,8 +62,8 @@ NUMBERS = st.deferred(
 TEXTS = st.deferred(
     lambda: st.one_of(
         column("s"),
-        st.text("ab'%", max_size=2).map(tree.Text),
-        st.builds(tree.Binary, st.just("||"), TEXTS, TEXTS),
+        st.text("ab'%", max_size=2).map(tree.ParsedText),
+        st.builds(tree.ParsedBinary, st.just("||"), TEXTS, TEXTS),
         calls("upper", TEXTS),
         calls("concat", TEXTS, TEXTS),
         calls("coalesce", TEXTS, TEXTS),
@@ -73,17 +73,17 @@ TEXTS = st.deferred(
 TRUTHS = st.deferred(
     lambda: st.one_of(
         column("b"),
-        truth.map(tree.Truth),
-        st.builds(tree.Not, TRUTHS),
-        st.lists(TRUTHS, min_size=2, max_size=3).map(lambda os: tree.And(tuple(os))),
-        st.lists(TRUTHS, min_size=2, max_size=3).map(lambda os: tree.Or(tuple(os))),
-        st.builds(tree.Binary, SIGNS, NUMBERS, NUMBERS),
-        st.builds(tree.Binary, SIGNS, TEXTS, TEXTS),
-        st.builds(tree.IsNull, st.one_of(NUMBERS, TEXTS), truth),
-        st.builds(tree.Between, NUMBERS, NUMBERS, NUMBERS, truth),
-        st.builds(tree.In, NUMBERS, st.lists(NUMBERS, min_size=1, max_size=3).map(tuple), truth),
-        st.builds(tree.In, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), truth),
-        st.builds(tree.Like, TEXTS, st.text("ab%_.", max_size=3), truth),
+        truth.map(tree.ParsedTruth),
+        st.builds(tree.ParsedNot, TRUTHS),
+        st.lists(TRUTHS, min_size=2, max_size=3).map(lambda os: tree.ParsedAnd(tuple(os))),
+        st.lists(TRUTHS, min_size=2, max_size=3).map(lambda os: tree.ParsedOr(tuple(os))),
+        st.builds(tree.ParsedBinary, SIGNS, NUMBERS, NUMBERS),
+        st.builds(tree.ParsedBinary, SIGNS, TEXTS, TEXTS),
+        st.builds(tree.ParsedIsNull, st.one_of(NUMBERS, TEXTS), truth),
+        st.builds(tree.ParsedBetween, NUMBERS, NUMBERS, NUMBERS, truth),
+        st.builds(tree.ParsedIn, NUMBERS, st.lists(NUMBERS, min_size=1, max_size=3).map(tuple), truth),
+        st.builds(tree.ParsedIn, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), truth),
+        st.builds(tree.ParsedLike, TEXTS, st.text("ab%_.", max_size=3), truth),
         calls("starts_with", TEXTS, TEXTS),
     )
 )
@@ -137,41 +137,41 @@ def meaning(node: tree.Syntax, row: dict[str, Any]) -> Any:
         return meaning(inner, row)
 
     match node:
-        case tree.Column(_, name):
+        case tree.ParsedColumn(_, name):
             return row[name]
-        case tree.Number() | tree.Text() | tree.Truth():
+        case tree.ParsedNumber() | tree.ParsedText() | tree.ParsedTruth():
             return node.value
-        case tree.Minus(operand):
+        case tree.ParsedMinus(operand):
             return known(lambda x: -x, of(operand))
-        case tree.Not(operand):
+        case tree.ParsedNot(operand):
             return negation(of(operand))
-        case tree.And(operands):
+        case tree.ParsedAnd(operands):
             return reduce(both, map(of, operands))
-        case tree.Or(operands):
+        case tree.ParsedOr(operands):
             return reduce(either, map(of, operands))
-        case tree.Binary(sign, left, right):
+        case tree.ParsedBinary(sign, left, right):
             return known(COMPARE[sign], of(left), of(right))
-        case tree.IsNull(operand, negated):
+        case tree.ParsedIsNull(operand, negated):
             return (of(operand) is None) != negated
-        case tree.Between(operand, low, high, negated):
+        case tree.ParsedBetween(operand, low, high, negated):
             inside = both(known(COMPARE[">="], of(operand), of(low)), known(COMPARE["<="], of(operand), of(high)))
             return negation(inside) if negated else inside
-        case tree.In(operand, items, negated):
+        case tree.ParsedIn(operand, items, negated):
             found = reduce(either, (known(COMPARE["="], of(operand), of(item)) for item in items))
             return negation(found) if negated else found
-        case tree.Like(operand, pattern, negated):
+        case tree.ParsedLike(operand, pattern, negated):
             text = "".join({"%": ".*", "_": "."}.get(c) or re.escape(c) for c in pattern)
             fits = known(lambda s: re.fullmatch(text, s, re.DOTALL) is not None, of(operand))
             return negation(fits) if negated else fits
-        case tree.Case(_, whens, otherwise):
+        case tree.ParsedCase(_, whens, otherwise):
             chosen = next((w.value for w in whens if of(w.condition)), otherwise)
             return None if chosen is None else of(chosen)
-        case tree.Call("coalesce", arguments):
+        case tree.ParsedCall("coalesce", arguments):
             return next((value for value in map(of, arguments) if value is not None), None)
-        case tree.Call("greatest", arguments):
+        case tree.ParsedCall("greatest", arguments):
             return max((value for value in map(of, arguments) if value is not None), default=None)
-        case tree.Call("nullif", (one, two)):
+        case tree.ParsedCall("nullif", (one, two)):
             return None if of(one) == of(two) else of(one)
-        case tree.Call(name, arguments):
+        case tree.ParsedCall(name, arguments):
             return known(FUNCTIONS[name], *map(of, arguments))
     raise TypeError(node)

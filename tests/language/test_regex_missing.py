@@ -19,40 +19,42 @@ feed = api.source("t", {**COLUMNS, "place": int}, vs="place")
 SCHEMA = {"place": pl.Int64, **COLUMNS}
 
 LEAVES = st.one_of(
-    st.sampled_from(["r", "q", "i", "f"]).flatmap(column), st.integers(0, 3).map(lambda n: tree.Number(str(n)))
+    st.sampled_from(["r", "q", "i", "f"]).flatmap(column), st.integers(0, 3).map(lambda n: tree.ParsedNumber(str(n)))
 )
 
 
-def numbers(depth: int) -> st.SearchStrategy[tree.Scalar]:
+def numbers(depth: int) -> st.SearchStrategy[tree.ParsedScalar]:
     if not depth:
         return LEAVES
     number, condition = numbers(depth - 1), truths(depth - 1)
-    whens = st.lists(st.builds(tree.When, condition, number), min_size=1, max_size=2).map(tuple)
+    whens = st.lists(st.builds(tree.ParsedWhen, condition, number), min_size=1, max_size=2).map(tuple)
     return st.one_of(
         LEAVES,
-        st.builds(tree.Minus, number),
-        st.builds(tree.Binary, st.sampled_from("+-*"), number, number),
+        st.builds(tree.ParsedMinus, number),
+        st.builds(tree.ParsedBinary, st.sampled_from("+-*"), number, number),
         *(calls(name, number, number) for name in ("coalesce", "greatest", "nullif")),
         calls("abs", number),
-        st.builds(tree.Case, st.none(), whens, st.none() | number),
+        st.builds(tree.ParsedCase, st.none(), whens, st.none() | number),
     )
 
 
-def truths(depth: int) -> st.SearchStrategy[tree.Scalar]:
+def truths(depth: int) -> st.SearchStrategy[tree.ParsedScalar]:
     number = numbers(max(depth - 1, 0))
     simple = st.one_of(
         column("b"),
-        st.builds(tree.Binary, SIGNS, number, number),
-        st.builds(tree.Binary, SIGNS, column("s"), st.just(tree.Text("a"))),
-        st.builds(tree.IsNull, number, truth),
-        st.builds(tree.Between, number, number, number, truth),
-        st.builds(tree.In, number, st.lists(number, min_size=1, max_size=3).map(tuple), truth),
+        st.builds(tree.ParsedBinary, SIGNS, number, number),
+        st.builds(tree.ParsedBinary, SIGNS, column("s"), st.just(tree.ParsedText("a"))),
+        st.builds(tree.ParsedIsNull, number, truth),
+        st.builds(tree.ParsedBetween, number, number, number, truth),
+        st.builds(tree.ParsedIn, number, st.lists(number, min_size=1, max_size=3).map(tuple), truth),
     )
     if not depth:
         return simple
     inner = truths(depth - 1)
     several = st.lists(inner, min_size=2, max_size=3).map(tuple)
-    return st.one_of(simple, st.builds(tree.Not, inner), st.builds(tree.And, several), st.builds(tree.Or, several))
+    return st.one_of(
+        simple, st.builds(tree.ParsedNot, inner), st.builds(tree.ParsedAnd, several), st.builds(tree.ParsedOr, several)
+    )
 
 
 NUMBERS, TRUTHS = numbers(2), truths(3)

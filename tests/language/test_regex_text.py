@@ -6,9 +6,9 @@ import pytest
 import cedr
 from cedr.language.automata.glushkov import positions_of
 from cedr.language.automata.parse import parse_regex
-from cedr.language.automata.tree import Or, Repeat, Take, Then
+from cedr.language.automata.tree import RegexChoice, RegexRepeat, RegexSequence, RegexStep
 
-A, B, C = Take("A"), Take("B"), Take("C")
+A, B, C = RegexStep("A"), RegexStep("B"), RegexStep("C")
 EVENTS = cedr.source("events", {"k": str, "x": int}, vs="t")
 IS_A, IS_B = pl.col("k") == "a", pl.col("k") == "b"
 
@@ -17,11 +17,11 @@ IS_A, IS_B = pl.col("k") == "a", pl.col("k") == "b"
     ("text", "tree"),
     [
         ("A", A),
-        ("A B* A", Then((A, Repeat(B, 0, None), A))),
-        ("A|B C", Or((A, Then((B, C))))),
-        ("(A|B) C+", Then((Or((A, B)), Repeat(C, 1, None)))),
-        ("A{2}B{2,}C{2,3}", Then((Repeat(A, 2, 2), Repeat(B, 2, None), Repeat(C, 2, 3)))),
-        ("A?*", Repeat(Repeat(A, 0, 1), 0, None)),
+        ("A B* A", RegexSequence((A, RegexRepeat(B, 0, None), A))),
+        ("A|B C", RegexChoice((A, RegexSequence((B, C))))),
+        ("(A|B) C+", RegexSequence((RegexChoice((A, B)), RegexRepeat(C, 1, None)))),
+        ("A{2}B{2,}C{2,3}", RegexSequence((RegexRepeat(A, 2, 2), RegexRepeat(B, 2, None), RegexRepeat(C, 2, 3)))),
+        ("A?*", RegexRepeat(RegexRepeat(A, 0, 1), 0, None)),
     ],
 )
 def test_how_expressions_are_read(text, tree):

@@ -28,13 +28,13 @@ def values(text: str, rows: list[dict]) -> list:
 
 
 NO_VALUES = dict.fromkeys(COLUMNS)
-HALF = tree.Number("0.5")
-FALLBACK = tree.Call("coalesce", (tree.Column(None, "i"), HALF))
+HALF = tree.ParsedNumber("0.5")
+FALLBACK = tree.ParsedCall("coalesce", (tree.ParsedColumn(None, "i"), HALF))
 
 
 @settings(max_examples=settings.default.max_examples * 2)
-@example(tree.Binary("=", HALF, FALLBACK), [NO_VALUES, NO_VALUES])  # polars gave one row for two
-@example(tree.Call("nullif", (HALF, FALLBACK)), [NO_VALUES, NO_VALUES])
+@example(tree.ParsedBinary("=", HALF, FALLBACK), [NO_VALUES, NO_VALUES])  # polars gave one row for two
+@example(tree.ParsedCall("nullif", (HALF, FALLBACK)), [NO_VALUES, NO_VALUES])
 @given(st.one_of(NUMBERS, TEXTS, TRUTHS), st.lists(ROWS, min_size=1, max_size=4))
 def test_expressions_mean_what_they_say(node, rows):
     assert values(show(node), rows) == [meaning(node, row) for row in rows]
@@ -51,9 +51,9 @@ def test_where_keeps_what_is_true(node, rows):
 @pytest.mark.parametrize("sign", ["=", "<>", "<", "<=", ">", ">="])
 def test_a_constant_may_stand_on_either_side(sign):
     rows = [{**NO_VALUES, "i": i} for i in (1, 2, 3, None)]
-    two, i = tree.Number("2"), tree.Column(None, "i")
+    two, i = tree.ParsedNumber("2"), tree.ParsedColumn(None, "i")
     for text, sides in ((f"2 {sign} i", (two, i)), (f"i {sign} 2", (i, two)), (f"1 + 1 {sign} i", (two, i))):
-        assert values(text, rows) == [meaning(tree.Binary(sign, *sides), row) for row in rows]
+        assert values(text, rows) == [meaning(tree.ParsedBinary(sign, *sides), row) for row in rows]
 
 
 NOON = dt.datetime(2024, 1, 31, 12)

@@ -11,17 +11,19 @@ NAMES = st.one_of(
     st.text("abXY_ \"'.-\n1é", min_size=1, max_size=4),
 )
 TEXTS = st.text("ab'%_\"-\n*/ é", max_size=5)
-WHOLE = st.one_of(st.integers(0, 99), st.integers(0, 2**63 - 1)).map(lambda n: tree.Number(str(n)))
-BROKEN = st.sampled_from(["0.5", "12.25", "1e5", "3.0e-2"]).map(tree.Number)
+WHOLE = st.one_of(st.integers(0, 99), st.integers(0, 2**63 - 1)).map(lambda n: tree.ParsedNumber(str(n)))
+BROKEN = st.sampled_from(["0.5", "12.25", "1e5", "3.0e-2"]).map(tree.ParsedNumber)
 LENGTHS = st.lists(
     st.tuples(st.sampled_from(["1", "2", "12", "0.5"]), st.sampled_from(["w", "d", "h", "m", "s", "ms", "us"])),
     min_size=1,
     max_size=3,
-).map(lambda parts: tree.Length(tuple(parts)))
+).map(lambda parts: tree.ParsedLength(tuple(parts)))
 AMOUNTS = WHOLE | LENGTHS
-TIMESTAMPS = st.datetimes().map(lambda t: tree.Timestamp(t.isoformat(" "), 0))
-CONSTANTS = st.one_of(TEXTS.map(tree.Text), st.booleans().map(tree.Truth), st.just(tree.Null()), TIMESTAMPS)
-COLUMNS = st.builds(tree.Column, st.none() | NAMES, NAMES)
+TIMESTAMPS = st.datetimes().map(lambda t: tree.ParsedTimestamp(t.isoformat(" "), 0))
+CONSTANTS = st.one_of(
+    TEXTS.map(tree.ParsedText), st.booleans().map(tree.ParsedTruth), st.just(tree.ParsedNull()), TIMESTAMPS
+)
+COLUMNS = st.builds(tree.ParsedColumn, st.none() | NAMES, NAMES)
 
 
 SIGNS = ["+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="]
@@ -39,25 +41,30 @@ def unlike(kind, scalars):
 def compound_scalars(inner):
     truth = st.booleans()
     return st.one_of(
-        st.builds(tree.Minus, inner),
-        st.builds(tree.Not, inner),
+        st.builds(tree.ParsedMinus, inner),
+        st.builds(tree.ParsedNot, inner),
         st.builds(
-            tree.Binary, st.sampled_from(["+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="]), inner, inner
+            tree.ParsedBinary,
+            st.sampled_from(["+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">="]),
+            inner,
+            inner,
         ),
-        unlike(tree.And, inner).map(tree.And),
-        unlike(tree.Or, inner).map(tree.Or),
-        st.builds(tree.IsNull, inner, truth),
-        st.builds(tree.Between, inner, inner, inner, truth),
-        st.builds(tree.In, inner, some(inner), truth),
-        st.builds(tree.Like, inner, TEXTS, truth),
-        st.builds(tree.Case, st.none() | inner, some(st.builds(tree.When, inner, inner)), st.none() | inner),
-        st.builds(tree.Cast, inner, NAMES.map(str.lower)),
-        st.builds(tree.Call, NAMES.map(str.lower), some(inner, least=0) | st.just((tree.Star(),))),
+        unlike(tree.ParsedAnd, inner).map(tree.ParsedAnd),
+        unlike(tree.ParsedOr, inner).map(tree.ParsedOr),
+        st.builds(tree.ParsedIsNull, inner, truth),
+        st.builds(tree.ParsedBetween, inner, inner, inner, truth),
+        st.builds(tree.ParsedIn, inner, some(inner), truth),
+        st.builds(tree.ParsedLike, inner, TEXTS, truth),
+        st.builds(
+            tree.ParsedCase, st.none() | inner, some(st.builds(tree.ParsedWhen, inner, inner)), st.none() | inner
+        ),
+        st.builds(tree.ParsedCast, inner, NAMES.map(str.lower)),
+        st.builds(tree.ParsedCall, NAMES.map(str.lower), some(inner, least=0) | st.just((tree.ParsedStar(),))),
     )
 
 
-CORRELATION_KEYS = st.builds(tree.CorrelationKey, NAMES, st.sampled_from(["EQUAL", "UNIQUE"]))
-ATTRIBUTE_EQUALS = st.builds(tree.AttributeEqual, NAMES, CONSTANTS | WHOLE | WHOLE.map(tree.Minus))
+CORRELATION_KEYS = st.builds(tree.ParsedCorrelationKey, NAMES, st.sampled_from(["EQUAL", "UNIQUE"]))
+ATTRIBUTE_EQUALS = st.builds(tree.ParsedAttributeEqual, NAMES, CONSTANTS | WHOLE | WHOLE.map(tree.ParsedMinus))
 ATOMS = st.one_of(COLUMNS, WHOLE, BROKEN, LENGTHS, CONSTANTS, CORRELATION_KEYS, ATTRIBUTE_EQUALS)
 SCALARS = st.recursive(ATOMS, compound_scalars, max_leaves=8)
 
@@ -66,33 +73,35 @@ PARAMETER = {
     "selection": st.sampled_from([None, "EACH", "FIRST", "LAST"]),
     "consumption": st.sampled_from([None, "REUSE", "CONSUME"]),
 }
-EVENT_TYPES = st.builds(tree.EventType, NAMES, **PARAMETER)
+EVENT_TYPES = st.builds(tree.ParsedEventType, NAMES, **PARAMETER)
 PATTERNS = st.recursive(
     EVENT_TYPES,
     lambda inner: st.builds(
-        tree.Operator, st.sampled_from(OPERATORS), some(inner | AMOUNTS | BROKEN, most=4), **PARAMETER
+        tree.ParsedPatternOperator, st.sampled_from(OPERATORS), some(inner | AMOUNTS | BROKEN, most=4), **PARAMETER
     ),
     max_leaves=8,
 )
 
-TIMES = st.one_of(WHOLE, WHOLE.map(tree.Minus), TIMESTAMPS, st.just(tree.Infinity()))
-INTERVALS = st.builds(tree.Interval, st.none() | TIMES, st.none() | TIMES)
-SLICES = st.builds(tree.Slice, st.none() | INTERVALS, st.none() | INTERVALS).filter(lambda s: s.occurrence or s.valid)
-ITEMS = st.builds(tree.Item, SCALARS | st.builds(tree.Star, st.none() | NAMES), st.none() | NAMES)
-
-SPANS = AMOUNTS | st.builds(tree.Months, st.sampled_from(["1", "12"]), st.sampled_from(["month", "year"]))
-ZONES = st.builds(tree.Zone, TEXTS, st.none() | AMOUNTS)
-WINDOWS = st.one_of(
-    st.builds(tree.Window, st.sampled_from(["SLIDING", "TUMBLING"]), AMOUNTS),
-    st.builds(tree.Window, st.just("HOPPING"), AMOUNTS, AMOUNTS),
-    st.builds(tree.Window, st.just("TUMBLING"), SPANS, st.none(), st.just(()), ZONES),
-    st.builds(tree.Window, st.just("HOPPING"), SPANS, SPANS, st.just(()), st.none() | ZONES),
-    st.builds(tree.Window, st.just("SESSION"), AMOUNTS, st.none(), some(NAMES, least=0)),
+TIMES = st.one_of(WHOLE, WHOLE.map(tree.ParsedMinus), TIMESTAMPS, st.just(tree.ParsedInfinity()))
+INTERVALS = st.builds(tree.ParsedInterval, st.none() | TIMES, st.none() | TIMES)
+SLICES = st.builds(tree.ParsedSlice, st.none() | INTERVALS, st.none() | INTERVALS).filter(
+    lambda s: s.occurrence or s.valid
 )
-TABLES = st.builds(tree.Table, NAMES, st.none() | NAMES, st.none() | WINDOWS)
-JOINS = st.builds(tree.Join, st.sampled_from(["INNER", "LEFT", "FULL", "SEMI", "ANTI"]), TABLES, SCALARS)
+ITEMS = st.builds(tree.ParsedItem, SCALARS | st.builds(tree.ParsedStar, st.none() | NAMES), st.none() | NAMES)
+
+SPANS = AMOUNTS | st.builds(tree.ParsedMonths, st.sampled_from(["1", "12"]), st.sampled_from(["month", "year"]))
+ZONES = st.builds(tree.ParsedZone, TEXTS, st.none() | AMOUNTS)
+WINDOWS = st.one_of(
+    st.builds(tree.ParsedWindow, st.sampled_from(["SLIDING", "TUMBLING"]), AMOUNTS),
+    st.builds(tree.ParsedWindow, st.just("HOPPING"), AMOUNTS, AMOUNTS),
+    st.builds(tree.ParsedWindow, st.just("TUMBLING"), SPANS, st.none(), st.just(()), ZONES),
+    st.builds(tree.ParsedWindow, st.just("HOPPING"), SPANS, SPANS, st.just(()), st.none() | ZONES),
+    st.builds(tree.ParsedWindow, st.just("SESSION"), AMOUNTS, st.none(), some(NAMES, least=0)),
+)
+TABLES = st.builds(tree.ParsedTable, NAMES, st.none() | NAMES, st.none() | WINDOWS)
+JOINS = st.builds(tree.ParsedJoin, st.sampled_from(["INNER", "LEFT", "FULL", "SEMI", "ANTI"]), TABLES, SCALARS)
 SELECTS = st.builds(
-    tree.Select,
+    tree.ParsedSelect,
     some(ITEMS),
     TABLES,
     some(JOINS, least=0, most=2),
@@ -102,25 +111,27 @@ SELECTS = st.builds(
     st.booleans(),
 )
 SET_OPERATORS = st.sampled_from(["UNION", "EXCEPT", "INTERSECT"])
-COMPOUNDS = st.recursive(SELECTS, lambda left: st.builds(tree.Compound, left, SET_OPERATORS, SELECTS), max_leaves=3)
+COMPOUNDS = st.recursive(
+    SELECTS, lambda left: st.builds(tree.ParsedCompound, left, SET_OPERATORS, SELECTS), max_leaves=3
+)
 
 REGEXES = st.recursive(
-    NAMES.map(regular.Take),
+    NAMES.map(regular.RegexStep),
     lambda inner: st.one_of(
-        some(inner, least=2).map(regular.Then),
-        some(inner, least=2).map(regular.Or),
-        st.builds(regular.Repeat, inner, st.sampled_from([0, 1, 2]), st.sampled_from([None, 2, 3])),
-        st.builds(regular.Repeat, inner, st.just(0), st.just(1)),
+        some(inner, least=2).map(regular.RegexSequence),
+        some(inner, least=2).map(regular.RegexChoice),
+        st.builds(regular.RegexRepeat, inner, st.sampled_from([0, 1, 2]), st.sampled_from([None, 2, 3])),
+        st.builds(regular.RegexRepeat, inner, st.just(0), st.just(1)),
     ),
     max_leaves=6,
 )
-ASSIGNMENTS = some(st.builds(tree.Assignment, NAMES, SCALARS), least=0, most=2)
-DEFINES = st.builds(tree.Define, NAMES, st.none() | SCALARS, ASSIGNMENTS)
-OVERS = st.builds(tree.Over, NAMES, some(NAMES, least=0, most=2), st.none() | NAMES)
+ASSIGNMENTS = some(st.builds(tree.ParsedAssignment, NAMES, SCALARS), least=0, most=2)
+DEFINES = st.builds(tree.ParsedDefine, NAMES, st.none() | SCALARS, ASSIGNMENTS)
+OVERS = st.builds(tree.ParsedOver, NAMES, some(NAMES, least=0, most=2), st.none() | NAMES)
 
 BODIES = st.one_of(
     st.builds(
-        tree.RegexQuery,
+        tree.ParsedRegexQuery,
         REGEXES,
         st.none() | AMOUNTS,
         st.none() | NAMES,
@@ -131,23 +142,23 @@ BODIES = st.one_of(
         some(ITEMS, least=0, most=2),
         st.none() | SLICES,
     ),
-    st.builds(tree.LoopQuery, COMPOUNDS, st.none() | SLICES),
+    st.builds(tree.ParsedLoopQuery, COMPOUNDS, st.none() | SLICES),
     st.builds(
-        tree.PatternQuery, PATTERNS, st.none() | SCALARS, some(ITEMS, least=0), st.none() | SLICES
+        tree.ParsedPatternQuery, PATTERNS, st.none() | SCALARS, some(ITEMS, least=0), st.none() | SLICES
     ),
-    st.builds(tree.TableQuery, COMPOUNDS, st.none() | SLICES),
+    st.builds(tree.ParsedTableQuery, COMPOUNDS, st.none() | SLICES),
 )  # fmt: skip
-SPANS = AMOUNTS | st.just(tree.Infinity())
+SPANS = AMOUNTS | st.just(tree.ParsedInfinity())
 CONSISTENCIES = st.one_of(
-    st.builds(tree.Consistency, st.sampled_from(["STRONG", "MIDDLE", "WEAK"])),
-    st.builds(tree.Consistency, st.none(), SPANS, st.none() | SPANS),
-    st.builds(tree.Consistency, st.none(), st.none(), SPANS),
+    st.builds(tree.ParsedConsistency, st.sampled_from(["STRONG", "MIDDLE", "WEAK"])),
+    st.builds(tree.ParsedConsistency, st.none(), SPANS, st.none() | SPANS),
+    st.builds(tree.ParsedConsistency, st.none(), st.none(), SPANS),
 )
 STATEMENTS = st.builds(
-    tree.Statement,
+    tree.ParsedStatement,
     NAMES,
     BODIES,
     st.none() | CONSISTENCIES,
     st.sampled_from([None, "perfect", "ordered", "eager"]),
 )
-SCRIPTS = some(STATEMENTS, most=2).map(tree.Script)
+SCRIPTS = some(STATEMENTS, most=2).map(tree.ParsedScript)

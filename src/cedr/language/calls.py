@@ -10,13 +10,13 @@ from cedr.language import tree
 from cedr.language.errors import LanguageError
 from cedr.language.output import output_name
 from cedr.language.scalars import NameScope, compiled, condition
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 from cedr.stream import Stream
 from cedr.temporal.errors import CedrError
 
 
 @contextmanager
-def located(at: Place) -> Iterator[None]:
+def located(at: TextPosition) -> Iterator[None]:
     try:
         yield
     except LanguageError:
@@ -33,14 +33,14 @@ def selected(stream: Stream, named: dict[str, pl.Expr]) -> Stream:
     return stream.select(*(e if same else e.alias(name) for same, (name, e) in zip(stays, named.items(), strict=True)))
 
 
-def restricted(stream: Stream, node: tree.Scalar, scope: NameScope) -> Stream:
+def restricted(stream: Stream, node: tree.ParsedScalar, scope: NameScope) -> Stream:
     predicates = [condition(part, scope).expression for part in tree.conjuncts(node)]
     with located(node.at):
         return stream.where(*predicates)
 
 
-def projected(stream: Stream, items: Sequence[tree.Item], scope: NameScope) -> Stream:
-    plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.Column))
+def projected(stream: Stream, items: Sequence[tree.ParsedItem], scope: NameScope) -> Stream:
+    plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.ParsedColumn))
     named: dict[str, pl.Expr] = {}
     for item in items:
         name = output_name(item, plain)

@@ -42,14 +42,14 @@ def compile(text: str, streams: Sequence[Any], named: Mapping[str, Any]) -> dict
         raise e.within(text) from None
 
 
-def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
+def compiled(script: tree.ParsedScript, names: Names) -> dict[str, Stream]:
     tables = Tables(names)
     bodies: dict[tuple[tree.Syntax, str | None], Stream] = {}
     results: dict[str, Stream] = {}
     for statement in script.statements:
         names.statement = statement.name
         # a loop reads itself by its name, so the name is part of its identity
-        key = statement.body, statement.name if isinstance(statement.body, tree.LoopQuery) else None
+        key = statement.body, statement.name if isinstance(statement.body, tree.ParsedLoopQuery) else None
         if key not in bodies:
             bodies[key] = body_of(statement, names, tables)
         stream = at_level(bodies[key], statement)
@@ -58,31 +58,31 @@ def compiled(script: tree.Script, names: Names) -> dict[str, Stream]:
     return results
 
 
-def body_of(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
+def body_of(statement: tree.ParsedStatement, names: Names, tables: Tables) -> Stream:
     with lengths_as_numbers() as lengths:
         stream = unchecked(statement, names, tables)
     return Stream(replace(stream.plan, lengths=tuple(lengths))) if lengths else stream
 
 
-def unchecked(statement: tree.Statement, names: Names, tables: Tables) -> Stream:
+def unchecked(statement: tree.ParsedStatement, names: Names, tables: Tables) -> Stream:
     """Lengths inside expressions still have to be kept for a check of the sources."""
     body = statement.body
     match body:
-        case tree.PatternQuery():
+        case tree.ParsedPatternQuery():
             stream = matches(body, names)
-        case tree.RegexQuery():
+        case tree.ParsedRegexQuery():
             stream = regex_matches(body, names)
-        case tree.LoopQuery():
+        case tree.ParsedLoopQuery():
             stream = loop(body, statement.name, tables)
-        case tree.TableQuery():
+        case tree.ParsedTableQuery():
             stream = tables.compile(body.table)
     return stream if body.slice is None else sliced(stream, body.slice)
 
 
-def matches(node: tree.PatternQuery, names: Names) -> Stream:
+def matches(node: tree.ParsedPatternQuery, names: Names) -> Stream:
     bound = Bound(names)
     pattern = bound.bind(node.pattern)
-    if isinstance(node.pattern, tree.EventType):
+    if isinstance(node.pattern, tree.ParsedEventType):
         origin = names.find(node.pattern.name, node.pattern.at)
         if asks_attributes_only(node, origin) and not contains_versions(origin.stream.plan):
             return single(node, bound, origin)
@@ -101,28 +101,28 @@ def over_versions(members: Sequence[Node]) -> bool:
     return found[0]
 
 
-def sliced(stream: Stream, node: tree.Slice) -> Stream:
+def sliced(stream: Stream, node: tree.ParsedSlice) -> Stream:
     sides = {"occurrence": node.occurrence, "valid": node.valid}
     with located(node.at):
         return stream.slice(**{name: ends(interval) for name, interval in sides.items() if interval})
 
 
-def ends(node: tree.Interval) -> tuple[int | None, int | None]:
+def ends(node: tree.ParsedInterval) -> tuple[int | None, int | None]:
     return (chronon(node.start) if node.start else None, chronon(node.end) if node.end else None)
 
 
-def chronon(node: tree.Scalar) -> int:
+def chronon(node: tree.ParsedScalar) -> int:
     match node:
-        case tree.Number():
+        case tree.ParsedNumber():
             return whole_length(node)
-        case tree.Minus(tree.Number() as operand):
+        case tree.ParsedMinus(tree.ParsedNumber() as operand):
             return -whole_length(operand)
-        case tree.Timestamp(_, value):
+        case tree.ParsedTimestamp(_, value):
             return value
     return INF
 
 
-def at_level(stream: Stream, node: tree.Statement) -> Stream:
+def at_level(stream: Stream, node: tree.ParsedStatement) -> Stream:
     clause = node.consistency
     if clause is not None:
         with located(clause.at):
@@ -131,7 +131,7 @@ def at_level(stream: Stream, node: tree.Statement) -> Stream:
     return stream.with_latency(node.latency) if node.latency else stream
 
 
-def span(node: tree.Number | tree.Length | tree.Infinity | None) -> int | None:
-    if node is None or isinstance(node, tree.Infinity):
+def span(node: tree.ParsedNumber | tree.ParsedLength | tree.ParsedInfinity | None) -> int | None:
+    if node is None or isinstance(node, tree.ParsedInfinity):
         return None if node is None else INF
     return whole_length(node)

@@ -8,7 +8,7 @@ line 2, column 15: there is no event type 'INSTAL'; did you mean 'INSTALL'?
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 from cedr.temporal.errors import QueryError
 
 WIDEST = 120
@@ -18,7 +18,7 @@ WIDEST = 120
 class LanguageError(QueryError):
     """An invalid query; `problem` describes the error and a correct alternative."""
 
-    def __init__(self, problem: str, at: Place, text: str = "") -> None:
+    def __init__(self, problem: str, at: TextPosition, text: str = "") -> None:
         self.problem, self.at, self.text = problem, at, text
         super().__init__(message(problem, at, text))
 
@@ -35,7 +35,7 @@ class LanguageError(QueryError):
         return LanguageError(self.problem, self.at, text)
 
 
-def message(problem: str, at: Place, text: str) -> str:
+def message(problem: str, at: TextPosition, text: str) -> str:
     located = f"line {at.line}, column {at.column}: {problem}"
     if not text:
         return located

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lark import Token
 
 from cedr.language.errors import LanguageError, did_you_mean, listed
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 
 KEYWORDS = (
     "EVENT", "WHEN", "WHERE", "OUTPUT", "CONSISTENCY", "LATENCY", "SELECT", "FROM", "JOIN", "GROUP", "HAVING",
@@ -101,7 +101,7 @@ def described(terminals: Iterable[str]) -> str:
 # --- the errors ----------------------------------------------------------------------------------------------------
 
 
-def unexpected_character(text: str, position: int, expected: set[str], at: Place) -> LanguageError:
+def unexpected_character(text: str, position: int, expected: set[str], at: TextPosition) -> LanguageError:
     """No token begins with this character."""
     character = text[position]
     if character in "'‘":
@@ -111,7 +111,7 @@ def unexpected_character(text: str, position: int, expected: set[str], at: Place
     return LanguageError(f"unexpected {character!r}; expected {described(expected)}", at)
 
 
-def unexpected_token(token: Token, text: str, expected: set[str], at: Place) -> LanguageError:
+def unexpected_token(token: Token, text: str, expected: set[str], at: TextPosition) -> LanguageError:
     """A valid token, but not at this place."""
     if not text.strip():
         return LanguageError("there is no query; write for example EVENT Alert WHEN SEQUENCE(A x, B y, 5 minutes)", at)
@@ -130,7 +130,7 @@ def unexpected_token(token: Token, text: str, expected: set[str], at: Place) -> 
     return LanguageError(wrong + misspelt(token.value, before[1] if before else ""), at)
 
 
-def back(at: Place, width: int) -> Place:
+def back(at: TextPosition, width: int) -> TextPosition:
     """The place just before, if it is on the same line."""
     return at if width >= at.column else at._replace(column=at.column - width, end_column=at.column)
 

@@ -81,7 +81,7 @@ FUNCTIONS = {
 AGGREGATES = (*aggregates.BY_NAME, "quantile")
 
 
-def call(node: tree.Call, arguments: Sequence[Value]) -> pl.Expr:
+def call(node: tree.ParsedCall, arguments: Sequence[Value]) -> pl.Expr:
     """The function applied to its arguments, or an error that names the invalid one."""
     definition = FUNCTIONS[node.name]
     fitting = alike_all(arguments) if "same" in definition.kinds else arguments
@@ -92,12 +92,12 @@ def call(node: tree.Call, arguments: Sequence[Value]) -> pl.Expr:
 
 def alike_all(arguments: Sequence[Value]) -> list[Value]:
     """Constants of time are converted to the type of the first argument that is not such a constant."""
-    times = (tree.Length, tree.Timestamp)
+    times = (tree.ParsedLength, tree.ParsedTimestamp)
     first = next((a for a in arguments if not isinstance(a.written, times)), arguments[0])
     return [alike(a, first)[0] for a in arguments]
 
 
-def check_call(node: tree.Call) -> None:
+def check_call(node: tree.ParsedCall) -> None:
     """Check that the function exists and takes this number of arguments."""
     name = node.name.upper()
     if node.name in AGGREGATES:
@@ -117,7 +117,7 @@ def check_call(node: tree.Call) -> None:
         raise LanguageError(f"{name} takes {required} argument{'' if required == '1' else 's'}, not {given}", node.at)
 
 
-def check_kind(node: tree.Call, kind: str, value: Value, first: Value) -> None:
+def check_kind(node: tree.ParsedCall, kind: str, value: Value, first: Value) -> None:
     required = first.kind if kind == "same" else kind
     if kind != "any" and value.kind != required and "missing" not in (value.kind, required):
         raise LanguageError(

@@ -19,10 +19,10 @@ from cedr.operators.aggregates import BY_NAME, NUMBERS_ONLY
 from cedr.stream import Stream
 
 
-def aggregates_in(node: tree.Select) -> list[tree.Call]:
+def aggregates_in(node: tree.ParsedSelect) -> list[tree.ParsedCall]:
     """The different aggregates of SELECT and HAVING."""
     places = [*(item.value for item in node.items), *([node.having] if node.having else [])]
-    calls = (n for place in places for n in tree.walk(place) if isinstance(n, tree.Call) and n.name in AGGREGATES)
+    calls = (n for place in places for n in tree.walk(place) if isinstance(n, tree.ParsedCall) and n.name in AGGREGATES)
     return list(dict.fromkeys(calls))
 
 
@@ -33,13 +33,13 @@ class GroupScope:
     stream: Stream
     before: TableScope
     groups: set[str]
-    aggregates: dict[tree.Call, str] = field(default_factory=dict)
+    aggregates: dict[tree.ParsedCall, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
         return self.stream.schema
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         name = self.before.name_of(node)
         if name not in self.groups:
             raise LanguageError(
@@ -49,19 +49,19 @@ class GroupScope:
             )
         return Value(pl.col(name), self.columns[name], node)
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         if node not in self.aggregates:
             return None
         name = self.aggregates[node]
         return Value(pl.col(name), self.columns[name], node)
 
 
-def grouped(node: tree.Select, scope: TableScope) -> Stream:
+def grouped(node: tree.ParsedSelect, scope: TableScope) -> Stream:
     groups = list(dict.fromkeys(scope.name_of(column) for column in node.group_by))
     taken = set(scope.columns)
     arguments: dict[str, pl.Expr] = {}
     aggregates: dict[str, Any] = {}
-    names: dict[tree.Call, str] = {}
+    names: dict[tree.ParsedCall, str] = {}
     for number, call in enumerate(aggregates_in(node)):
         name = free_name(preferred_name(call, node), taken)
         names[call] = name
@@ -73,12 +73,12 @@ def grouped(node: tree.Select, scope: TableScope) -> Stream:
     if node.having is not None:
         after.stream = restricted(after.stream, node.having, after)
     for item in node.items:
-        if isinstance(item.value, tree.Star):
+        if isinstance(item.value, tree.ParsedStar):
             raise LanguageError("* cannot be used with GROUP BY or an aggregate; list the columns", item.at)
     return projected(after.stream, node.items, after)
 
 
-def preferred_name(call: tree.Call, node: tree.Select) -> str:
+def preferred_name(call: tree.ParsedCall, node: tree.ParsedSelect) -> str:
     """The alias of the item, if the aggregate is a whole item."""
     alias = next((item.alias for item in node.items if item.value == call and item.alias), None)
     return alias or call.name
@@ -92,32 +92,34 @@ def free_name(preferred: str, taken: set[str]) -> str:
     return name
 
 
-def made(call: tree.Call, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
+def made(call: tree.ParsedCall, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
     """The aggregate; an argument that is not a column becomes one first."""
     if call.name == "quantile":
         return quantile(call, scope, arguments, name)
     if len(call.arguments) != 1:
         raise LanguageError(f"{call.name.upper()} takes one argument, not {len(call.arguments)}", call.at)
     argument = call.arguments[0]
-    if isinstance(argument, tree.Star):
+    if isinstance(argument, tree.ParsedStar):
         if call.name != "count":
             raise LanguageError(f"only COUNT takes *; write for example {call.name.upper()}(load)", argument.at)
         return api.count()
     return BY_NAME[call.name](column(call, argument, scope, arguments, name))
 
 
-def column(call: tree.Call, argument: tree.Scalar, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> str:
+def column(
+    call: tree.ParsedCall, argument: tree.ParsedScalar, scope: TableScope, arguments: dict[str, pl.Expr], name: str
+) -> str:
     value = compiled(argument, scope)
     if call.name in (*NUMBERS_ONLY, "median", "quantile") and value.kind != "number":
         raise LanguageError(f"{value}; {call.name.upper()} takes numbers", argument.at)
-    if isinstance(argument, tree.Column):
+    if isinstance(argument, tree.ParsedColumn):
         return scope.name_of(argument)
     arguments[name] = value.expression
     return name
 
 
-def quantile(call: tree.Call, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
+def quantile(call: tree.ParsedCall, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
     match call.arguments:
-        case (argument, tree.Number() as q) if 0 <= q.value <= 1:
+        case (argument, tree.ParsedNumber() as q) if 0 <= q.value <= 1:
             return api.quantile(column(call, argument, scope, arguments, name), float(q.value))
     raise LanguageError("QUANTILE takes a value and a share from 0 to 1, as in QUANTILE(load, 0.95)", call.at)

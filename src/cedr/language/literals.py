@@ -8,37 +8,37 @@ from lark.tree import Meta
 
 from cedr.language import tree
 from cedr.language.errors import LanguageError
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 from cedr.temporal.duration import duration
 from cedr.temporal.errors import CedrError
 from cedr.temporal.time import INF
 
 
-def place(meta: Meta) -> Place:
-    return Place(meta.line, meta.column, meta.end_line, meta.end_column)
+def place(meta: Meta) -> TextPosition:
+    return TextPosition(meta.line, meta.column, meta.end_line, meta.end_column)
 
 
-def place_of(token: Token) -> Place:
+def place_of(token: Token) -> TextPosition:
     line, column = token.line or 1, token.column or 1
-    return Place(line, column, token.end_line or line, token.end_column or column + 1)
+    return TextPosition(line, column, token.end_line or line, token.end_column or column + 1)
 
 
 def unquoted(token: Token) -> str:
     return token[1:-1].replace("''", "'") if token.startswith("'") else token[1:-1]
 
 
-def number(token: Token) -> tree.Number:
-    found = tree.Number(token.lower(), at=place_of(token))
+def number(token: Token) -> tree.ParsedNumber:
+    found = tree.ParsedNumber(token.lower(), at=place_of(token))
     if len(token) > 400 or not (-INF <= found.value <= INF if token.isdecimal() else abs(found.value) < float("inf")):
         raise LanguageError("the number is too large; whole numbers have 64 bits", found.at)
     return found
 
 
 def amount(found: Any) -> Any:
-    return tree.Infinity(at=place_of(found)) if isinstance(found, Token) else found
+    return tree.ParsedInfinity(at=place_of(found)) if isinstance(found, Token) else found
 
 
-def checked(length: tree.Length) -> tree.Length:
+def checked(length: tree.ParsedLength) -> tree.ParsedLength:
     if any("e" in number.lower() for number, _ in length.parts):
         raise LanguageError("a duration takes plain numbers; write for example 1500 ms", length.at)
     try:
@@ -52,7 +52,7 @@ def checked(length: tree.Length) -> tree.Length:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def timestamp(token: Token) -> tree.Timestamp:
+def timestamp(token: Token) -> tree.ParsedTimestamp:
     """`TIMESTAMP '2024-01-31 12:00'`; without a zone it is UTC, as in tables without a zone."""
     text = unquoted(Token("STRING", token[token.find("'") :] if "'" in token else token)).strip()
     try:
@@ -61,4 +61,4 @@ def timestamp(token: Token) -> tree.Timestamp:
         problem = f"{text!r} is not a timestamp; write for example '2024-01-31 12:00:00'"
         raise LanguageError(problem, place_of(token)) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return tree.Timestamp(text, (moment - EPOCH) // timedelta(microseconds=1), at=place_of(token))
+    return tree.ParsedTimestamp(text, (moment - EPOCH) // timedelta(microseconds=1), at=place_of(token))

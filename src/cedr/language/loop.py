@@ -12,7 +12,7 @@ from cedr.language.tables import Tables
 from cedr.stream import Stream
 
 
-def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
+def loop(node: tree.ParsedLoopQuery, name: str, tables: Tables) -> Stream:
     parts = united(node.table)
     inside = [part for part in parts if reads(part, name)]
     begin = [part for part in parts if not reads(part, name)]
@@ -23,7 +23,7 @@ def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
             node.at,
         )
     for part in inside:
-        if isinstance(part, tree.Compound):
+        if isinstance(part, tree.ParsedCompound):
             raise LanguageError(
                 f"{part.keyword} applies to everything before it, so it cannot read {name}; only UNION joins the parts "
                 "of a loop. Move what comes before or after the loop into another statement",
@@ -44,19 +44,19 @@ def loop(node: tree.LoopQuery, name: str, tables: Tables) -> Stream:
         return seed.iterate(body)
 
 
-def united(node: tree.Select | tree.Compound) -> list[tree.Select | tree.Compound]:
+def united(node: tree.ParsedSelect | tree.ParsedCompound) -> list[tree.ParsedSelect | tree.ParsedCompound]:
     """The parts of a union, in their order."""
-    parts: list[tree.Select | tree.Compound] = []
-    while isinstance(node, tree.Compound) and node.keyword == "UNION":
+    parts: list[tree.ParsedSelect | tree.ParsedCompound] = []
+    while isinstance(node, tree.ParsedCompound) and node.keyword == "UNION":
         parts.append(node.right)
         node = node.left
     return [node, *reversed(parts)]
 
 
 def reads(node: tree.Syntax, name: str) -> bool:
-    return any(isinstance(part, tree.Table) and part.name == name for part in tree.walk(node))
+    return any(isinstance(part, tree.ParsedTable) and part.name == name for part in tree.walk(node))
 
 
-def together(parts: list[tree.Select | tree.Compound], tables: Tables) -> Stream:
+def together(parts: list[tree.ParsedSelect | tree.ParsedCompound], tables: Tables) -> Stream:
     with located(parts[-1].at):
         return reduce(Stream.union, map(tables.compile, parts))

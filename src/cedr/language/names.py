@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from cedr.language.errors import LanguageError, did_you_mean
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 from cedr.plan.nodes import Clip, Level, Lifetime, Node, Select, Source
 from cedr.plan.nodes.versions import Versions
 from cedr.plan.patterns import VERSION
@@ -61,14 +61,14 @@ class Names:
         if types is not None and all(stream is not feed for feed, _ in self.feeds):
             self.feeds.append((stream, types))
 
-    def define(self, name: str, stream: Stream, at: Place) -> None:
+    def define(self, name: str, stream: Stream, at: TextPosition) -> None:
         """Add the result of a statement, for later statements."""
         if name in self.known:
             raise LanguageError(f"there is a stream {name!r} already; give this one another name", at)
         self.known[name] = Origin(stream)
 
     @contextmanager
-    def meaning(self, name: str, stream: Stream, at: Place) -> Iterator[None]:
+    def meaning(self, name: str, stream: Stream, at: TextPosition) -> Iterator[None]:
         """Within the context, the name means this stream."""
         self.define(name, stream, at)
         try:
@@ -76,7 +76,7 @@ class Names:
         finally:
             del self.known[name]
 
-    def find(self, name: str, at: Place, what: str = "event type") -> Origin:
+    def find(self, name: str, at: TextPosition, what: str = "event type") -> Origin:
         if name in self.known:
             return self.known[name]
         if len(self.feeds) == 1:
@@ -97,13 +97,13 @@ class Names:
         hint = did_you_mean(name, self.known)
         raise LanguageError(f"there is no {what} {name!r}{hint} (known: {', '.join(self.known) or 'none'})", at)
 
-    def _of_feed(self, name: str, at: Place, what: str) -> Origin:
+    def _of_feed(self, name: str, at: TextPosition, what: str) -> Origin:
         """A value of the types column."""
         ((feed, types),) = self.feeds
         return Origin(feed, of_type(name, feed, types, at, what, self.known), types)
 
 
-def of_type(name: str, feed: Stream, types: str, at: Place, what: str, others: Iterable[str] = ()) -> pl.Expr:
+def of_type(name: str, feed: Stream, types: str, at: TextPosition, what: str, others: Iterable[str] = ()) -> pl.Expr:
     """The condition that an event has a type. If the column is an enum, other values are errors."""
     dtype = feed.schema[types]
     if isinstance(dtype, pl.Enum):

@@ -45,23 +45,23 @@ class OutputScope(PatternScope):
     def contributors(self) -> list[Variable]:
         return [v for v in self.bound.leaves if v.role == "positive"]
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         owned = any(node.name in (v.schema or ()) for v in self.contributors)
         if node.variable is None and node.name in MATCH and not owned:
             return Value(pl.col(node.name), MATCH[node.name], node)
         return super().column(node)
 
-    def variable(self, node: tree.Column | tree.Star) -> Variable:
+    def variable(self, node: tree.ParsedColumn | tree.ParsedStar) -> Variable:
         found = super().variable(node)
         check_takes_part(found, node)
         return found
 
-    def only_owner(self, node: tree.Column) -> Variable:
+    def only_owner(self, node: tree.ParsedColumn) -> Variable:
         found = super().only_owner(node)
         check_takes_part(found, node)
         return found
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         if node.name in functions.AGGREGATES and node.name not in AGGREGATES:
             available = ", ".join(name.upper() for name in AGGREGATES)
             raise LanguageError(
@@ -71,11 +71,11 @@ class OutputScope(PatternScope):
             return None
         if len(node.arguments) != 1:
             raise LanguageError(f"{node.name.upper()} takes one argument, not {len(node.arguments)}", node.at)
-        if isinstance(node.arguments[0], tree.Star):
+        if isinstance(node.arguments[0], tree.ParsedStar):
             return self.number_of_contributors(node)
         return self.over_contributors(node, node.arguments[0])
 
-    def number_of_contributors(self, node: tree.Call) -> Value:
+    def number_of_contributors(self, node: tree.ParsedCall) -> Value:
         if node.name != "count":
             raise LanguageError(f"only COUNT takes *; write for example {node.name.upper()}(load)", node.at)
         if any(v.role == "counted" for v in self.bound.leaves):
@@ -83,7 +83,7 @@ class OutputScope(PatternScope):
         here = [pl.col(f"{v.name}.Vs") for v in self.contributors]
         return Value(AGGREGATES["count"](here), pl.Int64(), node)
 
-    def over_contributors(self, node: tree.Call, argument: tree.Scalar) -> Value:
+    def over_contributors(self, node: tree.ParsedCall, argument: tree.ParsedScalar) -> Value:
         if any(v.role == "counted" for v in self.bound.leaves):
             raise LanguageError(
                 f"{show(node)}: ATMOST only counts its events; the only aggregate of them is COUNT(*)", node.at
@@ -104,10 +104,10 @@ class OutputScope(PatternScope):
                 )
         return typed(AGGREGATES[node.name]([v.expression for v in values]), self.columns, node)
 
-    def of_contributor(self, argument: tree.Scalar, contributor: Variable) -> Value:
+    def of_contributor(self, argument: tree.ParsedScalar, contributor: Variable) -> Value:
         """Missing where the contributor does not take part, even if the argument has a value without it."""
         value = compiled(argument, ContributorScope(self, contributor))
-        if isinstance(argument, tree.Column):
+        if isinstance(argument, tree.ParsedColumn):
             return value
         takes_part = pl.col(f"{contributor.name}.Vs").is_not_null()
         return replace(value, expression=pl.when(takes_part).then(value.expression))
@@ -120,17 +120,17 @@ class ContributorScope(PatternScope):
         super().__init__(around.bound)
         self.contributor = contributor
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         if node.variable is not None:
             raise LanguageError(f"an aggregate is over all contributors; write {node.name}, not {show(node)}", node.at)
-        return super().column(tree.Column(self.contributor.name, node.name, at=node.at))
+        return super().column(tree.ParsedColumn(self.contributor.name, node.name, at=node.at))
 
 
-def unqualified(node: tree.Scalar) -> list[tree.Column]:
-    return [n for n in tree.walk(node) if isinstance(n, tree.Column)]
+def unqualified(node: tree.ParsedScalar) -> list[tree.ParsedColumn]:
+    return [n for n in tree.walk(node) if isinstance(n, tree.ParsedColumn)]
 
 
-def attributes_in(node: tree.Scalar) -> set[str]:
+def attributes_in(node: tree.ParsedScalar) -> set[str]:
     return {c.name for c in unqualified(node)}
 
 
@@ -152,12 +152,12 @@ def check_takes_part(variable: Variable, node: tree.Syntax) -> None:
 # --- the list ------------------------------------------------------------------------------------------------------
 
 
-def outputs(node: tree.PatternQuery, scope: OutputScope) -> Outputs:
-    everything = tree.Item(tree.Star(at=node.pattern.at), at=node.pattern.at)
+def outputs(node: tree.ParsedPatternQuery, scope: OutputScope) -> Outputs:
+    everything = tree.ParsedItem(tree.ParsedStar(at=node.pattern.at), at=node.pattern.at)
     items = [one for item in node.output or [everything] for one in expanded(item, scope)]
     if not items:
         return (("count", pl.col("cbt").list.len().cast(pl.Int64)),)
-    plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.Column))
+    plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.ParsedColumn))
     named = [(output_name(item, plain), item) for item in items]
     for name, times in Counter(name for name, _ in named).items():
         if times > 1:
@@ -166,25 +166,27 @@ def outputs(node: tree.PatternQuery, scope: OutputScope) -> Outputs:
     return tuple((name, compiled(item.value, scope).expression) for name, item in named)
 
 
-def expanded(item: tree.Item, scope: OutputScope) -> list[tree.Item]:
+def expanded(item: tree.ParsedItem, scope: OutputScope) -> list[tree.ParsedItem]:
     """`*` and `x.*` as the columns they mean."""
     star = item.value
-    if not isinstance(star, tree.Star):
+    if not isinstance(star, tree.ParsedStar):
         return [item]
     if item.alias:
         raise LanguageError("* means several attributes, so it cannot have one name", item.at)
     variables = [scope.variable(star)] if star.variable else scope.contributors
-    return [tree.Item(tree.Column(v.name, a, at=item.at), at=item.at) for v in variables for a in v.attributes]
+    return [
+        tree.ParsedItem(tree.ParsedColumn(v.name, a, at=item.at), at=item.at) for v in variables for a in v.attributes
+    ]
 
 
-def output_name(item: tree.Item, plain: Mapping[str, int]) -> str:
+def output_name(item: tree.ParsedItem, plain: Mapping[str, int]) -> str:
     if item.alias:
         return item.alias
     match item.value:
-        case tree.Column(variable, name):
+        case tree.ParsedColumn(variable, name):
             return name if plain[name] == 1 or variable is None else f"{variable}_{name}"
-        case tree.Call(name, (tree.Star(),)):
+        case tree.ParsedCall(name, (tree.ParsedStar(),)):
             return name
-        case tree.Call(name, (tree.Column(_, argument),)):
+        case tree.ParsedCall(name, (tree.ParsedColumn(_, argument),)):
             return f"{name}_{argument}"
     raise LanguageError(f"this output needs a name; write {show(item.value)} AS name", item.at)

@@ -20,19 +20,19 @@ class ColumnScope:
 
     columns: Mapping[str, pl.DataType]
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         name = node.name if node.variable is None else f"{node.variable}.{node.name}"
         if name not in self.columns:
             hint = did_you_mean(name, self.columns)
             raise LanguageError(f"there is no column {name!r}{hint} (columns: {', '.join(self.columns)})", node.at)
         return Value(pl.col(name), self.columns[name], node)
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         return None
 
 
 @lru_cache(maxsize=1000)
-def scalar_of(text: str) -> tree.Scalar | None:
+def scalar_of(text: str) -> tree.ParsedScalar | None:
     """The text as an expression over columns; None if it is not one."""
     try:
         scalar = parse_scalar(text)
@@ -41,9 +41,9 @@ def scalar_of(text: str) -> tree.Scalar | None:
     return scalar if columns_of(scalar) else None
 
 
-def columns_of(scalar: tree.Scalar) -> list[str]:
+def columns_of(scalar: tree.ParsedScalar) -> list[str]:
     """The columns it reads, each once."""
-    found = [node for node in tree.walk(scalar) if isinstance(node, tree.Column)]
+    found = [node for node in tree.walk(scalar) if isinstance(node, tree.ParsedColumn)]
     return list(dict.fromkeys(c.name if c.variable is None else f"{c.variable}.{c.name}" for c in found))
 
 

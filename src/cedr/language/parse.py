@@ -13,29 +13,31 @@ from cedr.language.build import Build
 from cedr.language.errors import LanguageError
 from cedr.language.expected import unexpected_character, unexpected_token
 from cedr.language.literals import place_of
-from cedr.language.tree import Place
+from cedr.language.tree import TextPosition
 
 DEEPEST = 100
 """Maximum depth of nesting; a deeper query is a mistake, and would exceed the recursion limit of later steps."""
 
 
-def parse(text: str) -> tree.Script:
+def parse(text: str) -> tree.ParsedScript:
     """The statements of a text, or a `LanguageError` about the first error."""
     try:
-        script: tree.Script = understood(text)
+        script: tree.ParsedScript = understood(text)
         if tree.depth(script) > DEEPEST:
-            raise LanguageError(f"the query is nested deeper than {DEEPEST} levels; use several statements", Place())
+            raise LanguageError(
+                f"the query is nested deeper than {DEEPEST} levels; use several statements", TextPosition()
+            )
     except LanguageError as e:
         raise e.within(text) from None
     return script
 
 
-def parse_scalar(text: str) -> tree.Scalar:
+def parse_scalar(text: str) -> tree.ParsedScalar:
     """A scalar expression by itself."""
     try:
-        scalar: tree.Scalar = understood(text, "expression")
+        scalar: tree.ParsedScalar = understood(text, "expression")
         if tree.depth(scalar) > DEEPEST:
-            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", Place())
+            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", TextPosition())
     except LanguageError as e:
         raise e.within(text) from None
     return scalar
@@ -45,7 +47,7 @@ def understood(text: str, start: str = "start") -> Any:
     try:
         script = Build().transform(parser().parse(text, start=start))
     except UnexpectedCharacters as e:
-        at = Place(e.line, e.column, e.line, e.column + 1)
+        at = TextPosition(e.line, e.column, e.line, e.column + 1)
         raise unexpected_character(text, e.pos_in_stream or 0, expected_before(text, start), at) from None
     except UnexpectedToken as e:
         raise unexpected_token(e.token, text, e.accepts or e.expected, where(e.token, text)) from None
@@ -63,11 +65,11 @@ def expected_before(text: str, start: str) -> set[str]:
     return accepted
 
 
-def where(token: Token, text: str) -> Place:
+def where(token: Token, text: str) -> TextPosition:
     if token.type != "$END":
         return place_of(token)
     lines = text.rstrip().split("\n")
-    return Place(len(lines), len(lines[-1]) + 1, len(lines), len(lines[-1]) + 2)
+    return TextPosition(len(lines), len(lines[-1]) + 1, len(lines), len(lines[-1]) + 2)
 
 
 @cache

@@ -31,7 +31,7 @@ class Variable:
     """The event type or operator that it names."""
     around: str
     """The operator it is a parameter of."""
-    at: tree.Place
+    at: tree.TextPosition
     schema: Schema | None = None
     """The types of its attributes; None for an operator, which has a header only."""
     attributes: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Bound:
     variables: dict[str, Variable] = field(default_factory=dict)
     _implicit: dict[int, str] = field(default_factory=dict)
 
-    def bind(self, node: tree.Pattern) -> patterns.Pattern:
+    def bind(self, node: tree.ParsedPattern) -> patterns.Pattern:
         self._implicit = implicit_names(node)
         check_not_chosen(node, "the whole pattern")
         return self._pattern(node, "positive", "")
@@ -57,16 +57,16 @@ class Bound:
         """The variables of events, in the order of the query."""
         return [v for v in self.variables.values() if v.schema is not None]
 
-    def _pattern(self, node: tree.Pattern, role: Role, around: str) -> patterns.Pattern:
-        if isinstance(node, tree.EventType):
+    def _pattern(self, node: tree.ParsedPattern, role: Role, around: str) -> patterns.Pattern:
+        if isinstance(node, tree.ParsedEventType):
             return self._event_type(node, role, around)
-        assert isinstance(node, tree.Operator)
+        assert isinstance(node, tree.ParsedPatternOperator)
         made = self._operator(node, shape(node), role)
         if node.var is not None:
             self._add(Variable(node.var, role, node.keyword, around, node.at))
         return made
 
-    def _event_type(self, node: tree.EventType, role: Role, around: str) -> patterns.EventType:
+    def _event_type(self, node: tree.ParsedEventType, role: Role, around: str) -> patterns.EventType:
         origin = self.names.find(node.name, name_place(node))
         name = node.var or self._implicit[id(node)]
         self._add(
@@ -96,7 +96,7 @@ class Bound:
             )
         self.variables[variable.name] = variable
 
-    def _operator(self, node: tree.Operator, form: OperatorShape, role: Role) -> patterns.Pattern:
+    def _operator(self, node: tree.ParsedPatternOperator, form: OperatorShape, role: Role) -> patterns.Pattern:
         keyword = node.keyword
         for parameter in form.parameters:
             if keyword not in CHOOSING:
@@ -115,7 +115,7 @@ class Bound:
                 return patterns.AtLeast(check_count(node, form, len(parameters)), parameters, form.w, **naming)
         return patterns.AtLeast(len(parameters) if keyword == "ALL" else 1, parameters, form.w, **naming)
 
-    def _negation(self, node: tree.Operator, form: OperatorShape, role: Role) -> patterns.Pattern:
+    def _negation(self, node: tree.ParsedPatternOperator, form: OperatorShape, role: Role) -> patterns.Pattern:
         naming = {"var": node.var, **chosen(node)}
         if node.keyword == "NOT":
             forbidden, scope = form.parameters
@@ -139,9 +139,9 @@ class Bound:
 # --- names for events that have none -------------------------------------------------------------------------------
 
 
-def implicit_names(pattern: tree.Pattern) -> dict[int, str]:
+def implicit_names(pattern: tree.ParsedPattern) -> dict[int, str]:
     """The name of the event type, with a number if it occurs more than once."""
-    leaves = [p for p in walk(pattern) if isinstance(p, tree.EventType)]
+    leaves = [p for p in walk(pattern) if isinstance(p, tree.ParsedEventType)]
     taken = {p.var for p in walk(pattern) if p.var}
     uses = Counter(p.name for p in leaves if p.var is None)
     names: dict[int, str] = {}
@@ -157,24 +157,24 @@ def implicit_names(pattern: tree.Pattern) -> dict[int, str]:
     return names
 
 
-def name_place(node: tree.EventType) -> tree.Place:
+def name_place(node: tree.ParsedEventType) -> tree.TextPosition:
     """The place of the event type, without its variable."""
     return node.at._replace(end_line=node.at.line, end_column=node.at.column + len(show_name(node.name)))
 
 
-def walk(pattern: tree.Pattern) -> list[tree.Pattern]:
-    inner = pattern.arguments if isinstance(pattern, tree.Operator) else ()
-    return [pattern, *(p for argument in inner if isinstance(argument, tree.Pattern) for p in walk(argument))]
+def walk(pattern: tree.ParsedPattern) -> list[tree.ParsedPattern]:
+    inner = pattern.arguments if isinstance(pattern, tree.ParsedPatternOperator) else ()
+    return [pattern, *(p for argument in inner if isinstance(argument, tree.ParsedPattern) for p in walk(argument))]
 
 
 # --- checks --------------------------------------------------------------------------------------------------------
 
 
-def chosen(node: tree.Pattern) -> dict[str, Any]:
+def chosen(node: tree.ParsedPattern) -> dict[str, Any]:
     return {"selection": node.selection or "EACH", "consumption": node.consumption or "REUSE"}
 
 
-def check_not_chosen(node: tree.Pattern, where: str) -> None:
+def check_not_chosen(node: tree.ParsedPattern, where: str) -> None:
     modes = [mode for mode in (node.selection, node.consumption) if mode not in (None, "EACH", "REUSE")]
     if modes:
         raise LanguageError(
@@ -184,7 +184,7 @@ def check_not_chosen(node: tree.Pattern, where: str) -> None:
         )
 
 
-def check_count(node: tree.Operator, form: OperatorShape, most: int) -> int:
+def check_count(node: tree.ParsedPatternOperator, form: OperatorShape, most: int) -> int:
     n = form.n or 0
     if not 1 <= n <= most:
         limit = "at least 1" if most > len(form.parameters) else f"from 1 to {most}, the number of its parameters"
@@ -192,8 +192,8 @@ def check_count(node: tree.Operator, form: OperatorShape, most: int) -> int:
     return n
 
 
-def check_takes_time(kept: tree.Pattern) -> None:
-    if isinstance(kept, tree.EventType):
+def check_takes_time(kept: tree.ParsedPattern) -> None:
+    if isinstance(kept, tree.ParsedEventType):
         raise LanguageError(
             f"CANCEL-WHEN cancels a match while it is being completed, but {kept.name} is a single event, which is "
             f"complete at once; write {FORMS['CANCEL-WHEN']}",
@@ -201,11 +201,11 @@ def check_takes_time(kept: tree.Pattern) -> None:
         )
 
 
-def check_is_sequence(scope: tree.Pattern) -> None:
-    if isinstance(scope, tree.Operator):
+def check_is_sequence(scope: tree.ParsedPattern) -> None:
+    if isinstance(scope, tree.ParsedPatternOperator):
         found = scope.keyword
     else:
-        assert isinstance(scope, tree.EventType)
+        assert isinstance(scope, tree.ParsedEventType)
         found = f"the event type {scope.name}"
     if found not in CHOOSING:
         raise LanguageError(

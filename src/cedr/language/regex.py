@@ -13,7 +13,7 @@ from cedr.automata import matches
 from cedr.language import tree
 from cedr.language.automata.compile import steps_in
 from cedr.language.automata.glushkov import positions_of
-from cedr.language.automata.tree import Regex, Take
+from cedr.language.automata.tree import Regex, RegexStep
 from cedr.language.calls import located, projected, restricted
 from cedr.language.errors import LanguageError, did_you_mean
 from cedr.language.names import Names, of_type, types_of
@@ -27,7 +27,7 @@ from cedr.stream import Stream
 Number = int | float
 
 
-def regex_matches(node: tree.RegexQuery, names: Names) -> Stream:
+def regex_matches(node: tree.ParsedRegexQuery, names: Names) -> Stream:
     expression = cast(Regex, node.expression)
     over = events_of(node, names)
     steps = StepDefinitions(node, over)
@@ -45,12 +45,12 @@ def regex_matches(node: tree.RegexQuery, names: Names) -> Stream:
     return projected(scope.stream, [one for item in node.output for one in expanded(item, scope)], scope)
 
 
-def takes(expression: Regex) -> dict[str, Take]:
+def takes(expression: Regex) -> dict[str, RegexStep]:
     """Every step, at its first occurrence."""
     return {take.name: take for take in reversed(steps_in(expression))}
 
 
-def events_of(node: tree.RegexQuery, names: Names) -> Stream:
+def events_of(node: tree.ParsedRegexQuery, names: Names) -> Stream:
     if node.over is not None:
         return names.find(node.over.name, node.over.at, "stream or event type").as_stream()
     if len(names.feeds) == 1:
@@ -62,20 +62,20 @@ def events_of(node: tree.RegexQuery, names: Names) -> Stream:
 class StepDefinitions:
     """The definitions of the steps of an expression."""
 
-    def __init__(self, node: tree.RegexQuery, over: Stream) -> None:
+    def __init__(self, node: tree.ParsedRegexQuery, over: Stream) -> None:
         self.over, self.types = over, types_of(over)
         self.registers: dict[str, Number] = {}
         for assignment in node.registers:
             if assignment.name in self.registers:
                 raise LanguageError(f"register {assignment.name!r} is declared twice", assignment.at)
             self.registers[assignment.name] = number_of(assignment)
-        self.defines: dict[str, tree.Define] = {}
+        self.defines: dict[str, tree.ParsedDefine] = {}
         for define in node.defines:
             if define.name in self.defines:
                 raise LanguageError(f"step {define.name!r} is defined twice; join the conditions with OR", define.at)
             self.defines[define.name] = define
 
-    def made(self, take: Take) -> Step:
+    def made(self, take: RegexStep) -> Step:
         define = self.defines.get(take.name)
         if define is None:
             if self.types is None:
@@ -92,11 +92,11 @@ class StepDefinitions:
             compile_steps({take.name: step}, self.registers, self.over.schema, f"step {take.name}")
         return step
 
-    def _of_type(self, take: Take) -> pl.Expr:
+    def _of_type(self, take: RegexStep) -> pl.Expr:
         assert self.types is not None
         return of_type(take.name, self.over, self.types, take.at, "step or event type", self.defines)
 
-    def _set(self, assignment: tree.Assignment, scope: "StepScope") -> tuple[str, pl.Expr]:
+    def _set(self, assignment: tree.ParsedAssignment, scope: "StepScope") -> tuple[str, pl.Expr]:
         if assignment.name not in self.registers:
             hint = did_you_mean(assignment.name, self.registers)
             begin = "" if hint else f"; declare it with REGISTER {assignment.name} = 0"
@@ -109,11 +109,11 @@ class StepDefinitions:
             raise LanguageError(f"step {define.name!r} is defined, but the expression has no such step", define.at)
 
 
-def number_of(assignment: tree.Assignment) -> Number:
+def number_of(assignment: tree.ParsedAssignment) -> Number:
     match assignment.value:
-        case tree.Number(_) as found:
+        case tree.ParsedNumber(_) as found:
             return found.value
-        case tree.Minus(tree.Number(_) as found):
+        case tree.ParsedMinus(tree.ParsedNumber(_) as found):
             return -found.value
     raise LanguageError("the initial value of a register is a number, such as n = 0", assignment.value.at)
 
@@ -131,7 +131,7 @@ class StepScope:
         floating = any(isinstance(value, float) for value in self.registers.values())
         return {**dict.fromkeys(self.registers, pl.Float64() if floating else pl.Int64()), **self.event}
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         if node.variable not in (None, self.step):
             raise LanguageError(
                 f"step {self.step} can only use its own event; use a register for values of earlier events", node.at
@@ -144,5 +144,5 @@ class StepScope:
             )
         return Value(pl.col(node.name), names[node.name], node)
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         return None

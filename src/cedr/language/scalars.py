@@ -57,14 +57,14 @@ class NameScope(Protocol):
     def columns(self) -> Mapping[str, pl.DataType]:
         """All columns that expressions may read."""
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         """The value of a name."""
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         """The value of an aggregate; None if the call is not an aggregate."""
 
 
-def condition(node: tree.Scalar, scope: NameScope) -> Value:
+def condition(node: tree.ParsedScalar, scope: NameScope) -> Value:
     """The expression, which must be a truth value."""
     value = compiled(node, scope)
     if value.kind not in ("truth", "missing"):
@@ -72,38 +72,38 @@ def condition(node: tree.Scalar, scope: NameScope) -> Value:
     return value
 
 
-def compiled(node: tree.Scalar, scope: NameScope) -> Value:
+def compiled(node: tree.ParsedScalar, scope: NameScope) -> Value:
     found = constant(node)
     if found is not None:
         return found
     match node:
-        case tree.Column():
+        case tree.ParsedColumn():
             return scope.column(node)
-        case tree.Call():
+        case tree.ParsedCall():
             return scope.aggregate(node) or function(node, scope)
-        case tree.And() | tree.Or():
-            join = operator.and_ if isinstance(node, tree.And) else operator.or_
+        case tree.ParsedAnd() | tree.ParsedOr():
+            join = operator.and_ if isinstance(node, tree.ParsedAnd) else operator.or_
             return truth(balanced(join, [condition(o, scope).expression for o in node.operands]), node)
-        case tree.Not():
+        case tree.ParsedNot():
             return truth(~condition(node.operand, scope).expression, node)
-        case tree.Minus():
+        case tree.ParsedMinus():
             return minus(node, scope)
-        case tree.Binary() if node.sign in COMPARISONS:
+        case tree.ParsedBinary() if node.sign in COMPARISONS:
             return compared(node.sign, compiled(node.left, scope), compiled(node.right, scope), node)
-        case tree.Binary():
+        case tree.ParsedBinary():
             return arithmetic(node, scope)
-        case tree.IsNull():
+        case tree.ParsedIsNull():
             value = compiled(node.operand, scope).expression
             return truth(value.is_not_null() if node.negated else value.is_null(), node)
-        case tree.Between():
+        case tree.ParsedBetween():
             return between(node, scope)
-        case tree.In():
+        case tree.ParsedIn():
             return is_in(node, scope)
-        case tree.Like():
+        case tree.ParsedLike():
             return like(node, scope)
-        case tree.Case():
+        case tree.ParsedCase():
             return case(node, scope)
-        case tree.Cast():
+        case tree.ParsedCast():
             return cast(node, scope)
     raise misplaced(node)
 
@@ -117,12 +117,12 @@ def balanced(join: Callable[[pl.Expr, pl.Expr], pl.Expr], operands: Sequence[pl.
     return found[0]
 
 
-def truth(expression: pl.Expr, node: tree.Scalar, negated: bool = False) -> Value:
+def truth(expression: pl.Expr, node: tree.ParsedScalar, negated: bool = False) -> Value:
     return Value(~expression if negated else expression, pl.Boolean(), node)
 
 
-def misplaced(node: tree.Scalar) -> LanguageError:
-    if isinstance(node, tree.Star):
+def misplaced(node: tree.ParsedScalar) -> LanguageError:
+    if isinstance(node, tree.ParsedStar):
         return LanguageError("* is not a value; only COUNT(*) takes it", node.at)
     return LanguageError(
         f"{show(node)} is about the whole pattern; it can only be a condition of WHERE, joined with AND",
@@ -133,9 +133,9 @@ def misplaced(node: tree.Scalar) -> LanguageError:
 # --- the kinds of expressions --------------------------------------------------------------------------------------
 
 
-def compared(sign: str, left: Value, right: Value, node: tree.Scalar) -> Value:
+def compared(sign: str, left: Value, right: Value, node: tree.ParsedScalar) -> Value:
     for side in (left, right):
-        if isinstance(side.written, tree.Null):
+        if isinstance(side.written, tree.ParsedNull):
             raise LanguageError(f"nothing is {sign} NULL, not even NULL; write IS NULL or IS NOT NULL", node.at)
     left, right = alike(left, right)
     if left.kind != right.kind and "missing" not in (left.kind, right.kind):
@@ -151,7 +151,7 @@ def compared(sign: str, left: Value, right: Value, node: tree.Scalar) -> Value:
 
 def how_to_fix(left: Value, right: Value) -> str:
     for value, other in ((left, right), (right, left)):
-        if isinstance(value.written, tree.Text):
+        if isinstance(value.written, tree.ParsedText):
             if other.kind == "time":
                 return f": write TIMESTAMP {show(value.written)}"
             if other.kind == "number" and re.fullmatch(r"\d+(\.\d+)?", value.written.value):
@@ -159,7 +159,7 @@ def how_to_fix(left: Value, right: Value) -> str:
     return ""
 
 
-def arithmetic(node: tree.Binary, scope: NameScope) -> Value:
+def arithmetic(node: tree.ParsedBinary, scope: NameScope) -> Value:
     left, right = compiled(node.left, scope), compiled(node.right, scope)
     if node.sign in ("+", "-"):
         left, right = alike(left, right)
@@ -178,31 +178,31 @@ def arithmetic(node: tree.Binary, scope: NameScope) -> Value:
     return typed(ARITHMETIC[node.sign](left.expression, right.expression), scope.columns, node)
 
 
-def minus(node: tree.Minus, scope: NameScope) -> Value:
+def minus(node: tree.ParsedMinus, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     if value.kind not in ("number", "length", "missing"):
         raise LanguageError(f"{value}; only numbers and durations can be negated", node.at)
     return typed(-value.expression, scope.columns, node)
 
 
-def between(node: tree.Between, scope: NameScope) -> Value:
+def between(node: tree.ParsedBetween, scope: NameScope) -> Value:
     value, low, high = (compiled(part, scope) for part in (node.operand, node.low, node.high))
     above, below = compared(">=", value, low, node), compared("<=", value, high, node)
     return truth(above.expression & below.expression, node, node.negated)
 
 
-def is_in(node: tree.In, scope: NameScope) -> Value:
+def is_in(node: tree.ParsedIn, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     equal = [
         pl.lit(None, dtype=pl.Boolean)
-        if isinstance(item, tree.Null)
+        if isinstance(item, tree.ParsedNull)
         else compared("=", value, compiled(item, scope), node).expression
         for item in node.items
     ]
     return truth(balanced(operator.or_, equal), node, node.negated)
 
 
-def like(node: tree.Like, scope: NameScope) -> Value:
+def like(node: tree.ParsedLike, scope: NameScope) -> Value:
     value = compiled(node.operand, scope)
     if value.kind not in ("text", "missing"):
         raise LanguageError(f"{value}; LIKE requires text", node.at)
@@ -211,7 +211,7 @@ def like(node: tree.Like, scope: NameScope) -> Value:
     return truth(as_text(value).expression.str.contains(f"(?s)^{pattern}$"), node, node.negated)
 
 
-def case(node: tree.Case, scope: NameScope) -> Value:
+def case(node: tree.ParsedCase, scope: NameScope) -> Value:
     if len(node.whens) > MOST_WHENS:
         raise LanguageError(f"a CASE has at most {MOST_WHENS} WHENs; join with a table of the values", node.at)
     results = [compiled(w.value, scope) for w in node.whens]
@@ -228,13 +228,13 @@ def case(node: tree.Case, scope: NameScope) -> Value:
     return typed(expression, scope.columns, node)
 
 
-def case_condition(node: tree.Case, when: tree.When, scope: NameScope) -> Value:
+def case_condition(node: tree.ParsedCase, when: tree.ParsedWhen, scope: NameScope) -> Value:
     if node.subject is None:
         return condition(when.condition, scope)
     return compared("=", compiled(node.subject, scope), compiled(when.condition, scope), when.condition)
 
 
-def cast(node: tree.Cast, scope: NameScope) -> Value:
+def cast(node: tree.ParsedCast, scope: NameScope) -> Value:
     """A value that cannot be cast becomes missing, as one invalid text must not stop a stream."""
     if node.type not in TYPES:
         names = [name.upper() for name in TYPES]
@@ -253,7 +253,7 @@ def cast(node: tree.Cast, scope: NameScope) -> Value:
     return Value(typed(expression, scope.columns, node).expression, dtype, node)
 
 
-def function(node: tree.Call, scope: NameScope) -> Value:
+def function(node: tree.ParsedCall, scope: NameScope) -> Value:
     check_call(node)
     arguments = [compiled(argument, scope) for argument in node.arguments]
     return typed(call(node, arguments), scope.columns, node)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cedr.language import tree
 from cedr.language.errors import LanguageError
 
-Amount = tree.Number | tree.Length
+Amount = tree.ParsedNumber | tree.ParsedLength
 
 FORMS = {
     "SEQUENCE": "SEQUENCE(A x, B y, 5 minutes)",
@@ -24,12 +24,12 @@ TWO_PARAMETERS = ("UNLESS", "NOT", "CANCEL-WHEN")
 
 @dataclass(frozen=True)
 class OperatorShape:
-    parameters: tuple[tree.Pattern, ...]
+    parameters: tuple[tree.ParsedPattern, ...]
     n: int | None
     w: int
 
 
-def shape(node: tree.Operator) -> OperatorShape:
+def shape(node: tree.ParsedPatternOperator) -> OperatorShape:
     arguments = list(node.arguments)
     number = leading_number(node, arguments) if node.keyword in COUNTING else None
     w = 1 if node.keyword in WITHOUT_SCOPE else scope(node, arguments)
@@ -38,12 +38,14 @@ def shape(node: tree.Operator) -> OperatorShape:
     for argument in arguments:
         if isinstance(argument, Amount):
             raise LanguageError(f"{node.keyword} takes no number here; write {FORMS[node.keyword]}", argument.at)
-    parameters = tuple(a for a in arguments if isinstance(a, tree.Pattern))
+    parameters = tuple(a for a in arguments if isinstance(a, tree.ParsedPattern))
     check_parameters(node, parameters)
     return OperatorShape(parameters, number, w)
 
 
-def leading_number(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
+def leading_number(
+    node: tree.ParsedPatternOperator, arguments: list[tree.ParsedPattern | tree.ParsedNumber | tree.ParsedLength]
+) -> int:
     if not isinstance(arguments[0], Amount):
         raise LanguageError(
             f"{node.keyword} begins with the number of events it counts; write {FORMS[node.keyword]}", arguments[0].at
@@ -51,24 +53,26 @@ def leading_number(node: tree.Operator, arguments: list[tree.Pattern | tree.Numb
     return whole(arguments.pop(0), f"the number {node.keyword} begins with")
 
 
-def scope(node: tree.Operator, arguments: list[tree.Pattern | tree.Number | tree.Length]) -> int:
+def scope(
+    node: tree.ParsedPatternOperator, arguments: list[tree.ParsedPattern | tree.ParsedNumber | tree.ParsedLength]
+) -> int:
     if not arguments or not isinstance(arguments[-1], Amount):
         raise LanguageError(f"{node.keyword} has no scope, its maximum duration; write {FORMS[node.keyword]}", node.at)
     last = arguments.pop()
     assert isinstance(last, Amount)
-    w = last.value if isinstance(last, tree.Length) else whole(last, f"the scope of {node.keyword} in chronons")
+    w = last.value if isinstance(last, tree.ParsedLength) else whole(last, f"the scope of {node.keyword} in chronons")
     if w < 1:
         raise LanguageError(f"the scope of {node.keyword} is empty; it must be at least one chronon", last.at)
     return w
 
 
-def whole(amount: tree.Pattern | tree.Number | tree.Length, what: str) -> int:
-    if not isinstance(amount, tree.Number) or not isinstance(amount.value, int):
+def whole(amount: tree.ParsedPattern | tree.ParsedNumber | tree.ParsedLength, what: str) -> int:
+    if not isinstance(amount, tree.ParsedNumber) or not isinstance(amount.value, int):
         raise LanguageError(f"{what} is a whole number", amount.at)
     return amount.value
 
 
-def check_parameters(node: tree.Operator, parameters: tuple[tree.Pattern, ...]) -> None:
+def check_parameters(node: tree.ParsedPatternOperator, parameters: tuple[tree.ParsedPattern, ...]) -> None:
     if not parameters:
         raise LanguageError(f"{node.keyword} names no event type; write {FORMS[node.keyword]}", node.at)
     if node.keyword in TWO_PARAMETERS and len(parameters) != 2:

@@ -19,10 +19,10 @@ from cedr.language.where import attribute_equal, check_attribute, owners
 from cedr.stream import Stream
 
 
-def asks_attributes_only(node: tree.PatternQuery, origin: Origin) -> bool:
+def asks_attributes_only(node: tree.ParsedPatternQuery, origin: Origin) -> bool:
     """Whether the query needs neither the header of the event nor aggregates, which belong to matches."""
-    names = {n.name for n in tree.walk(node) if isinstance(n, tree.Column)}
-    calls = {n.name for n in tree.walk(node) if isinstance(n, tree.Call)}
+    names = {n.name for n in tree.walk(node) if isinstance(n, tree.ParsedColumn)}
+    calls = {n.name for n in tree.walk(node) if isinstance(n, tree.ParsedCall)}
     return not calls & set(AGGREGATES) and not (names & set(MATCH)) - set(origin.stream.columns)
 
 
@@ -33,14 +33,14 @@ class EventScope(OutputScope):
     def columns(self) -> Mapping[str, pl.DataType]:
         return self.bound.leaves[0].schema or {}
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         variable = self.variable(node) if node.variable else self.only_owner(node)
         if node.name not in self.columns:
             check_attribute(variable, node)
         return Value(pl.col(node.name), self.columns[node.name], node)
 
 
-def single(node: tree.PatternQuery, bound: Bound, origin: Origin) -> Stream:
+def single(node: tree.ParsedPatternQuery, bound: Bound, origin: Origin) -> Stream:
     scope = EventScope(bound)
     stream = origin.as_stream()
     for part in tree.conjuncts(node.where):
@@ -52,12 +52,12 @@ def single(node: tree.PatternQuery, bound: Bound, origin: Origin) -> Stream:
         return selected(stream, dict(output))
 
 
-def predicate_of(node: tree.Scalar, scope: EventScope) -> pl.Expr | None:
+def predicate_of(node: tree.ParsedScalar, scope: EventScope) -> pl.Expr | None:
     """The condition on the event; None for a correlation key, which a single event always satisfies."""
-    if isinstance(node, tree.CorrelationKey):
+    if isinstance(node, tree.ParsedCorrelationKey):
         owners(node.attribute, node, scope.bound)
         return None
-    if isinstance(node, tree.AttributeEqual):
+    if isinstance(node, tree.ParsedAttributeEqual):
         equal = attribute_equal(node, scope.bound)
         return pl.col(equal.attribute) == pl.lit(equal.value)
     return condition(node, scope).expression

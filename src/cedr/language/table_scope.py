@@ -35,11 +35,11 @@ class TableScope:
     def columns(self) -> Mapping[str, pl.DataType]:
         return self.stream.schema
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         name = self.name_of(node)
         return Value(pl.col(name), self.columns[name], node)
 
-    def name_of(self, node: tree.Column) -> str:
+    def name_of(self, node: tree.ParsedColumn) -> str:
         """The name of a column in the stream."""
         tables = self.tables if node.variable is None else {node.variable: self.table(node)}
         found = {t: columns[node.name] for t, columns in tables.items() if node.name in columns}
@@ -55,7 +55,7 @@ class TableScope:
         hint = did_you_mean(node.name, names)
         raise LanguageError(f"there is no column {node.name!r}{hint} (columns: {', '.join(names)})", node.at)
 
-    def table(self, node: tree.Column | tree.Star) -> dict[str, str]:
+    def table(self, node: tree.ParsedColumn | tree.ParsedStar) -> dict[str, str]:
         assert node.variable is not None
         if node.variable not in self.tables:
             hint = did_you_mean(node.variable, self.tables)
@@ -64,5 +64,5 @@ class TableScope:
             )
         return self.tables[node.variable]
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         return None

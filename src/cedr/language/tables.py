@@ -27,10 +27,10 @@ class Tables:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._made: dict[tree.Table, Stream] = {}
+        self._made: dict[tree.ParsedTable, Stream] = {}
 
-    def compile(self, node: tree.Select | tree.Compound) -> Stream:
-        if isinstance(node, tree.Select):
+    def compile(self, node: tree.ParsedSelect | tree.ParsedCompound) -> Stream:
+        if isinstance(node, tree.ParsedSelect):
             return self.select(node)
         left, right = self.compile(node.left), self.compile(node.right)
         with located(node.right.at):
@@ -38,7 +38,7 @@ class Tables:
                 return left.union(right)
             return left.difference(right) if node.keyword == "EXCEPT" else left.intersect(right)
 
-    def select(self, node: tree.Select) -> Stream:
+    def select(self, node: tree.ParsedSelect) -> Stream:
         scope = self.joined(node)
         if node.where is not None:
             scope.stream = restricted(scope.stream, node.where, scope)
@@ -51,7 +51,7 @@ class Tables:
         return stream.distinct() if node.distinct else stream
 
     @contextmanager
-    def reading(self, name: str, stream: Stream, at: tree.Place) -> Iterator[None]:
+    def reading(self, name: str, stream: Stream, at: tree.TextPosition) -> Iterator[None]:
         """Within the context, a table of this name is this stream."""
         with self.names.meaning(name, stream, at):
             yield
@@ -59,20 +59,20 @@ class Tables:
 
     # --- FROM and JOIN ---------------------------------------------------------------------------------------------
 
-    def joined(self, node: tree.Select) -> TableScope:
+    def joined(self, node: tree.ParsedSelect) -> TableScope:
         stream = self.table(node.table)
         scope = TableScope(stream, {node.table.alias or node.table.name: {name: name for name in stream.columns}})
         for join in node.joins:
             self.join(join, scope)
         return scope
 
-    def table(self, node: tree.Table) -> Stream:
+    def table(self, node: tree.ParsedTable) -> Stream:
         if node not in self._made:
             stream = self.names.find(node.name, node.at, "stream or event type").as_stream()
             self._made[node] = stream if node.window is None else windowed(stream, node.window)
         return self._made[node]
 
-    def join(self, node: tree.Join, scope: TableScope) -> None:
+    def join(self, node: tree.ParsedJoin, scope: TableScope) -> None:
         """Equalities between the two sides are the keys; the other conditions of ON are evaluated for each pair."""
         name = node.table.alias or node.table.name
         if name in scope.tables:
@@ -135,10 +135,10 @@ class Tables:
         return other.with_columns(**{copy: pl.col(two) for two, copy in copies.items()}) if copies else other
 
 
-def key_pair(node: tree.Scalar, left: TableScope, right: TableScope) -> tuple[str, str] | None:
+def key_pair(node: tree.ParsedScalar, left: TableScope, right: TableScope) -> tuple[str, str] | None:
     """The two columns of `a.x = b.y`, that of the left side first; None if their types differ."""
     match node:
-        case tree.Binary("=", tree.Column() as one, tree.Column() as two):
+        case tree.ParsedBinary("=", tree.ParsedColumn() as one, tree.ParsedColumn() as two):
             for first, second in ((one, two), (two, one)):
                 if owns(left, first) and owns(right, second) and not (owns(right, first) and first.variable is None):
                     key = left.name_of(first), right.name_of(second)
@@ -146,18 +146,18 @@ def key_pair(node: tree.Scalar, left: TableScope, right: TableScope) -> tuple[st
     return None
 
 
-def owns(scope: TableScope, node: tree.Column) -> bool:
+def owns(scope: TableScope, node: tree.ParsedColumn) -> bool:
     tables = scope.tables if node.variable is None else {node.variable: scope.tables.get(node.variable, {})}
     return any(node.name in columns for columns in tables.values())
 
 
-def windowed(stream: Stream, node: tree.Window) -> Stream:
+def windowed(stream: Stream, node: tree.ParsedWindow) -> Stream:
     if node.zone is not None:
         return on_calendar(stream, node, node.zone)
     for part in (node.length, node.every):
-        if isinstance(part, tree.Months):
+        if isinstance(part, tree.ParsedMonths):
             raise LanguageError("months differ in length; add the time zone of the calendar: ZONE 'UTC'", part.at)
-    assert not isinstance(node.length, tree.Months)
+    assert not isinstance(node.length, tree.ParsedMonths)
     length = whole_length(node.length)
     with located(node.at):
         match node.keyword:
@@ -168,11 +168,11 @@ def windowed(stream: Stream, node: tree.Window) -> Stream:
             case "SESSION":
                 return stream.session(length, node.by)
         every = node.every or node.length
-        assert not isinstance(every, tree.Months)
+        assert not isinstance(every, tree.ParsedMonths)
         return stream.hopping(length, whole_length(every))
 
 
-def on_calendar(stream: Stream, node: tree.Window, zone: tree.Zone) -> Stream:
+def on_calendar(stream: Stream, node: tree.ParsedWindow, zone: tree.ParsedZone) -> Stream:
     """Windows of days, weeks or months in a time zone."""
     offset = 0 if zone.offset is None else whole_length(zone.offset)
     size = show(node.length)
@@ -182,16 +182,16 @@ def on_calendar(stream: Stream, node: tree.Window, zone: tree.Zone) -> Stream:
         return stream.hopping(size, show(node.every), offset, zone.name)
 
 
-def whole_length(node: tree.Number | tree.Length) -> int:
+def whole_length(node: tree.ParsedNumber | tree.ParsedLength) -> int:
     if not isinstance(node.value, int):
         raise LanguageError("a duration without a unit must be a whole number of chronons", node.at)
     return node.value
 
 
-def expanded(item: tree.Item, scope: TableScope) -> list[tree.Item]:
+def expanded(item: tree.ParsedItem, scope: TableScope) -> list[tree.ParsedItem]:
     """`*` and `t.*` as the columns they mean, each once."""
     star = item.value
-    if not isinstance(star, tree.Star):
+    if not isinstance(star, tree.ParsedStar):
         return [item]
     if item.alias:
         raise LanguageError("* means several columns, so it cannot have one name", item.at)
@@ -204,4 +204,4 @@ def expanded(item: tree.Item, scope: TableScope) -> list[tree.Item]:
             columns.append((None, shared, actual))
         elif actual in found and (star.variable or not scope.hidden(actual)):
             columns.append((*found[actual], scope.copies.get(actual, actual)))
-    return [tree.Item(tree.Column(t, name, at=item.at), alias, at=item.at) for t, name, alias in columns]
+    return [tree.ParsedItem(tree.ParsedColumn(t, name, at=item.at), alias, at=item.at) for t, name, alias in columns]

@@ -1,6 +1,6 @@
-"""The syntax tree: the query as frozen data, with the place of each node in the text.
+"""The syntax tree: the query as frozen data, with the position of each node in the text.
 
-Places are ignored when trees are compared.
+Positions are ignored when trees are compared.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from cedr.temporal.duration import duration
 from cedr.temporal.time import INF
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """Lines and columns from 1; the end is the first column after."""
 
     line: int = 1
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Syntax:
-    at: Place = field(default=Place(), compare=False, repr=False, kw_only=True)
+    at: TextPosition = field(default=TextPosition(), compare=False, repr=False, kw_only=True)
 
 
 def parts(node: Syntax) -> list["Syntax"]:
@@ -53,12 +53,12 @@ def depth(tree: Syntax) -> int:
 
 
 @dataclass(frozen=True)
-class Scalar(Syntax):
+class ParsedScalar(Syntax):
     """Anything that has a value."""
 
 
 @dataclass(frozen=True)
-class Number(Scalar):
+class ParsedNumber(ParsedScalar):
     """An unsigned number as written: `1` is whole, `1.0` is not."""
 
     text: str
@@ -69,7 +69,7 @@ class Number(Scalar):
 
 
 @dataclass(frozen=True)
-class Length(Scalar):
+class ParsedLength(ParsedScalar):
     """A duration, numbers with their units: `1 hour 30 minutes`."""
 
     parts: tuple[tuple[str, str], ...]
@@ -80,19 +80,19 @@ class Length(Scalar):
 
 
 @dataclass(frozen=True)
-class Infinity(Scalar):
+class ParsedInfinity(ParsedScalar):
     """Infinity."""
 
     value = INF
 
 
 @dataclass(frozen=True)
-class Text(Scalar):
+class ParsedText(ParsedScalar):
     value: str
 
 
 @dataclass(frozen=True)
-class Timestamp(Scalar):
+class ParsedTimestamp(ParsedScalar):
     """A point in time; `value` is its chronon."""
 
     text: str
@@ -100,17 +100,17 @@ class Timestamp(Scalar):
 
 
 @dataclass(frozen=True)
-class Truth(Scalar):
+class ParsedTruth(ParsedScalar):
     value: bool
 
 
 @dataclass(frozen=True)
-class Null(Scalar):
+class ParsedNull(ParsedScalar):
     value = None
 
 
 @dataclass(frozen=True)
-class Column(Scalar):
+class ParsedColumn(ParsedScalar):
     """`variable.name`, or `name` alone."""
 
     variable: str | None
@@ -118,145 +118,145 @@ class Column(Scalar):
 
 
 @dataclass(frozen=True)
-class Star(Scalar):
+class ParsedStar(ParsedScalar):
     """`*` or `x.*`."""
 
     variable: str | None = None
 
 
 @dataclass(frozen=True)
-class Minus(Scalar):
-    operand: Scalar
+class ParsedMinus(ParsedScalar):
+    operand: ParsedScalar
 
 
 @dataclass(frozen=True)
-class Not(Scalar):
-    operand: Scalar
+class ParsedNot(ParsedScalar):
+    operand: ParsedScalar
 
 
 @dataclass(frozen=True)
-class Binary(Scalar):
+class ParsedBinary(ParsedScalar):
     """Arithmetic or comparison."""
 
     sign: str
-    left: Scalar
-    right: Scalar
+    left: ParsedScalar
+    right: ParsedScalar
 
 
 @dataclass(frozen=True)
-class And(Scalar):
-    operands: tuple[Scalar, ...]
+class ParsedAnd(ParsedScalar):
+    operands: tuple[ParsedScalar, ...]
 
 
 @dataclass(frozen=True)
-class Or(Scalar):
-    operands: tuple[Scalar, ...]
+class ParsedOr(ParsedScalar):
+    operands: tuple[ParsedScalar, ...]
 
 
-def conjuncts(condition: Scalar | None) -> tuple[Scalar, ...]:
+def conjuncts(condition: ParsedScalar | None) -> tuple[ParsedScalar, ...]:
     """The conditions that must all hold."""
     if condition is None:
         return ()
-    return condition.operands if isinstance(condition, And) else (condition,)
+    return condition.operands if isinstance(condition, ParsedAnd) else (condition,)
 
 
 @dataclass(frozen=True)
-class IsNull(Scalar):
-    operand: Scalar
+class ParsedIsNull(ParsedScalar):
+    operand: ParsedScalar
     negated: bool = False
 
 
 @dataclass(frozen=True)
-class Between(Scalar):
-    operand: Scalar
-    low: Scalar
-    high: Scalar
+class ParsedBetween(ParsedScalar):
+    operand: ParsedScalar
+    low: ParsedScalar
+    high: ParsedScalar
     negated: bool = False
 
 
 @dataclass(frozen=True)
-class In(Scalar):
-    operand: Scalar
-    items: tuple[Scalar, ...]
+class ParsedIn(ParsedScalar):
+    operand: ParsedScalar
+    items: tuple[ParsedScalar, ...]
     negated: bool = False
 
 
 @dataclass(frozen=True)
-class Like(Scalar):
-    operand: Scalar
+class ParsedLike(ParsedScalar):
+    operand: ParsedScalar
     pattern: str
     negated: bool = False
 
 
 @dataclass(frozen=True)
-class When(Syntax):
-    condition: Scalar
-    value: Scalar
+class ParsedWhen(Syntax):
+    condition: ParsedScalar
+    value: ParsedScalar
 
 
 @dataclass(frozen=True)
-class Case(Scalar):
-    subject: Scalar | None
-    whens: tuple[When, ...]
-    otherwise: Scalar | None
+class ParsedCase(ParsedScalar):
+    subject: ParsedScalar | None
+    whens: tuple[ParsedWhen, ...]
+    otherwise: ParsedScalar | None
 
 
 @dataclass(frozen=True)
-class Cast(Scalar):
-    operand: Scalar
+class ParsedCast(ParsedScalar):
+    operand: ParsedScalar
     type: str
 
 
 @dataclass(frozen=True)
-class Call(Scalar):
+class ParsedCall(ParsedScalar):
     """A function or an aggregate; `COUNT(*)` has a star as its argument."""
 
     name: str
-    arguments: tuple[Scalar, ...]
+    arguments: tuple[ParsedScalar, ...]
 
 
 @dataclass(frozen=True)
-class CorrelationKey(Scalar):
+class ParsedCorrelationKey(ParsedScalar):
     attribute: str
     mode: Literal["EQUAL", "UNIQUE"]
 
 
 @dataclass(frozen=True)
-class AttributeEqual(Scalar):
+class ParsedAttributeEqual(ParsedScalar):
     """`[attribute EQUAL value]`."""
 
     attribute: str
-    value: Scalar
+    value: ParsedScalar
 
 
 # --- patterns ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Pattern(Syntax):
+class ParsedPattern(Syntax):
     var: str | None = field(default=None, kw_only=True)
     selection: Literal["EACH", "FIRST", "LAST"] | None = field(default=None, kw_only=True)
     consumption: Literal["REUSE", "CONSUME"] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
-class EventType(Pattern):
+class ParsedEventType(ParsedPattern):
     name: str
 
 
 @dataclass(frozen=True)
-class Operator(Pattern):
+class ParsedPatternOperator(ParsedPattern):
     """A pattern operator with its arguments as written: patterns, numbers, durations."""
 
     keyword: str
-    arguments: tuple[Pattern | Number | Length, ...]
+    arguments: tuple[ParsedPattern | ParsedNumber | ParsedLength, ...]
 
 
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Months(Syntax):
+class ParsedMonths(Syntax):
     """Months or years of a calendar, which have no fixed length: `3 months`."""
 
     count: str
@@ -264,84 +264,84 @@ class Months(Syntax):
 
 
 @dataclass(frozen=True)
-class Zone(Syntax):
+class ParsedZone(Syntax):
     """The time zone of the calendar, and the time after midnight at which windows begin."""
 
     name: str
-    offset: Number | Length | None = None
+    offset: ParsedNumber | ParsedLength | None = None
 
 
 @dataclass(frozen=True)
-class Window(Syntax):
+class ParsedWindow(Syntax):
     keyword: Literal["SLIDING", "TUMBLING", "HOPPING", "SESSION"]
-    length: Number | Length | Months
-    every: Number | Length | Months | None = None
+    length: ParsedNumber | ParsedLength | ParsedMonths
+    every: ParsedNumber | ParsedLength | ParsedMonths | None = None
     by: tuple[str, ...] = ()
-    zone: Zone | None = None
+    zone: ParsedZone | None = None
 
 
 @dataclass(frozen=True)
-class Table(Syntax):
+class ParsedTable(Syntax):
     name: str
     alias: str | None = None
-    window: Window | None = None
+    window: ParsedWindow | None = None
 
 
 @dataclass(frozen=True)
-class Join(Syntax):
+class ParsedJoin(Syntax):
     how: Literal["INNER", "LEFT", "FULL", "SEMI", "ANTI"]
-    table: Table
-    on: Scalar
+    table: ParsedTable
+    on: ParsedScalar
 
 
 @dataclass(frozen=True)
-class Item(Syntax):
+class ParsedItem(Syntax):
     """One entry of OUTPUT or SELECT."""
 
-    value: Scalar
+    value: ParsedScalar
     alias: str | None = None
 
 
 @dataclass(frozen=True)
-class Select(Syntax):
-    items: tuple[Item, ...]
-    table: Table
-    joins: tuple[Join, ...] = ()
-    where: Scalar | None = None
-    group_by: tuple[Column, ...] = ()
-    having: Scalar | None = None
+class ParsedSelect(Syntax):
+    items: tuple[ParsedItem, ...]
+    table: ParsedTable
+    joins: tuple[ParsedJoin, ...] = ()
+    where: ParsedScalar | None = None
+    group_by: tuple[ParsedColumn, ...] = ()
+    having: ParsedScalar | None = None
     distinct: bool = False
 
 
 @dataclass(frozen=True)
-class Compound(Syntax):
-    left: "Select | Compound"
+class ParsedCompound(Syntax):
+    left: "ParsedSelect | ParsedCompound"
     keyword: Literal["UNION", "EXCEPT", "INTERSECT"]
-    right: Select
+    right: ParsedSelect
 
 
 # --- regular expressions, of which `cedr.language.automata.tree` has the parts --------------------------------------
 
 
 @dataclass(frozen=True)
-class Assignment(Syntax):
+class ParsedAssignment(Syntax):
     """`register = value`."""
 
     name: str
-    value: Scalar
+    value: ParsedScalar
 
 
 @dataclass(frozen=True)
-class Define(Syntax):
+class ParsedDefine(Syntax):
     """The condition for a step, and the registers it sets."""
 
     name: str
-    condition: Scalar | None = None
-    sets: tuple[Assignment, ...] = ()
+    condition: ParsedScalar | None = None
+    sets: tuple[ParsedAssignment, ...] = ()
 
 
 @dataclass(frozen=True)
-class Over(Syntax):
+class ParsedOver(Syntax):
     """The stream of events, with its key and order."""
 
     name: str
@@ -353,73 +353,73 @@ class Over(Syntax):
 
 
 @dataclass(frozen=True)
-class Interval(Syntax):
+class ParsedInterval(Syntax):
     """`[start, end)`; what is missing is open."""
 
-    start: Scalar | None = None
-    end: Scalar | None = None
+    start: ParsedScalar | None = None
+    end: ParsedScalar | None = None
 
 
 @dataclass(frozen=True)
-class Slice(Syntax):
+class ParsedSlice(Syntax):
     """`@ occurrence # valid`."""
 
-    occurrence: Interval | None = None
-    valid: Interval | None = None
+    occurrence: ParsedInterval | None = None
+    valid: ParsedInterval | None = None
 
 
 @dataclass(frozen=True)
-class PatternQuery(Syntax):
-    pattern: Pattern
-    where: Scalar | None = None
-    output: tuple[Item, ...] = ()
-    slice: Slice | None = None
+class ParsedPatternQuery(Syntax):
+    pattern: ParsedPattern
+    where: ParsedScalar | None = None
+    output: tuple[ParsedItem, ...] = ()
+    slice: ParsedSlice | None = None
 
 
 @dataclass(frozen=True)
-class TableQuery(Syntax):
-    table: Select | Compound
-    slice: Slice | None = None
+class ParsedTableQuery(Syntax):
+    table: ParsedSelect | ParsedCompound
+    slice: ParsedSlice | None = None
 
 
 @dataclass(frozen=True)
-class RegexQuery(Syntax):
+class ParsedRegexQuery(Syntax):
     expression: Syntax
-    window: Number | Length | None = None
+    window: ParsedNumber | ParsedLength | None = None
     var: str | None = None
-    over: Over | None = None
-    registers: tuple[Assignment, ...] = ()
-    defines: tuple[Define, ...] = ()
-    where: Scalar | None = None
-    output: tuple[Item, ...] = ()
-    slice: Slice | None = None
+    over: ParsedOver | None = None
+    registers: tuple[ParsedAssignment, ...] = ()
+    defines: tuple[ParsedDefine, ...] = ()
+    where: ParsedScalar | None = None
+    output: tuple[ParsedItem, ...] = ()
+    slice: ParsedSlice | None = None
 
 
 @dataclass(frozen=True)
-class LoopQuery(Syntax):
+class ParsedLoopQuery(Syntax):
     """The SELECTs between UNIONs that do not read the statement itself are its seed."""
 
-    table: Select | Compound
-    slice: Slice | None = None
+    table: ParsedSelect | ParsedCompound
+    slice: ParsedSlice | None = None
 
 
 @dataclass(frozen=True)
-class Consistency(Syntax):
+class ParsedConsistency(Syntax):
     """The name of a level, or two durations."""
 
     level: Literal["STRONG", "MIDDLE", "WEAK"] | None = None
-    block: Number | Length | Infinity | None = None
-    remember: Number | Length | Infinity | None = None
+    block: ParsedNumber | ParsedLength | ParsedInfinity | None = None
+    remember: ParsedNumber | ParsedLength | ParsedInfinity | None = None
 
 
 @dataclass(frozen=True)
-class Statement(Syntax):
+class ParsedStatement(Syntax):
     name: str
-    body: PatternQuery | RegexQuery | TableQuery | LoopQuery
-    consistency: Consistency | None = None
+    body: ParsedPatternQuery | ParsedRegexQuery | ParsedTableQuery | ParsedLoopQuery
+    consistency: ParsedConsistency | None = None
     latency: Literal["perfect", "ordered", "eager"] | None = None
 
 
 @dataclass(frozen=True)
-class Script(Syntax):
-    statements: tuple[Statement, ...]
+class ParsedScript(Syntax):
+    statements: tuple[ParsedStatement, ...]

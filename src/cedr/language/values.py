@@ -48,7 +48,7 @@ class Value:
 
     expression: pl.Expr
     dtype: pl.DataType
-    written: tree.Scalar
+    written: tree.ParsedScalar
 
     @property
     def kind(self) -> str:
@@ -56,7 +56,15 @@ class Value:
 
     def __str__(self) -> str:
         """`x.load is Float64, a number`; for constants only the kind."""
-        if isinstance(self.written, tree.Text | tree.Number | tree.Length | tree.Timestamp | tree.Truth | tree.Null):
+        if isinstance(
+            self.written,
+            tree.ParsedText
+            | tree.ParsedNumber
+            | tree.ParsedLength
+            | tree.ParsedTimestamp
+            | tree.ParsedTruth
+            | tree.ParsedNull,
+        ):
             return f"{show(self.written)} is {KINDS[self.kind]}"
         kind = KINDS.get(self.kind)
         return f"{show(self.written)} is {self.dtype}" + (f", {kind}" if kind else "")
@@ -77,7 +85,7 @@ def kind_of(dtype: pl.DataType) -> str:
     return str(dtype)
 
 
-def typed(expression: pl.Expr, columns: Mapping[str, pl.DataType], written: tree.Scalar) -> Value:
+def typed(expression: pl.Expr, columns: Mapping[str, pl.DataType], written: tree.ParsedScalar) -> Value:
     """The value with the type polars gives it."""
     try:
         named = pl.LazyFrame(schema={n: columns[n] for n in expression.meta.root_names()})
@@ -86,21 +94,21 @@ def typed(expression: pl.Expr, columns: Mapping[str, pl.DataType], written: tree
         raise LanguageError(f"{show(written)} cannot be computed: {first_line(e)}", written.at) from None
 
 
-def constant(node: tree.Scalar) -> Value | None:
+def constant(node: tree.ParsedScalar) -> Value | None:
     """The value of a constant; None if the node is not a constant."""
     match node:
-        case tree.Number():
+        case tree.ParsedNumber():
             whole = isinstance(node.value, int)
             return Value(pl.lit(node.value), pl.Int64() if whole else pl.Float64(), node)
-        case tree.Text():
+        case tree.ParsedText():
             return Value(pl.lit(node.value), pl.String(), node)
-        case tree.Truth():
+        case tree.ParsedTruth():
             return Value(pl.lit(node.value), pl.Boolean(), node)
-        case tree.Null():
+        case tree.ParsedNull():
             return Value(pl.lit(None), pl.Null(), node)
-        case tree.Length():
+        case tree.ParsedLength():
             return Value(chronons(node.value).cast(pl.Duration("us")), pl.Duration("us"), node)
-        case tree.Timestamp():
+        case tree.ParsedTimestamp():
             return Value(chronons(node.value).cast(pl.Datetime("us")), pl.Datetime("us"), node)
     return None
 
@@ -119,13 +127,13 @@ def alike(left: Value, right: Value) -> tuple[Value, Value]:
 
 def fitted(value: Value, other: Value) -> Value:
     written = value.written
-    if not isinstance(written, tree.Length | tree.Timestamp):
+    if not isinstance(written, tree.ParsedLength | tree.ParsedTimestamp):
         return value
     if other.kind == "number":
-        if isinstance(written, tree.Length) and (found := collected.get()) is not None:
+        if isinstance(written, tree.ParsedLength) and (found := collected.get()) is not None:
             found.append(RealLength(written.value, show(written)))
         return replace(value, expression=chronons(written.value), dtype=pl.Int64())
-    if isinstance(other.dtype, pl.Datetime) and other.dtype.time_zone and isinstance(written, tree.Timestamp):
+    if isinstance(other.dtype, pl.Datetime) and other.dtype.time_zone and isinstance(written, tree.ParsedTimestamp):
         zoned = value.expression.dt.replace_time_zone("UTC").dt.convert_time_zone(other.dtype.time_zone)
         return replace(value, expression=zoned, dtype=other.dtype)
     return value

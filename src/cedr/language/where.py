@@ -38,14 +38,14 @@ class PatternScope:
             found |= {f"{v.name}.{name}": dtype for name, dtype in {**(v.schema or {}), **HEADER}.items()}
         return found
 
-    def column(self, node: tree.Column) -> Value:
+    def column(self, node: tree.ParsedColumn) -> Value:
         variable = self.variable(node) if node.variable else self.only_owner(node)
         check_attribute(variable, node)
         self.used[variable.name] = None
         name = f"{variable.name}.{node.name}"
         return Value(pl.col(name), self.columns[name], node)
 
-    def variable(self, node: tree.Column | tree.Star) -> Variable:
+    def variable(self, node: tree.ParsedColumn | tree.ParsedStar) -> Variable:
         assert node.variable is not None
         if node.variable not in self.bound.variables:
             names = self.bound.variables
@@ -55,7 +55,7 @@ class PatternScope:
             )
         return self.bound.variables[node.variable]
 
-    def only_owner(self, node: tree.Column) -> Variable:
+    def only_owner(self, node: tree.ParsedColumn) -> Variable:
         """The one event that has the attribute."""
         owners = [v for v in self.bound.leaves if v.schema and node.name in v.schema]
         if len(owners) == 1:
@@ -72,11 +72,11 @@ class PatternScope:
         hint = did_you_mean(node.name, names)
         raise LanguageError(f"no event has an attribute {node.name!r}{hint} (attributes: {', '.join(names)})", node.at)
 
-    def aggregate(self, node: tree.Call) -> Value | None:
+    def aggregate(self, node: tree.ParsedCall) -> Value | None:
         return None
 
 
-def check_attribute(variable: Variable, node: tree.Column) -> None:
+def check_attribute(variable: Variable, node: tree.ParsedColumn) -> None:
     own = variable.schema or {}
     if node.name in HEADER:
         if node.name in own:
@@ -103,14 +103,16 @@ def check_attribute(variable: Variable, node: tree.Column) -> None:
 # --- conditions ----------------------------------------------------------------------------------------------------
 
 
-def conditions(where: tree.Scalar | None, bound: Bound, pattern: patterns.Pattern) -> tuple[patterns.Condition, ...]:
+def conditions(
+    where: tree.ParsedScalar | None, bound: Bound, pattern: patterns.Pattern
+) -> tuple[patterns.Condition, ...]:
     return tuple(one_condition(part, bound, pattern) for part in tree.conjuncts(where))
 
 
-def one_condition(node: tree.Scalar, bound: Bound, pattern: patterns.Pattern) -> patterns.Condition:
-    if isinstance(node, tree.CorrelationKey):
+def one_condition(node: tree.ParsedScalar, bound: Bound, pattern: patterns.Pattern) -> patterns.Condition:
+    if isinstance(node, tree.ParsedCorrelationKey):
         return correlation_key(node, bound, pattern)
-    if isinstance(node, tree.AttributeEqual):
+    if isinstance(node, tree.ParsedAttributeEqual):
         return attribute_equal(node, bound)
     scope = PatternScope(bound)
     value = condition(node, scope)
@@ -130,7 +132,9 @@ def concerns(variables: tuple[str, ...], own: frozenset[str], outer: frozenset[s
     return any(v in own for v in variables) and all(v in own | outer for v in variables)
 
 
-def correlation_key(node: tree.CorrelationKey, bound: Bound, pattern: patterns.Pattern) -> patterns.CorrelationKey:
+def correlation_key(
+    node: tree.ParsedCorrelationKey, bound: Bound, pattern: patterns.Pattern
+) -> patterns.CorrelationKey:
     first, *others = owners(node.attribute, node, bound)
     for other in others:
         one, two = (v.schema[node.attribute] for v in (first, other) if v.schema)
@@ -145,24 +149,24 @@ def correlation_key(node: tree.CorrelationKey, bound: Bound, pattern: patterns.P
     return patterns.CorrelationKey(node.attribute, node.mode)
 
 
-def attribute_equal(node: tree.AttributeEqual, bound: Bound) -> patterns.AttributeEqual:
+def attribute_equal(node: tree.ParsedAttributeEqual, bound: Bound) -> patterns.AttributeEqual:
     value = signed_constant(node.value)
     for owner in owners(node.attribute, node, bound):
-        column = tree.Column(owner.name, node.attribute, at=node.at)
+        column = tree.ParsedColumn(owner.name, node.attribute, at=node.at)
         attribute = Value(pl.col(node.attribute), (owner.schema or {})[node.attribute], column)
         compared("=", attribute, value, node)
         fitting, _ = alike(value, attribute)
     return patterns.AttributeEqual(node.attribute, pl.select(fitting.expression).item())
 
 
-def signed_constant(node: tree.Scalar) -> Value:
-    value = constant(node.operand if isinstance(node, tree.Minus) else node)
+def signed_constant(node: tree.ParsedScalar) -> Value:
+    value = constant(node.operand if isinstance(node, tree.ParsedMinus) else node)
     assert value is not None, "the grammar lets nothing else in"
-    return replace(value, expression=-value.expression, written=node) if isinstance(node, tree.Minus) else value
+    return replace(value, expression=-value.expression, written=node) if isinstance(node, tree.ParsedMinus) else value
 
 
-def owners(attribute: str, node: tree.Scalar, bound: Bound) -> list[Variable]:
+def owners(attribute: str, node: tree.ParsedScalar, bound: Bound) -> list[Variable]:
     """All events, each of which must have the attribute."""
     for v in bound.leaves:
-        check_attribute(v, tree.Column(v.name, attribute, at=node.at))
+        check_attribute(v, tree.ParsedColumn(v.name, attribute, at=node.at))
     return bound.leaves

@@ -34,7 +34,7 @@ class Session:
         names = Names((), {name: loaded.stream for name, loaded in self.loaded.items()})
         for name, stream in self.statements.items():
             if name not in new:
-                names.define(name, stream, tree.Place())
+                names.define(name, stream, tree.TextPosition())
         try:
             made = compiled(script, names)
         except LanguageError as e:

@@ -22,12 +22,12 @@ def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tup
         raise e.within(text) from None
 
 
-def steps_in(expression: tree.Regex) -> list[tree.Take]:
+def steps_in(expression: tree.Regex) -> list[tree.RegexStep]:
     """All occurrences of steps."""
-    return [part for part in walk(expression) if isinstance(part, tree.Take)]
+    return [part for part in walk(expression) if isinstance(part, tree.RegexStep)]
 
 
-def step_of(part: tree.Take, steps: Mapping[str, Step]) -> Step:
+def step_of(part: tree.RegexStep, steps: Mapping[str, Step]) -> Step:
     if part.name in steps:
         return steps[part.name]
     available = f"; the steps are {listed(steps, 'and')}" if steps else "; pass it as a keyword argument"

@@ -62,21 +62,21 @@ def positions_of(expression: tree.Regex) -> Positions:
 
 def built(expression: tree.Regex, into: Positions) -> Subexpression:
     match expression:
-        case tree.Take(name):
+        case tree.RegexStep(name):
             place = len(into.steps)
             if place == MOST_PLACES:
                 raise LanguageError(f"expanded, the expression has more than {MOST_PLACES} steps", expression.at)
             into.steps.append(name)
             into.follow.append(set())
             return Subexpression((place,), (place,), False)
-        case tree.Then(parts):
+        case tree.RegexSequence(parts):
             return joined([built(part, into) for part in parts], into)
-        case tree.Or(parts):
+        case tree.RegexChoice(parts):
             found = [built(part, into) for part in parts]
             first = tuple(place for f in found for place in f.first)
             last = tuple(place for f in found for place in f.last)
             return Subexpression(first, last, any(f.empty for f in found))
-        case tree.Repeat(part, least, most):
+        case tree.RegexRepeat(part, least, most):
             return repeated(part, least, most, into)
     raise TypeError(f"{type(expression).__name__} is not a regular expression")
 

@@ -13,7 +13,7 @@ from cedr.language.automata.quantifiers import SIGNS, between
 from cedr.language.errors import LanguageError, listed
 from cedr.language.literals import place, place_of
 from cedr.language.parse import DEEPEST, where
-from cedr.language.tree import Place, depth
+from cedr.language.tree import TextPosition, depth
 
 DESCRIPTIONS = {
     "NAME": "a step",
@@ -36,7 +36,7 @@ def parse_regex(text: str) -> tree.Regex:
     try:
         found = understood(text)
         if depth(found) > DEEPEST:
-            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", Place())
+            raise LanguageError(f"the expression is nested deeper than {DEEPEST} levels", TextPosition())
     except LanguageError as e:
         raise e.within(text) from None
     return found
@@ -46,7 +46,7 @@ def understood(text: str) -> tree.Regex:
     try:
         found: tree.Regex = BuildRegex().transform(parser().parse(text))
     except UnexpectedCharacters as e:
-        at = Place(e.line, e.column, e.line, e.column + 1)
+        at = TextPosition(e.line, e.column, e.line, e.column + 1)
         raise LanguageError(f"unexpected {e.char!r}; expected {expected(e.allowed or set())}", at) from None
     except UnexpectedToken as e:
         early = e.token.type == "$END"
@@ -76,18 +76,18 @@ class BuildRegex(Transformer[Token, Any]):
         return found[0]
 
     def step(self, meta: Meta, found: list[Any]) -> tree.Regex:
-        return tree.Take(str(found[0]), at=place_of(found[0]))
+        return tree.RegexStep(str(found[0]), at=place_of(found[0]))
 
     def sequence(self, meta: Meta, found: list[Any]) -> tree.Regex:
-        return tree.Then(tuple(found), at=place(meta))
+        return tree.RegexSequence(tuple(found), at=place(meta))
 
     def choice(self, meta: Meta, found: list[Any]) -> tree.Regex:
-        return tree.Or(tuple(found), at=place(meta))
+        return tree.RegexChoice(tuple(found), at=place(meta))
 
     def repeat(self, meta: Meta, found: list[Any]) -> Any:
         made, *quantifiers = found
         for least, most in quantifiers:
-            made = tree.Repeat(made, least, most, at=place(meta))
+            made = tree.RegexRepeat(made, least, most, at=place(meta))
         return made
 
     def quantifier(self, meta: Meta, found: list[Any]) -> tuple[int, int | None]:

@@ -11,24 +11,24 @@ class Regex(Syntax):
 
 
 @dataclass(frozen=True)
-class Take(Regex):
+class RegexStep(Regex):
     """One event that takes this step."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Then(Regex):
+class RegexSequence(Regex):
     parts: tuple[Regex, ...]
 
 
 @dataclass(frozen=True)
-class Or(Regex):
+class RegexChoice(Regex):
     parts: tuple[Regex, ...]
 
 
 @dataclass(frozen=True)
-class Repeat(Regex):
+class RegexRepeat(Regex):
     """Repeated `least` to `most` times; None means no upper limit."""
 
     part: Regex
