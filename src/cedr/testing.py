@@ -15,6 +15,7 @@ other events, and `slicings` a stream in chunks.
 Frequently used strategies are cached: hypothesis takes longer to validate a new strategy than to draw from it.
 """
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -111,8 +112,8 @@ def streams_of(
 
 
 @lru_cache(maxsize=256)
-def few(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(values, max_size=most)
+def few(values: st.SearchStrategy[Any], max_size: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, max_size=max_size)
 
 
 @lru_cache(maxsize=256)
@@ -159,25 +160,41 @@ def promised(
     return [*result, END] if closed else result
 
 
-@st.composite
 def punctuated(
-    draw: st.DrawFn,
     stream: Sequence[Element],
     attributes: dict[str, Sequence[Any]],
-    most: int = 6,
+    max_punctuations: int = 6,
     *,
     ranges: bool = True,
     exact: bool = False,
-) -> list[Element]:
+    most: int | None = None,
+) -> st.SearchStrategy[list[Element]]:
     """A valid stream with punctuations between its elements, all of which hold.
 
     `attributes` are the values of attributes, in order. `ranges`: also lists and ranges, else constants only. `exact`:
-    each punctuation reaches as far as the following elements allow, else possibly less far.
+    each punctuation reaches as far as the following elements allow, else possibly less far. `most` is the former name
+    of `max_punctuations`; it is deprecated.
     """
+    if most is not None:
+        text = "punctuated: most= is now max_punctuations=; the old name will be removed in the next version"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        max_punctuations = most
+    return with_punctuations(stream, attributes, max_punctuations, ranges, exact)
+
+
+@st.composite
+def with_punctuations(
+    draw: st.DrawFn,
+    stream: Sequence[Element],
+    attributes: dict[str, Sequence[Any]],
+    max_punctuations: int,
+    ranges: bool,
+    exact: bool,
+) -> list[Element]:
     result = list(stream)
     some = st.sets(st.sampled_from(sorted(attributes)), min_size=1, max_size=2)
     strategies = {name: patterns_of(values, ranges) for name, values in attributes.items()}
-    for _ in range(draw(between(0, most))):
+    for _ in range(draw(between(0, max_punctuations))):
         patterns = {name: draw(strategies[name]) for name in sorted(draw(some))}
         place = draw(between(0, len(result)))
         coming = [e for e in result[place:] if isinstance(e, Insert | Adjust)]

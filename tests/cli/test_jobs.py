@@ -247,8 +247,8 @@ def test_a_run_whose_java_is_gone_says_so(tmp_path):
 
 # --- changelogs ----------------------------------------------------------------------------------------------------
 
-TOLD = """\
-change,vs,ve,ve_new,machine,load,told
+CHANGES = """\
+change,vs,ve,ve_new,machine,load,emitted
 insert,0,10,,web1,20,2026-03-01T10:00:00
 insert,6,12,,web1,80,2026-03-01T10:00:01
 cti,5,5,,,,2026-03-01T10:00:01
@@ -259,97 +259,105 @@ adjust,0,10,8,web1,20,2026-03-01T10:00:03
 
 
 @pytest.fixture
-def told(cedr, tmp_path):
-    (tmp_path / "told.csv").write_text(TOLD)
+def recorded(cedr, tmp_path):
+    (tmp_path / "changes.csv").write_text(CHANGES)
     (tmp_path / "same.csv").write_text("change,vs,ve,ve_new,machine,load\ninsert,6,12,,web1,40\ninsert,0,8,,web1,20\n")
     return cedr
 
 
-def test_history(told):
-    assert told("history", "told.csv").out == "vs  ve  machine  load\n0   8   web1     20\n6   12  web1     40\n"
-    assert told("history", "told.csv", "--at", "2").out.splitlines()[2] == "6   12  web1     80"
-    assert told("history", "told.csv", "--at", "2026-03-01T10:00:00").out.count("\n") == 2
+def test_history(recorded):
+    assert recorded("history", "changes.csv").out == "vs  ve  machine  load\n0   8   web1     20\n6   12  web1     40\n"
+    assert recorded("history", "changes.csv", "--at", "2").out.splitlines()[2] == "6   12  web1     80"
+    assert recorded("history", "changes.csv", "--at", "2026-03-01T10:00:00").out.count("\n") == 2
     assert (
-        told("history", "told.csv", "--to", "7", "--as", "csv").out == "vs,ve,machine,load\n0,7,web1,20\n6,7,web1,40\n"
+        recorded("history", "changes.csv", "--to", "7", "--as", "csv").out
+        == "vs,ve,machine,load\n0,7,web1,20\n6,7,web1,40\n"
     )
-    assert told("history", "told.csv", "--tritemporal").out.splitlines()[3] == "E1  6   6   3       web1     80"
+    assert recorded("history", "changes.csv", "--tritemporal").out.splitlines()[3] == "E1  6   6   3       web1     80"
 
 
-def test_history_as_parquet(told, tmp_path):
+def test_history_as_parquet(recorded, tmp_path):
     import polars as pl
 
-    assert told("history", "told.csv", "--as", "parquet", "-o", "h.parquet").code == 0
+    assert recorded("history", "changes.csv", "--as", "parquet", "-o", "h.parquet").code == 0
     assert pl.read_parquet(tmp_path / "h.parquet").rows() == [(0, 8, "web1", 20), (6, 12, "web1", 40)]
 
 
-def test_diff(told, tmp_path):
-    assert told("diff", "told.csv", "same.csv") == (0, "logically equivalent\n", "")
+def test_diff(recorded, tmp_path):
+    assert recorded("diff", "changes.csv", "same.csv") == (0, "logically equivalent\n", "")
     (tmp_path / "other.csv").write_text((tmp_path / "same.csv").read_text().replace("40", "41"))
-    expected = "different: only told.csv has (vs=6, ve=12, machine=web1, load=40); 1 more tuple differs\n"
-    assert told("diff", "told.csv", "other.csv") == (1, expected, "")
-    assert told("diff", "told.csv", "other.csv", "--to", "6").code == 0
-    said = json.loads(told("diff", "told.csv", "other.csv", "--json").out)
+    expected = "different: only changes.csv has (vs=6, ve=12, machine=web1, load=40); 1 more tuple differs\n"
+    assert recorded("diff", "changes.csv", "other.csv") == (1, expected, "")
+    assert recorded("diff", "changes.csv", "other.csv", "--to", "6").code == 0
+    said = json.loads(recorded("diff", "changes.csv", "other.csv", "--json").out)
     assert (said["equivalent"], said["tuples"], said["first"]["load"]) == (False, 2, 40)
 
 
-def test_replay(told):
-    assert told("replay", "told.csv", "--speed", "max").out == (
+def test_replay(recorded):
+    assert recorded("replay", "changes.csv", "--speed", "max").out == (
         "vs,ve,ve_new,cti,machine,load\n"
         "0,10,,,web1,20\n6,12,,,web1,80\n,,,5,,\n6,12,6,,web1,80\n6,12,,,web1,40\n0,10,8,,web1,20\n"
     )
 
 
-def test_what_is_replayed_into_files_is_the_input_of_a_job(told, tmp_path):
-    assert told("replay", "told.csv", "--speed", "1000x", "--into", "again").code == 0
+def test_replay_accepts_the_former_name_of_its_default_pace_and_warns(recorded):
+    code, out, err = recorded("replay", "changes.csv", "--speed", "max", "--by", "told")
+    assert (code, out) == (0, recorded("replay", "changes.csv", "--speed", "max", "--by", "emitted").out)
+    assert err == "warning: --by told is now --by emitted; the old name will be removed in the next version\n"
+
+
+def test_what_is_replayed_into_files_is_the_input_of_a_job(recorded, tmp_path):
+    assert recorded("replay", "changes.csv", "--speed", "1000x", "--into", "again").code == 0
     assert len(list((tmp_path / "again").glob("*.csv"))) == 4
     put(
         tmp_path,
-        '[query]\ntext = "EVENT Same SELECT machine, load FROM told"\n'
-        '[sources.told]\nfiles = "again"\ncolumns = { machine = "str", load = "int" }\n'
+        '[query]\ntext = "EVENT Same SELECT machine, load FROM replayed"\n'
+        '[sources.replayed]\nfiles = "again"\ncolumns = { machine = "str", load = "int" }\n'
         'vs = "vs"\nve = "ve"\nve_new = "ve_new"\ncti = "cti"\n[sinks.same]\nchangelog = "changes"\n',
     )
-    assert told("run", "job.toml", "--local").code == 0
-    assert told("diff", "told.csv", "changes") == (0, "logically equivalent\n", "")
+    assert recorded("run", "job.toml", "--local").code == 0
+    assert recorded("diff", "changes.csv", "changes") == (0, "logically equivalent\n", "")
 
 
 MISTAKES = {
     "history nothing.csv": "nothing.csv does not exist; name a Parquet or CSV file, or a folder of such files",
-    "history told.csv --at soon": "--at soon: write a whole number, or a time such as 2026-03-01T10:00:00",
-    "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column told; give a number of "
+    "history changes.csv --at soon": "--at soon: write a whole number, or a time such as 2026-03-01T10:00:00",
+    "history same.csv --at 2026-03-01": "--at 2026-03-01: same.csv has no column 'emitted'; give a number of "
     "changes instead",
-    "history told.csv --to soon": "--to soon: the times of this changelog are whole numbers; write one",
-    "diff told.csv data/a.csv": "data/a.csv is neither a changelog nor a table with vs and ve: "
+    "history changes.csv --to soon": "--to soon: the times of this changelog are whole numbers; write one",
+    "diff changes.csv data/a.csv": "data/a.csv is neither a changelog nor a table with vs and ve: "
     "it has no column 'change' (columns: start, end, "
     "machine, load)",
-    "replay same.csv": "same.csv has no column told, so the pace is unknown; use --by vs or --speed max",
-    "replay told.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
-    "replay told.csv --into data": "--into data: the folder is not empty; choose a new one",
+    "replay same.csv": "same.csv has no column 'emitted', so the pace is unknown; use --by vs or --speed max",
+    "replay changes.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
+    "replay changes.csv --into data": "--into data: the folder is not empty; choose a new one",
     "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
     "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv has not; take parquet",
     "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, which json has not; "
     "take parquet",
     "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv has not; "
     "take parquet",
-    "plot told.csv --against stamps.csv": "stamps.csv and told.csv use different time types: Datetime(time_unit='us', "
-    "time_zone=None) and Int64",
-    "plot job.toml --against told.csv": "--against told.csv: for a job its own input is drawn above; leave it out",
-    "plot told.csv -o told.jpeg": "told.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
+    "plot changes.csv --against stamps.csv": "stamps.csv and changes.csv use different time types: "
+    "Datetime(time_unit='us', time_zone=None) and Int64",
+    "plot job.toml --against changes.csv": "--against changes.csv: for a job its own input is drawn above; "
+    "leave it out",
+    "plot changes.csv -o changes.jpeg": "changes.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
 }
 
 
 @pytest.mark.parametrize("command", MISTAKES)
-def test_mistakes_about_changelogs(told, command, tmp_path):
+def test_mistakes_about_changelogs(recorded, command, tmp_path):
     (tmp_path / "stamps.csv").write_text("change,vs,ve,ve_new\ninsert,2026-03-01T10:00:00,,\n")
     for name, code in (("bytes", [b"x"]), ("lists", [[1]])):
         row = {"change": ["insert"], "vs": [1], "ve": [2], "ve_new": [None], "code": code}
         pl.DataFrame(row).write_parquet(tmp_path / f"{name}.parquet")
-    assert told(*command.split()) == (2, "", f"error: {MISTAKES[command]}\n")
+    assert recorded(*command.split()) == (2, "", f"error: {MISTAKES[command]}\n")
 
 
-def test_plots(told, tmp_path):
-    assert told("plot", "told.csv", "-o", "told.png") == (0, "told.png\n", "")
-    assert (tmp_path / "told.png").read_bytes().startswith(b"\x89PNG")
-    assert told("plot", "job.toml", "-o", "job.svg").code == 0
+def test_plots(recorded, tmp_path):
+    assert recorded("plot", "changes.csv", "-o", "changes.png") == (0, "changes.png\n", "")
+    assert (tmp_path / "changes.png").read_bytes().startswith(b"\x89PNG")
+    assert recorded("plot", "job.toml", "-o", "job.svg").code == 0
     assert ElementTree.parse(tmp_path / "job.svg").getroot().tag.endswith("svg")
 
 
@@ -384,7 +392,7 @@ def test_the_shell_completes(words, wanted):
 
 
 def test_the_table_of_a_sink_can_be_compared_with_its_changelog(cedr, tmp_path):
-    put(tmp_path, JOB.replace("[spark]", '[sinks.told]\nchangelog = "out/changes"\n\n[spark]'))
+    put(tmp_path, JOB.replace("[spark]", '[sinks.changes]\nchangelog = "out/changes"\n\n[spark]'))
     assert cedr("run", "job.toml", "--local", "-q").code == 0
     assert cedr("diff", "out/hot", "out/changes") == (0, "logically equivalent\n", "")
     assert cedr("history", "out/hot").out == cedr("history", "out/changes").out

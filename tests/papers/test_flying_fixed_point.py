@@ -188,6 +188,12 @@ def edge(time: int) -> Insert:
     return Insert(time, time + 3, Row(start=time % 3, end=(time + 1) % 3))
 
 
+def test_iterations_are_counted_under_their_former_name_too():
+    found = pushed("hybrid", [[edge(1), Cti(2)]])
+    assert found["iterations"][0] > 0
+    assert found["turns"].equals(found["iterations"])
+
+
 def test_in_a_lull_high_water_mark_is_silent_and_the_others_are_not():
     lull = [[edge(1), Cti(2)], *([Cti(t)] for t in range(3, 20))]
     silences = {progress: pushed(progress, lull)["longest_silence"][0] for progress in ("hwm", "probing", "hybrid")}

@@ -40,4 +40,4 @@ def test_punctuated(name, level, data):
 @st.composite
 def punctuated_streams(draw, infinite: bool):
     stream = draw(testing.streams(payloads, max_size=5, closed=True, infinite=infinite, adjusts=infinite))
-    return draw(testing.punctuated(stream, ATTRIBUTES, most=3, exact=draw(st.booleans())))
+    return draw(testing.punctuated(stream, ATTRIBUTES, max_punctuations=3, exact=draw(st.booleans())))

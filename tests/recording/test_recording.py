@@ -32,7 +32,7 @@ def changelog(stream, schema=SCHEMA) -> pl.DataFrame:
 
 
 def record(stream):
-    return recorded(changelog(stream), "told")
+    return recorded(changelog(stream), "changes")
 
 
 def history(known, to=INF) -> History:
@@ -87,9 +87,9 @@ def test_the_difference_is_that_of_the_histories(one, two, to):
     assert [e[:2] for e, _ in tuples] == sorted(e[:2] for e, _ in tuples), "the first difference comes first"
 
 
-@given(STREAMS, st.sampled_from(["told", "vs"]))
+@given(STREAMS, st.sampled_from(["emitted", "vs"]))
 def test_a_source_reads_what_is_replayed(stream, by):
-    source = cedr.source("told", SCHEMA, vs="vs", ve="ve", ve_new="ve_new", cti="cti")
+    source = cedr.source("changes", SCHEMA, vs="vs", ve="ve", ve_new="ve_new", cti="cti")
     tables = [moment.rows for moment in moments(record(stream), by)]
     result = list(source.updates(iter(tables)))[-1:]
     assert (result[0].history() if result else History()) == canonical(stream)
@@ -104,11 +104,11 @@ def test_moments_come_when_they_are_due():
         waits.append(seconds)
         now[0] += seconds
 
-    found = list(paced(moments(record(stream), "told"), 2.0, lambda: now[0], sleep))
+    found = list(paced(moments(record(stream), "emitted"), 2.0, lambda: now[0], sleep))
     assert [moment.at for moment in found] == [0, SECOND, 2 * SECOND, 3 * SECOND]
     assert waits == [0.5, 0.5, 0.5]
     waits.clear()
-    list(paced(moments(record(stream), "told"), float("inf"), lambda: now[0], sleep))
+    list(paced(moments(record(stream), "emitted"), float("inf"), lambda: now[0], sleep))
     assert waits == []
 
 
@@ -136,7 +136,7 @@ STREAM = [
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_file_is_read_as_it_was_written(tmp_path, suffix):
-    path = tmp_path / f"told.{suffix}"
+    path = tmp_path / f"changes.{suffix}"
     frame = changelog(STREAM)
     frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
     found = read_changelog(path)
@@ -158,17 +158,35 @@ def test_shards_have_come_as_far_as_the_last_of_them():
         {"change": ["cti", "cti", "insert", "cti"], "vs": [5, 3, 7, 9], "ve": [5, 3, 8, 9], "ve_new": None}
         | {"shard": [0, 1, 0, 1], "m": 1}
     )
-    assert recorded(frame, "told").ctis == ((0, 3), (1, 5))
+    assert recorded(frame, "changes").ctis == ((0, 3), (1, 5))
 
 
 def test_own_names_in_the_payload():
-    schema = {"vs": pl.Int64(), "told": pl.Int64()}
-    stream = [Insert(1, 4, Row(vs=7, told=8)), retract(1, 4, Row(vs=7, told=8)), Insert(2, 3, Row(vs=7, told=8))]
-    assert canonical_table(recorded(changelog(stream, schema), "told")).rows() == [(2, 3, 7, 8)]
+    schema = {"vs": pl.Int64(), "emitted": pl.Int64()}
+    row = Row(vs=7, emitted=8)
+    stream = [Insert(1, 4, row), retract(1, 4, row), Insert(2, 3, row)]
+    assert canonical_table(recorded(changelog(stream, schema), "changes")).rows() == [(2, 3, 7, 8)]
+
+
+@pytest.mark.parametrize("payload", ["m", "told", "emitted"])
+@pytest.mark.parametrize("former", [[0], [0, 1]], ids=["mixed", "old"])
+def test_files_with_the_former_name_of_the_time_of_emission_are_read(payload, former, tmp_path):
+    """A query that wrote `told` and goes on writes `emitted` into the same folder."""
+    schema = {payload: pl.Int64()}
+    for number, vs in enumerate((1, 5)):
+        frame = changelog([Insert(vs, 9, Row(**{payload: vs}))], schema)
+        if number in former:
+            own = "_told" if payload == "told" else "told"
+            frame = frame.rename({frame.columns[-1]: own})
+            assert frame.columns[-2:] == [payload, own]
+        frame.write_parquet(tmp_path / f"{number}.parquet")
+    found = read_changelog(tmp_path)
+    assert found.emitted_at.tolist() == [0, 0]
+    assert canonical_table(found).to_dicts() == [{"vs": vs, "ve": 9, payload: vs} for vs in (1, 5)]
 
 
 def test_files_of_moments_are_seen_when_they_are_whole(tmp_path):
-    for number, moment in enumerate(moments(record(STREAM[:3]), "told")):
+    for number, moment in enumerate(moments(record(STREAM[:3]), "emitted")):
         write_moment(moment, tmp_path, number, "csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000000.csv", "00000001.csv"]
     assert (tmp_path / "00000001.csv").read_text() == "vs,ve,ve_new,cti,m,v\n6,,,,2,b\n,,,3,,\n"
@@ -198,8 +216,8 @@ BROKEN = {
         "change 2 has the start 5 and the end 1; an end must come after the start",
     ),
     "a time of day that is missing": (
-        lambda p: p.write_text("change,vs,ve,ve_new,told\ninsert,1,2,,2026-01-01T00:00:00\ninsert,1,2,,\n"),
-        "change 2 has no time in the column 'told'; give it one",
+        lambda p: p.write_text("change,vs,ve,ve_new,emitted\ninsert,1,2,,2026-01-01T00:00:00\ninsert,1,2,,\n"),
+        "change 2 has no time in the column 'emitted'; give it one",
     ),
     "a change of nothing": (
         lambda p: p.write_text("change,vs,ve,ve_new\nadjust,1,2,5\n"),
@@ -211,7 +229,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_invalid_changelogs_are_refused(kind, tmp_path):
     make, message = BROKEN[kind]
-    path = tmp_path / "told.csv"
+    path = tmp_path / "changes.csv"
     make(path)
     with pytest.raises(CedrError) as error:
         canonical_table(read_changelog(path))

@@ -7,7 +7,7 @@ become harmless.
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
 from cedr import testing
@@ -297,3 +297,10 @@ def test_the_generator_draws_every_kind_of_trouble_often_enough():
 def test_the_strategies_are_not_harmless(name, strategy, condition, least):
     examples = max(100, round(6 / least))  # the rarer, the more are needed to see it at all
     assert share(strategy, condition, examples) >= least, name
+
+
+def test_the_former_name_of_max_punctuations_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="most= is now max_punctuations=") as warned:
+        none = testing.punctuated([Cti(1)], {"a": [0]}, most=0)
+    assert warned[0].filename == __file__
+    assert find(none, lambda _: True) == [Cti(1)]

@@ -15,9 +15,9 @@ def replay(
         str, typer.Option(help="1x is the recorded speed, 10x ten times as fast, max without pauses.")
     ] = "1x",
     by: Annotated[
-        Literal["told", "vs"],
-        typer.Option(help="Pace by the wall-clock time of emission (told), or by sync time (vs)."),
-    ] = "told",
+        Literal["emitted", "vs", "told"],
+        typer.Option(help="Pace by the wall-clock time of emission, or by sync time (vs). 'told' is deprecated."),
+    ] = "emitted",
     into: Annotated[
         Path | None, typer.Option(help="Write one file per moment to this folder.", show_default=False)
     ] = None,
@@ -30,9 +30,13 @@ def replay(
     import time
 
     from cedr.recording.changelog import check_form, read_changelog
-    from cedr.recording.pace import moments, paced, write_moment
+    from cedr.recording.pace import By, moments, paced, write_moment
     from cedr.temporal.errors import QueryError
 
+    if by == "told":
+        print(
+            "warning: --by told is now --by emitted; the old name will be removed in the next version", file=sys.stderr
+        )
     fast = as_speed(speed)
     if into is None and form == "parquet":
         raise QueryError("--as parquet: only csv and json can be printed; use --into to write Parquet files")
@@ -47,7 +51,7 @@ def replay(
             raise QueryError(f"--into {into}: the folder is not empty; choose a new one")
     recorded = read_changelog(changelog)
     check_form(recorded.schema, form)
-    pace = "vs" if fast == float("inf") and recorded.emitted_at is None else by
+    pace: By = "vs" if by == "vs" or (fast == float("inf") and recorded.emitted_at is None) else "emitted"
     for number, moment in enumerate(paced(moments(recorded, pace), fast, time.monotonic, time.sleep)):
         if into is not None:
             write_moment(moment, into, number, form)

@@ -33,7 +33,7 @@ def changelog_sink(sink: JobSink) -> "Changelog":
 def with_time(rows: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as sf
 
-    return rows.withColumn("_told" if "told" in rows.columns else "told", sf.current_timestamp())
+    return rows.withColumn("_emitted" if "emitted" in rows.columns else "emitted", sf.current_timestamp())
 
 
 def as_json(rows: "DataFrame") -> "DataFrame":

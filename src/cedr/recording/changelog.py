@@ -33,7 +33,11 @@ from cedr.temporal.errors import DamagedFileError, QueryError
 from cedr.temporal.time import INF, MIN
 
 OWN = ("change", "vs", "ve", "ve_new")
-MAYBE = ("shard", "told")
+EMITTED = "emitted"
+"""The column with the time of day when a row was emitted."""
+FORMER = "told"
+"""Its former name, which is read as well: one folder may contain files with either."""
+MAYBE = ("shard", EMITTED)
 KINDS = ("insert", "adjust", "remove", "cti")
 SPARKS_LOG = "_spark_metadata"
 FILE = "changes-{:05}.parquet"
@@ -70,7 +74,7 @@ def read_changelog(path: str | os.PathLike[str]) -> Recorded:
     if (Path(path) / FOLDER).is_dir():
         return recorded(as_inserts(read_parquet(path)), place, maybe=())
     files = changelog_files(Path(path))
-    frames = [frame for file in files if (frame := read_file(file)).height or len(files) == 1]
+    frames = [with_current_names(frame) for file in files if (frame := read_file(file)).height or len(files) == 1]
     if not frames:
         raise QueryError(f"{place}: its {len(files)} files contain no rows")
     try:
@@ -157,6 +161,14 @@ def as_inserts(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.lit("insert").alias(own["change"]), pl.lit(None, start.dtype).alias(own["ve_new"]))
 
 
+def with_current_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rename `told` to `emitted`. The time of emission is the last column; a payload may have the other name."""
+    found = [name for name in frame.columns if name.removeprefix("_") in (EMITTED, FORMER)]
+    if not found or found[-1].removeprefix("_") == EMITTED:
+        return frame
+    return frame.rename({found[-1]: f"_{EMITTED}" if EMITTED in frame.columns else EMITTED})
+
+
 def recorded(frame: pl.DataFrame, place: str, maybe: tuple[str, ...] = MAYBE) -> Recorded:
     """A table with the columns of a changelog, or with `vs` and `ve` alone."""
     if not {"change", "_change", "ve_new", "_ve_new"} & set(frame.columns) and {"vs", "ve"} <= set(frame.columns):
@@ -185,11 +197,11 @@ def recorded(frame: pl.DataFrame, place: str, maybe: tuple[str, ...] = MAYBE) ->
     emitted_at = None
     data = rows.filter(pl.Series(~is_cti))
     check_lifetimes(data, place)
-    if names.get("told") in frame.columns:
-        given = chronons(frame[names["told"]], place).filter(pl.Series(~is_cti))
+    if names.get(EMITTED) in frame.columns:
+        given = chronons(frame[names[EMITTED]], place).filter(pl.Series(~is_cti))
         if given.null_count():
             number = given.is_null().arg_true()[0] + 1
-            raise QueryError(f"{place}: change {number} has no time in the column {names['told']!r}; give it one")
+            raise QueryError(f"{place}: change {number} has no time in the column {names[EMITTED]!r}; give it one")
         emitted_at = given.to_numpy()
     return Recorded(place, data, tuple(common_ctis(is_cti, ctis, shards.to_list())), emitted_at, kind)
 
@@ -236,7 +248,7 @@ def check_form(schema: Mapping[str, pl.DataType], form: str) -> None:
 def changelog_rows(chunk: Chunk, emitted_at: int, kind: TimeType) -> pl.DataFrame:
     """A chunk of an answer as rows of a changelog, emitted at this time of day."""
     frame = changes(chunk.rows, chunk.cti, kind, chunk.schema)
-    own = renamed(pl.DataFrame({"told": []}), {"told": "told"}, chunk.schema).columns[0]
+    own = renamed(pl.DataFrame({EMITTED: []}), {EMITTED: EMITTED}, chunk.schema).columns[0]
     return frame.with_columns(pl.lit(emitted_at).cast(pl.Datetime("us", "UTC")).alias(own))
 
 

@@ -37,7 +37,7 @@ def changes_until(recorded: Recorded, at: str) -> int:
         return min(int(at), recorded.rows.height)
     moment = as_moment(at, "--at", "a whole number, or ")
     if recorded.emitted_at is None:
-        raise QueryError(f"--at {at}: {recorded.place} has no column told; give a number of changes instead")
+        raise QueryError(f"--at {at}: {recorded.place} has no column 'emitted'; give a number of changes instead")
     return (
         int(np.searchsorted(np.maximum.accumulate(recorded.emitted_at), moment, side="right"))
         if len(recorded.emitted_at)

@@ -21,7 +21,7 @@ from cedr.storage.folder import Folder
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
 
-By = Literal["told", "vs"]
+By = Literal["emitted", "vs"]
 CTI = "_cti"
 SECOND = 1_000_000
 
@@ -53,7 +53,9 @@ def pace_times(recorded: Recorded, by: By) -> np.ndarray[tuple[int], np.dtype[np
         syncs = Chunk(recorded.rows).sync
         return np.maximum.accumulate(syncs) if len(syncs) else syncs
     if recorded.emitted_at is None:
-        raise QueryError(f"{recorded.place} has no column told, so the pace is unknown; use --by vs or --speed max")
+        raise QueryError(
+            f"{recorded.place} has no column 'emitted', so the pace is unknown; use --by vs or --speed max"
+        )
     return np.maximum.accumulate(recorded.emitted_at) if len(recorded.emitted_at) else recorded.emitted_at
 
 

@@ -34,8 +34,9 @@ LOOP_SCHEMA = {"step": pl.Int64, "method": pl.String, **dict.fromkeys(LoopMetric
 
 
 def loop_table(loops: Mapping[int, LoopMetrics]) -> pl.DataFrame:
-    """The progress of the loops of a query, by the number of their step."""
-    return pl.DataFrame([(number, *m) for number, m in loops.items()], schema=LOOP_SCHEMA, orient="row")
+    """The progress of the loops of a query, by the number of their step. `turns` is the former name of `iterations`."""
+    table = pl.DataFrame([(number, *m) for number, m in loops.items()], schema=LOOP_SCHEMA, orient="row")
+    return table.with_columns(turns="iterations")  # deprecated, for one more version
 
 
 def metrics_table(steps: Sequence[Step], operators: Sequence[Operator], highest: Sequence[int]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""How a loop comes forward, in figures."""
+"""Metrics of a loop: iterations, punctuations, lag."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ class LoopMetrics(NamedTuple):
     """What the evaluation of the paper looks at (FFP, 5.2.1). Operators read no clock: silence is counted in chunks."""
 
     method: str
-    turns: int
+    iterations: int
     speculative_punctuations: int
     definite_punctuations: int
     lag: int | None
