@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from cedr import api
 from cedr.kernels.ids import event_ids, idgen_of, leaf_ids, summands
 from cedr.operators.patterns.events import content_of
-from cedr.plan import patterns as plan
 from cedr.plan.nodes import Match
+from cedr.plan.patterns import tree as plan
 from cedr.reference import patterns as ref
 from cedr.temporal import History, Row
 from cedr.testing import rows

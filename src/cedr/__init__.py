@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from cedr.automata import automaton, regex, step
     from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
     from cedr.language.query import queries, query
-    from cedr.operators.merge.policy import Policy
+    from cedr.plan.merge_policy import Policy
     from cedr.replicas.job import Replica
     from cedr.replicas.replicas import Replicas
     from cedr.runtime.spark.driver.session import spark_session
@@ -65,7 +65,7 @@ LAZY = {
     **dict.fromkeys(("min", "mode", "quantile", "source", "stddev", "sum"), "cedr.api"),
     **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
     **dict.fromkeys(("causality_chains", "connected_components", "reachability", "shortest_paths"), "cedr.graphs"),
-    "Policy": "cedr.operators.merge.policy",
+    "Policy": "cedr.plan.merge_policy",
     "Replica": "cedr.replicas.job",
     "Replicas": "cedr.replicas.replicas",
     "Stream": "cedr.stream",

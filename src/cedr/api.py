@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from cedr.arguments import callers_stacklevel
-from cedr.operators import aggregates
+from cedr.plan import aggregates
 from cedr.plan.nodes.source import Source, Unit
 from cedr.plan.schema import as_schema, check_columns, column_name, column_names
 from cedr.stream import Stream

@@ -15,8 +15,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.operators.iterate.ffp import Progress
-from cedr.operators.iterate.settings import ITERATIONS_PER_CHUNK, MAX_ITERATIONS, Settings
+from cedr.plan.loop import ITERATIONS_PER_CHUNK, MAX_ITERATIONS, Progress, Settings
 from cedr.plan.schema import Schema, column_names, first_line
 from cedr.temporal.consistency import MIDDLE, STRONG, WEAK, Consistency
 from cedr.temporal.duration import Duration, duration

@@ -11,10 +11,10 @@ from typing import Any, Literal, get_args
 from cedr.arguments import Columns, Expressions, as_expression, as_value, with_current_names
 from cedr.language.automata.compile import compiled
 from cedr.language.automata.glushkov import START, Positions
-from cedr.operators.automata.compiled import Shape
-from cedr.operators.iterate.settings import Settings
+from cedr.plan.automata.compiled import Shape
 from cedr.plan.automata.recursive import recursive
 from cedr.plan.automata.steps import Step
+from cedr.plan.loop import Settings
 from cedr.plan.nodes.automaton import Automaton, as_triples
 from cedr.plan.schema import column_names
 from cedr.stream import Stream, plan_of

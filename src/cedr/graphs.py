@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from cedr.operators.aggregates import Min
+from cedr.plan.aggregates import Min
 from cedr.plan.nodes.reach import Reach
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError

@@ -29,22 +29,21 @@ from cedr.arguments import (
     split_times,
 )
 from cedr.columnar.chunk import Chunk
-from cedr.operators.base import Latency
-from cedr.operators.iterate.ffp import Progress
-from cedr.operators.iterate.settings import ITERATIONS_PER_CHUNK, MAX_ITERATIONS
-from cedr.operators.merge.policy import Policy, Wrong, as_policy
 from cedr.plan import nodes
 from cedr.plan.analysis import Findings, analyse
 from cedr.plan.explain import explain
+from cedr.plan.fragment import Fragment, fragment_of
 from cedr.plan.iteration import iterate, loop_of
+from cedr.plan.latency import Latency
 from cedr.plan.lifetime_expressions import length_function, progress_function, start_function
+from cedr.plan.loop import ITERATIONS_PER_CHUNK, MAX_ITERATIONS, Progress
+from cedr.plan.merge_policy import Policy, Wrong, as_policy
 from cedr.plan.node import Node
 from cedr.plan.nodes.align import Flavour
 from cedr.plan.nodes.join import How
 from cedr.plan.nodes.project import keep, project
 from cedr.plan.notebook import plan_html, plan_rich
 from cedr.plan.optimizer import RULES, Rule, optimize
-from cedr.plan.physical import Fragment, fragment_of
 from cedr.plan.properties import properties
 from cedr.plan.schema import Schema, check_columns, column_names, show_expression, show_schema
 from cedr.plan.versions import contains_versions, valid_during, versions

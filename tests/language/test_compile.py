@@ -6,7 +6,8 @@ import pytest
 import cedr
 from cedr import api
 from cedr.operators.patterns.matcher import Matcher
-from cedr.plan import nodes, patterns
+from cedr.plan import nodes
+from cedr.plan.patterns import tree as patterns
 from cedr.temporal.time import INF, MIN
 
 feed = api.source("machines", {"kind": str, "machine": str, "load": float}, vs="ts", types="kind")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
-from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import AggregateOperator
+from cedr.plan import aggregates as agg
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, ordered, perfect, retract
 from cedr.temporal.stream import data
 from cedr.testing import rows, streams

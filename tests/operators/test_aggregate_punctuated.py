@@ -19,11 +19,11 @@ from punctuated_check import (
 from cedr import reference as ref
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
-from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.align import AlignOperator
 from cedr.operators.levels import CoalesceOperator
 from cedr.operators.top_k import TopKOperator
+from cedr.plan import aggregates as agg
 from cedr.temporal import INF, MIN, Adjust, Cti, Insert, Row
 from cedr.temporal.punctuation import punctuation
 from cedr.temporal.stream import data

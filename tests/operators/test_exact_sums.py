@@ -19,9 +19,9 @@ from oracle_check import check_against_oracle, runs
 import cedr
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
-from cedr.operators import aggregates as agg
 from cedr.operators import weights
 from cedr.operators.aggregate import AggregateOperator
+from cedr.plan import aggregates as agg
 from cedr.temporal import END, Adjust, Cti, Insert, QueryError, Row, canonical, retract
 from cedr.testing import rows
 

@@ -18,8 +18,8 @@ import cedr
 from cedr import reference as ref
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
-from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import AggregateOperator
+from cedr.plan import aggregates as agg
 from cedr.temporal import (
     END,
     INF,

@@ -13,10 +13,11 @@ from random_patterns import engine_ids
 from cedr import api, automata
 from cedr import reference as ref
 from cedr.columnar.chunk import Chunk
+from cedr.plan.fragment import fragment_of
 from cedr.plan.nodes import Match
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES
-from cedr.plan.patterns import (
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     CorrelationKey,
@@ -26,7 +27,6 @@ from cedr.plan.patterns import (
     Sequence,
     Unless,
 )
-from cedr.plan.physical import fragment_of
 from cedr.reference import automata as ra
 from cedr.reference import patterns as rp
 from cedr.runtime.engine import Engine

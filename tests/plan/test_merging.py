@@ -5,9 +5,9 @@ import pytest
 
 import cedr
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.merge.policy import Policy
 from cedr.plan.aspects.promises import CTI
 from cedr.plan.aspects.properties import Properties
+from cedr.plan.merge_policy import Policy
 from cedr.plan.nodes.merge import Merge, choose
 from cedr.plan.properties import properties
 from cedr.plan.schemes import all_schemes

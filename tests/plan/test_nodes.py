@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import cedr.plan
+from cedr.physical import operator_of
 from cedr.plan import nodes
 from cedr.plan.node import Binary, Independent, Node, RowByRow, Speculative, Unary, Work
 from cedr.plan.nodes.lifetimes import Lifetime
 from cedr.plan.nodes.sets import PayloadComparison
-from cedr.plan.physical import operator_of
 
 BASES = {Node, Unary, Binary, Independent, RowByRow, Speculative, Lifetime, PayloadComparison}
 PLAN = Path(cedr.plan.__file__).parent
@@ -50,38 +50,9 @@ def test_only_the_choice_of_operators_dispatches_on_nodes():
     names = {node.__name__ for node in CONCRETE}
     for path in sorted(PLAN.rglob("*.py")):
         tree = ast.parse(path.read_text())
-        if path.name != "physical.py":
-            assert not [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "singledispatch"], path
+        assert not [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "singledispatch"], path
         if path.parent.name != "nodes":
             assert not [found for found in module_tuples(tree) if len(names & set(found)) > 1], path
-
-
-DECLARATIONS = {
-    "aggregates",
-    "automata.compiled",
-    "base",
-    "iterate.ffp",
-    "iterate.selection",
-    "iterate.settings",
-    "merge.policy",
-    "patterns.keys",
-    "patterns.outputs",
-    "patterns.parts",
-    "patterns.prepared",
-    "patterns.tree",
-}
-"""Modules of operators that declare what plans contain: settings, aggregates, patterns."""
-
-
-def test_only_the_choice_of_operators_imports_operators():
-    for path in sorted(PLAN.rglob("*.py")):
-        if path.name == "physical.py":
-            continue
-        imports = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom) and n.module]
-        modules = [n.module for n in imports if n.module != "cedr.operators"]
-        modules += [f"cedr.operators.{a.name}" for n in imports if n.module == "cedr.operators" for a in n.names]
-        found = {m.removeprefix("cedr.operators.") for m in modules if m.startswith("cedr.operators.")}
-        assert found <= DECLARATIONS, path
 
 
 def module_tuples(tree: ast.Module) -> list[list[str]]:

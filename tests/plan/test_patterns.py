@@ -5,7 +5,7 @@ import pytest
 
 from cedr import api
 from cedr.plan.nodes import Match
-from cedr.plan.patterns import (
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     AttributeEqual,

@@ -4,7 +4,7 @@ from typing import cast, get_args
 
 from cedr.arguments import LEVELS
 from cedr.job.section import LENGTH, TEXT, Section
-from cedr.operators.base import Latency
+from cedr.plan.latency import Latency
 from cedr.plan.nodes.align import Flavour
 from cedr.stream import Stream
 

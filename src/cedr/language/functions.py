@@ -12,7 +12,7 @@ from cedr.language import tree
 from cedr.language.errors import LanguageError, did_you_mean, listed
 from cedr.language.show import show
 from cedr.language.values import KINDS, Value, alike
-from cedr.operators import aggregates
+from cedr.plan import aggregates
 
 
 @dataclass(frozen=True)

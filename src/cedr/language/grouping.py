@@ -15,7 +15,7 @@ from cedr.language.scalars import compiled
 from cedr.language.show import show
 from cedr.language.table_scope import TableScope
 from cedr.language.values import Value
-from cedr.operators.aggregates import BY_NAME, NUMBERS_ONLY
+from cedr.plan.aggregates import BY_NAME, NUMBERS_ONLY
 from cedr.stream import Stream
 
 

@@ -18,7 +18,7 @@ from cedr.language.scalars import compiled
 from cedr.language.show import show
 from cedr.language.values import Value, typed
 from cedr.language.where import HEADER, PatternScope
-from cedr.operators.patterns import outputs as of_matches
+from cedr.plan.patterns import outputs as of_matches
 
 MATCH: dict[str, pl.DataType] = dict(of_matches.HEADER)
 """The header of the match itself."""

@@ -13,8 +13,8 @@ from cedr.language.errors import LanguageError, listed
 from cedr.language.names import Names, Origin
 from cedr.language.shape import FORMS, OperatorShape, shape
 from cedr.language.show import name as show_name
-from cedr.plan import patterns
 from cedr.plan.node import Node
+from cedr.plan.patterns import tree as patterns
 from cedr.plan.schema import Schema
 
 Role = Literal["positive", "negated", "counted"]

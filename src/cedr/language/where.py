@@ -16,8 +16,9 @@ from cedr.language.pattern import Bound, Variable
 from cedr.language.scalars import compared, condition
 from cedr.language.show import show
 from cedr.language.values import Value, alike, constant
-from cedr.operators.patterns import outputs as of_matches
-from cedr.plan import patterns
+from cedr.plan.patterns import outputs as of_matches
+from cedr.plan.patterns import tree as patterns
+from cedr.plan.patterns.spec import scoped
 from cedr.plan.schema import made_alike
 
 HEADER: dict[str, pl.DataType] = {name: of_matches.HEADER[name] for name in of_matches.OF_VARIABLES}
@@ -119,7 +120,7 @@ def one_condition(node: tree.ParsedScalar, bound: Bound, pattern: patterns.Patte
     variables = tuple(scope.used)
     if not variables:
         raise LanguageError(f"{show(node)} names no event, so it is the same for every match; leave it out", node.at)
-    if not any(concerns(variables, own, outer) for own, outer in patterns.scoped(pattern)):
+    if not any(concerns(variables, own, outer) for own, outer in scoped(pattern)):
         raise LanguageError(
             f"{listed(variables, 'and')} never have a value together: a negated or counted variable has a value only "
             "inside its own parameter",

@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from cedr.operators.patterns import tree
 from cedr.plan.nodes.match import Match
-from cedr.plan.patterns import shown
+from cedr.plan.patterns import tree
+from cedr.plan.patterns.spec import shown
 from cedr.plan.schema import show_expression
 from cedr.reference.patterns.atmost import Atmost
 from cedr.reference.patterns.instance import Ids, Instance, composite

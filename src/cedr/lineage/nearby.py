@@ -1,6 +1,6 @@
 """The events that can matter for some given ones: those of their keys, as far away as the pattern looks.
 
-A match that starts at v depends on events from `v - back` to `v + ahead` only (`operators.patterns.parts`), and on
+A match that starts at v depends on events from `v - back` to `v + ahead` only (`plan.patterns.parts`), and on
 those of its key. Where something is consumed it depends on everything before as well.
 """
 
@@ -17,9 +17,9 @@ from cedr.columnar.tally import VE
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
 from cedr.lineage.definition import EventType, conditions, defined
 from cedr.lineage.observed import EVENT, Observed
-from cedr.operators.patterns import tree
-from cedr.operators.patterns.parts import parts_of
 from cedr.plan.nodes.match import Match
+from cedr.plan.patterns import tree
+from cedr.plan.patterns.parts import parts_of
 from cedr.reference.patterns.instance import Ids, Instance
 from cedr.reference.patterns.pattern import Pattern, Scope
 from cedr.temporal.row import Row

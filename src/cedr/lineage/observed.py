@@ -11,12 +11,13 @@ from cedr.columnar.chunk import NEW, VS, Chunk
 from cedr.columnar.tally import VE, Tally
 from cedr.kernels.ids import event_ids
 from cedr.operators.patterns.events import content_of
+from cedr.plan.fragment import Fragment, fragment_of
 from cedr.plan.node import Node
 from cedr.plan.nodes import Align, Finalize, Select, Slice
 from cedr.plan.nodes.level import Level
 from cedr.plan.nodes.match import Match
-from cedr.plan.patterns import AtLeast, ends_with_event
-from cedr.plan.physical import Fragment, fragment_of
+from cedr.plan.patterns.spec import ends_with_event
+from cedr.plan.patterns.tree import AtLeast
 from cedr.runtime.engine import Engine
 from cedr.runtime.local import LocalRun
 from cedr.temporal.errors import QueryError

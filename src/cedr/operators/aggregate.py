@@ -11,13 +11,14 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels.cells import cells
-from cedr.operators import aggregates as agg
-from cedr.operators.base import Latency, State
+from cedr.operators.base import State
 from cedr.operators.exact_sums import Parts
 from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import IndexCodec, Words, codec_for, fits_one_word, sortable
 from cedr.operators.weights import OverflowingSum, Weights
+from cedr.plan import aggregates as agg
+from cedr.plan.latency import Latency
 from cedr.temporal.errors import QueryError
 
 Schema = Mapping[str, pl.DataType]

@@ -24,7 +24,7 @@ keep all that was promised.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,14 +32,6 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import PromiseIndex
 from cedr.temporal.time import MIN
-
-Latency = Literal["perfect", "ordered", "eager"]
-"""How early a stateful operator emits results.
-
-perfect   results whose end is known; perfect input gives perfect output
-ordered   results whose start is known, with the end as known so far; ordered input gives ordered output
-eager     everything that follows from the input so far, the future included
-"""
 
 State = dict[str, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

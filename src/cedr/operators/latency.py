@@ -24,7 +24,8 @@ import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels import levels as lv
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
+from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
 Mask = np.ndarray

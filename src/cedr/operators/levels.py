@@ -19,11 +19,12 @@ from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.snapshot import restored
 from cedr.operators.synopsis import Order, Synopsis
+from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
 Counts = np.ndarray

@@ -11,11 +11,11 @@ from polars.exceptions import PolarsError
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels import tuples as tu
-from cedr.operators import aggregates as agg
 from cedr.operators.base import State
 from cedr.operators.front import still_matters
 from cedr.operators.tuple_store import TupleStore
 from cedr.operators.values import fits_one_word, from_sortable, sortable
+from cedr.plan import aggregates as agg
 from cedr.temporal.errors import QueryError
 
 

@@ -26,7 +26,7 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import JoinOperator, Keys, right_names
 from cedr.operators.keyed import by_payload, done
@@ -34,6 +34,7 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.tuple_store import TupleStore
+from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]

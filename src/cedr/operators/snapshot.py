@@ -15,12 +15,13 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.values import Words
 from cedr.operators.weights import OLD_SUMS
+from cedr.plan.latency import Latency
 from cedr.temporal.errors import QueryError
 
 Rows = tuple[Times, Times, Times, Times, np.ndarray]

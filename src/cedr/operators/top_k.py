@@ -7,11 +7,12 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.kernels import tuples as tu
-from cedr.operators.base import Latency, State
+from cedr.operators.base import State
 from cedr.operators.front import still_matters
 from cedr.operators.live import LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import Words
+from cedr.plan.latency import Latency
 from cedr.temporal.errors import QueryError
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cedr.operators import aggregates as agg
 from cedr.operators.exact_sums import PARTIAL, ExactSum, Ints, Numbers, Parts, partial
 from cedr.operators.values import MISSING, Words, float_words
+from cedr.plan import aggregates as agg
 from cedr.temporal.errors import QueryError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -7,11 +7,11 @@ from itertools import groupby
 
 from cedr.plan.analysis.findings import Finding, analyse
 from cedr.plan.aspects.properties import Properties
+from cedr.plan.fragment import Fragment
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Level, Source
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partitioning import Exchange, describe_keys, staged
-from cedr.plan.physical import Fragment
 from cedr.plan.properties import all_properties
 from cedr.plan.tree import tree
 from cedr.temporal.errors import QueryError

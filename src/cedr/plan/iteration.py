@@ -17,10 +17,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from cedr.operators.aggregates import Max, Min
-from cedr.operators.iterate.ffp import PROGRESS
-from cedr.operators.iterate.selection import Selection
-from cedr.operators.iterate.settings import LOOP, Settings, outside
+from cedr.plan.aggregates import Max, Min
+from cedr.plan.loop import LOOP, PROGRESS, Selection, Settings, outside
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.nodes.aggregate import Aggregate
 from cedr.plan.nodes.iterate import Iterate

@@ -14,8 +14,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from cedr.columnar.sharding import can_be_key
-from cedr.operators.iterate.selection import Selection
-from cedr.operators.iterate.settings import LOOP, outside
+from cedr.plan.loop import LOOP, Selection, outside
 from cedr.plan.node import Node
 from cedr.plan.nodes.join import Join
 from cedr.plan.nodes.project import Project

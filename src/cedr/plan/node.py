@@ -15,12 +15,12 @@ from enum import Enum
 from functools import cached_property
 from typing import ClassVar, Self
 
-from cedr.operators.base import Latency
 from cedr.plan.aspects.partitioning import PartitionRequirement
 from cedr.plan.aspects.progress import ENDING, NodeContext, ProgressRequirements, RequiredPromise
 from cedr.plan.aspects.promises import Schemes, called, combined, renamed
 from cedr.plan.aspects.properties import Properties
 from cedr.plan.aspects.text import NO_STATE
+from cedr.plan.latency import Latency
 from cedr.plan.schema import Schema
 from cedr.temporal.duration import RealLength, show_duration
 

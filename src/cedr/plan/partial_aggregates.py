@@ -12,7 +12,7 @@ with them: they need all rows in one place anyway. Sums travel exactly, so the w
 
 from dataclasses import replace
 
-from cedr.operators import aggregates as agg
+from cedr.plan import aggregates as agg
 from cedr.plan.node import Node
 from cedr.plan.nodes import Aggregate, PartialAggregate, PartialTopK, TopK
 from cedr.plan.rewrite import Shared, rewrite

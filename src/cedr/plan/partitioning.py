@@ -21,13 +21,13 @@ from typing import NamedTuple
 from cedr.plan.aspects.partitioning import Keys
 from cedr.plan.aspects.properties import Properties
 from cedr.plan.broadcast import IN_ANY_SHARD, between, on_paths, with_own_inputs
+from cedr.plan.fragment import Fragment, Input, add_source, fragment_from
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import Align, Source
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import RULES, Rule, optimize
 from cedr.plan.partial_aggregates import aggregate_in_parts
 from cedr.plan.partition_requirements import Partitioning, PartitionRequirements, carried, chosen, in_common, keys_of
-from cedr.plan.physical import Fragment, Input, add_source, fragment_from
 from cedr.plan.rewrite import Shared, rewrite
 from cedr.plan.schema import Schema
 from cedr.temporal.errors import QueryError

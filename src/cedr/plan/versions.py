@@ -17,7 +17,7 @@ from cedr.plan.nodes.match import Match
 from cedr.plan.nodes.project import project
 from cedr.plan.nodes.select import Select
 from cedr.plan.nodes.versions import Versions
-from cedr.plan.patterns import VERSION
+from cedr.plan.patterns.spec import VERSION
 from cedr.plan.schema import check_columns
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN

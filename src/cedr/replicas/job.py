@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cedr.job.function import function_at
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.sinks.base import TableSink
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError

@@ -22,8 +22,8 @@ import polars as pl
 from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS, assemble
 from cedr.columnar.tally import VE
-from cedr.operators.merge.policy import Policy
 from cedr.plan import nodes
+from cedr.plan.merge_policy import Policy
 from cedr.plan.schema import check_columns
 from cedr.replicas.control import MERGE, Control, DesiredState
 from cedr.replicas.copies import (

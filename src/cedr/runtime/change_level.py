@@ -17,7 +17,8 @@ from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator
 from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.guard import GuardOperator
-from cedr.plan.physical import Fragment, Input
+from cedr.physical import make
+from cedr.plan.fragment import Fragment, Input
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN
 
@@ -136,7 +137,7 @@ class Mover:
     def flush(self, number: int) -> Chunk:
         """All rows an old Align holds, in order, with its progress."""
         if number not in self.flushed:
-            operator = self.old.steps[number].make()
+            operator = make(self.old.steps[number])
             hand_over(self.old_operators[number], operator)
             cti, promised = operator.cti, operator.promised[0].all()
             rows = operator.process(0, empty(operator.schema, INF)).rows

@@ -18,7 +18,8 @@ from cedr.operators.align import AlignOperator
 from cedr.operators.base import Metrics, Operator
 from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.merge.base import LMerge
-from cedr.plan.physical import Fragment, Input
+from cedr.physical import make
+from cedr.plan.fragment import Fragment, Input
 from cedr.runtime.change_level import OUTPUT, Place, transplant
 from cedr.runtime.metrics import loop_table, metrics_table
 from cedr.temporal.consistency import Consistency
@@ -32,7 +33,7 @@ NOTHING: Mapping[Place, Chunk] = MappingProxyType({})
 class Engine:
     def __init__(self, fragment: Fragment) -> None:
         self.fragment = fragment
-        self.operators: list[Operator] = [step.make() for step in fragment.steps]
+        self.operators: list[Operator] = [make(step) for step in fragment.steps]
         self.highest = [MIN] * len(self.operators)
         """The highest start each operator has seen."""
         self.users = Counter([fragment.output, *(origin for step in fragment.steps for origin in step.inputs)])

@@ -8,8 +8,8 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, empty
 from cedr.columnar.tally import MANY_ROWS, Tally
 from cedr.plan.analysis import analyse
+from cedr.plan.fragment import Fragment
 from cedr.plan.optimizer import optimize
-from cedr.plan.physical import Fragment
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import Result
 from cedr.runtime.why_waiting import WhyWaiting, held_rows, why_waiting

@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.operators.base import Operator
 from cedr.operators.iterate.metrics import LoopMetrics
-from cedr.plan.physical import Step
+from cedr.plan.fragment import Step
 from cedr.temporal.time import INF, MIN
 
 SCHEMA = {

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from cedr.plan.fragment import Step
 from cedr.plan.nodes import Align, Sort
 from cedr.plan.nodes.source import Source
-from cedr.plan.physical import Step
 from cedr.sources.source_status import Member, SourceStatus
 from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.duration import show_duration

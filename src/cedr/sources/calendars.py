@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from cedr.plan.fragment import Fragment
 from cedr.plan.node import Node
 from cedr.plan.nodes import Chop, Fused, Hopping
-from cedr.plan.physical import Fragment
 from cedr.sources.user_times import TimeType
 from cedr.temporal.calendar import Calendar
 from cedr.temporal.errors import QueryError

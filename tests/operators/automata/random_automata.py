@@ -6,7 +6,7 @@ from language.scalars import both, either, known
 from plan.catalogue import AsOperator
 
 from cedr import api, automata
-from cedr.plan.physical import operator_of
+from cedr.physical import operator_of
 from cedr.reference import automata as ra
 from cedr.testing import rows
 

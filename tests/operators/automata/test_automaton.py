@@ -21,7 +21,7 @@ from oracle_check import arrivals_of, check_against_oracle, runs
 
 from cedr import api, automata, testing
 from cedr.columnar.chunk import assemble, chunk_of
-from cedr.plan.physical import operator_of
+from cedr.physical import operator_of
 from cedr.temporal import INF, Adjust, Cti, Insert, Row, canonical
 
 

@@ -8,7 +8,7 @@ from oracle_check import check_against_oracle, runs
 
 from cedr import api, automata
 from cedr.columnar.chunk import chunk_of
-from cedr.plan.physical import operator_of
+from cedr.physical import operator_of
 from cedr.plan.properties import properties
 from cedr.reference import automata as ra
 from cedr.temporal import INF, Adjust, Cti, Insert, Row

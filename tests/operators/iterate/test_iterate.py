@@ -12,7 +12,7 @@ from oracle_check import check_against_oracle, runs
 from cedr import api, graphs, testing
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.iterate.ffp import PROGRESS
+from cedr.plan.loop import PROGRESS
 from cedr.reference.fixed_point import components, distances, fixed_point, reachable
 from cedr.temporal import Cti, History, Insert, Row, canonical
 

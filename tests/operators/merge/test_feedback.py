@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from merge_check import SCHEMA, merges, row
 
 from cedr.columnar.chunk import chunk_of
-from cedr.operators import aggregates as agg
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.align import AlignOperator
 from cedr.operators.fused import FusedOperator
 from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.operators.stateless import ProjectOperator, SelectOperator, UnionOperator
 from cedr.operators.windows import sliding
+from cedr.plan import aggregates as agg
 from cedr.temporal import Adjust, Cti, Insert
 
 A = row("A")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from merge_check import SCHEMA, check_merge, merges
 
 from cedr.operators.merge.algorithms import ALGORITHMS
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.temporal import INF
 
 POLICIES = {

@@ -7,7 +7,7 @@ from merge_check import SCHEMA, check_merge, merges, restored, row
 
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.algorithms import ALGORITHMS
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.temporal import END, Adjust, Cti, History, Insert, canonical, closed_up_to
 
 A, B = row("A"), row("B")

@@ -7,7 +7,7 @@ from oracle_check import arrivals_of, check_against_oracle
 from random_patterns import KINDS, SCHEMA, payloads
 
 from cedr import testing
-from cedr.plan.physical import operator_of
+from cedr.physical import operator_of
 from cedr.temporal import History
 
 LATENCIES = ["perfect", "ordered", "eager"]

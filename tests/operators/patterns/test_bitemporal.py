@@ -13,9 +13,9 @@ from random_patterns import KINDS, asked, by_kind, composite_id
 
 from cedr import api, testing
 from cedr.columnar.chunk import chunk_of
-from cedr.plan import patterns as plan
+from cedr.physical import operator_of
 from cedr.plan.nodes import Match
-from cedr.plan.physical import operator_of
+from cedr.plan.patterns import tree as plan
 from cedr.reference import patterns as ref
 from cedr.temporal import INF, Adjust, Cti, Event, History, Insert, QueryError, Row, Version, canonical
 from cedr.testing import rows

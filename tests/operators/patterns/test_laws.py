@@ -12,8 +12,8 @@ from random_patterns import SCHEMA, Pair, ask, asked
 
 import cedr
 from cedr.columnar.chunk import chunk_of
-from cedr.operators.patterns.parts import parts_of
-from cedr.plan import patterns as plan
+from cedr.plan.patterns import tree as plan
+from cedr.plan.patterns.parts import parts_of
 from cedr.reference import patterns as ref
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.temporal.stream import data as data_of

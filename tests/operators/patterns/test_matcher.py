@@ -9,7 +9,7 @@ from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
 import cedr
-from cedr.plan import patterns as plan
+from cedr.plan.patterns import tree as plan
 from cedr.reference import patterns as ref
 from cedr.temporal import END, INF, Adjust, Cti, Insert, QueryError, Row, canonical
 

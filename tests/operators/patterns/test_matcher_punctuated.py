@@ -11,7 +11,7 @@ from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
 from cedr.columnar.chunk import chunk_of
-from cedr.plan import patterns as plan
+from cedr.plan.patterns import tree as plan
 from cedr.reference import patterns as ref
 from cedr.temporal import INF, Cti, Insert, Row
 from cedr.temporal.punctuation import puncts, punctuation

@@ -15,9 +15,9 @@ from random_patterns import SCHEMA, Pair, ask, asked
 
 from cedr import api
 from cedr.operators.patterns import evaluation
-from cedr.operators.patterns.prepared import parts_under
 from cedr.plan.nodes import Match
-from cedr.plan.patterns import (
+from cedr.plan.patterns.sharing import parts_under
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     CancelWhen,

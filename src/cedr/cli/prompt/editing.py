@@ -14,7 +14,7 @@ from pathlib import Path
 from cedr.cli.prompt.commands import COMMANDS
 from cedr.cli.prompt.session import Session
 from cedr.language.parse import parser
-from cedr.operators.patterns.outputs import OF_VARIABLES
+from cedr.plan.patterns.outputs import OF_VARIABLES
 
 REMEMBERED = 1_000
 WORD_ENDS = " \t\n,;.(){}[]=<>+-*/'\""

@@ -23,13 +23,13 @@ from cedr.columnar.times import later
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
-from cedr.operators.automata.compiled import CompiledSteps, Numbers, Shape
 from cedr.operators.automata.contents import ContentIndex
 from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front
 from cedr.operators.join import NOTHING_HELD
 from cedr.operators.synopsis import Order
+from cedr.plan.automata.compiled import CompiledSteps, Numbers, Shape
 from cedr.temporal.time import MIN
 
 Rows = np.ndarray

@@ -11,7 +11,7 @@ import polars as pl
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels.automata.runs import Contents
-from cedr.operators.automata.compiled import SYMBOL, CompiledSteps
+from cedr.plan.automata.compiled import SYMBOL, CompiledSteps
 
 
 class ContentIndex:

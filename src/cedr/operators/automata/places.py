@@ -13,8 +13,8 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels.automata import numbering as nu
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.automata.compiled import ADDED
 from cedr.operators.base import Operator, State
+from cedr.plan.automata.compiled import ADDED
 from cedr.temporal.time import INF
 
 Rows = np.ndarray

@@ -8,9 +8,9 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.kernels.automata.runs import Table
-from cedr.operators.automata.compiled import SOURCE, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.operators.base import State
 from cedr.operators.tuple_store import TupleStore
+from cedr.plan.automata.compiled import SOURCE, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.temporal.time import INF, MIN
 
 

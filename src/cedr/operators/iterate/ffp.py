@@ -13,12 +13,8 @@ Times are CTIs: `t` covers everything before t.
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
 
 from cedr.temporal.time import INF, MIN
-
-Progress = Literal["hybrid", "hwm", "probing"]
-PROGRESS: tuple[str, ...] = get_args(Progress)
 
 
 @dataclass

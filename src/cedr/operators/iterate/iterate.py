@@ -20,8 +20,8 @@ from cedr.operators.base import Operator, State
 from cedr.operators.iterate.body import Body
 from cedr.operators.iterate.ffp import METHODS
 from cedr.operators.iterate.metrics import LoopMetrics
-from cedr.operators.iterate.settings import LOOP, Settings, outside
 from cedr.operators.iterate.support_table import SupportTable
+from cedr.plan.loop import LOOP, Settings, outside
 from cedr.temporal.errors import DivergenceError
 from cedr.temporal.time import INF, MIN
 from cedr.temporal.time import show as show_time

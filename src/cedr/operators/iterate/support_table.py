@@ -24,7 +24,8 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels import supports as su
 from cedr.kernels.ragged_pairs import RaggedPairs
 from cedr.operators.base import State
-from cedr.operators.iterate.selection import Selection
+from cedr.operators.iterate.selection import preferred
+from cedr.plan.loop import Selection
 from cedr.temporal.time import INF, MIN
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -118,7 +119,7 @@ class SupportTable:
         if self.selection is None:
             return su.all_supported(*self._entries(), members, self.since)
         groups = self.group_of[members]
-        order = self.selection.preferred(self.payloads.take(members), groups)
+        order = preferred(self.selection, self.payloads.take(members), groups)
         return su.best(*self._entries(), members[order], groups[order], self.since)
 
     def _entries(self) -> tuple[Times, Times, Times, Times]:

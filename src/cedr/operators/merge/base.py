@@ -30,7 +30,7 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
 from cedr.columnar.promises import PromiseIndex
 from cedr.operators.base import Operator, State
-from cedr.operators.merge.policy import Policy, as_policy
+from cedr.plan.merge_policy import Policy, as_policy
 from cedr.temporal.element import Adjust, Insert
 from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.row import Row

@@ -27,9 +27,9 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, chunk_of, concat, empty
 from cedr.operators.base import Operator, State
 from cedr.operators.late import Late, LateStream
-from cedr.operators.merge.policy import Policy, Wrong
 from cedr.operators.merge.r3 import R3
 from cedr.operators.merge.r4 import R4
+from cedr.plan.merge_policy import Policy, Wrong
 from cedr.temporal.element import Adjust, Insert
 from cedr.temporal.errors import StreamError
 from cedr.temporal.time import INF, MIN

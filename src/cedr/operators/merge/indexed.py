@@ -15,7 +15,7 @@ from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
 from cedr.operators.base import State
 from cedr.operators.merge.base import LMerge
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.temporal.element import Insert
 from cedr.temporal.errors import StreamError
 from cedr.temporal.row import Row

@@ -13,7 +13,7 @@ import polars as pl
 from cedr.columnar.chunk import NEW, Chunk, Times
 from cedr.operators.base import State
 from cedr.operators.merge.base import InOrder
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]

@@ -14,7 +14,7 @@ from cedr.columnar.index import RowIndex
 from cedr.kernels.merge_counts import more_often
 from cedr.operators.base import State
 from cedr.operators.merge.base import InOrder
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 
 
 class R2(InOrder):

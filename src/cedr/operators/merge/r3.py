@@ -16,7 +16,7 @@ from cedr.kernels.chains import merge
 from cedr.kernels.chains import nodes as ends_of_chains
 from cedr.operators.base import State
 from cedr.operators.merge.indexed import Changes, Indexed, resized
-from cedr.operators.merge.policy import Policy
+from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
 
 NOTHING: Changes = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

@@ -13,8 +13,8 @@ from cedr.columnar.chunk import VS, Chunk, Times
 from cedr.columnar.index import Ids, RowIndex
 from cedr.operators.base import State
 from cedr.operators.merge.indexed import resized
-from cedr.operators.merge.policy import Policy
 from cedr.operators.merge.r3 import R3
+from cedr.plan.merge_policy import Policy
 
 
 class R3Naive(R3):

@@ -15,8 +15,8 @@ from cedr.columnar.index import Ids
 from cedr.kernels import three_tier
 from cedr.operators.base import State
 from cedr.operators.merge.indexed import Changes, Indexed, resized
-from cedr.operators.merge.policy import Policy
 from cedr.operators.merge.r3 import NOTHING
+from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
 
 

@@ -20,18 +20,19 @@ from cedr.kernels import levels as lv
 from cedr.kernels.hashing import SEED
 from cedr.kernels.instances import expanded
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
 from cedr.operators.front import still_matters
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
-from cedr.operators.patterns.outputs import Outputs
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order, Synopsis
 from cedr.operators.tuple_store import TupleStore
+from cedr.plan.latency import Latency
+from cedr.plan.patterns.outputs import Outputs
+from cedr.plan.patterns.tree import Condition, Pattern
 from cedr.temporal.time import MIN
 
 VERSION: Outputs = (("id", pl.col("Id")), ("vs", pl.col("Vs")), ("ve", pl.col("Ve")))

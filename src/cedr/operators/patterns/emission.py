@@ -15,13 +15,14 @@ import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.times import earlier, later
-from cedr.operators.base import Latency, Operator
+from cedr.operators.base import Operator
 from cedr.operators.keyed import first_of_each
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.instances import Mask
-from cedr.operators.patterns.parts import FAR, Part
-from cedr.operators.patterns.tree import AtMost, CancelWhen
+from cedr.plan.latency import Latency
+from cedr.plan.patterns.parts import FAR, Part
+from cedr.plan.patterns.tree import AtMost, CancelWhen
 from cedr.temporal.time import INF, MIN
 
 NO_TIME = np.array([MIN])

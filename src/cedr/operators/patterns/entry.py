@@ -12,10 +12,10 @@ import polars as pl
 from cedr.columnar.chunk import VS, Chunk, Times
 from cedr.operators.join import Keys, each_once
 from cedr.operators.patterns.events import EventList, Events, content_of, in_order
-from cedr.operators.patterns.keys import Key
-from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import names_in
-from cedr.operators.patterns.tree import AttributeEqual, Condition, EventType
+from cedr.plan.patterns.keys import Key
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import AttributeEqual, Condition, EventType
 
 
 class Entry:

@@ -20,10 +20,10 @@ from cedr.kernels.instances import any_between, between, last_before, least_of_r
 from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Column, Instances, Scope, union
-from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import Questions
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Not, Predicate, Sequence, Unless
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Not, Predicate, Sequence, Unless
 from cedr.temporal.time import MIN
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from cedr.columnar.times import Times, later
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
 from cedr.operators.patterns.instances import Columns, Mask
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.tree import AtLeast, AtMost, EventType, Sequence, Unless
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import AtLeast, AtMost, EventType, Sequence, Unless
 from cedr.temporal.time import INF, MIN
 
 

@@ -22,7 +22,7 @@ from cedr.columnar.times import earlier, later
 from cedr.kernels.event_list import stretches, widen
 from cedr.kernels.ids import event_ids
 from cedr.kernels.instances import partners
-from cedr.operators.base import Latency, Operator, State
+from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.emission import Limits, MatchEmission
@@ -30,12 +30,13 @@ from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope
-from cedr.operators.patterns.outputs import Outputs
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import Consumed, Selection
-from cedr.operators.patterns.tree import Condition, Pattern
 from cedr.operators.synopsis import Order
+from cedr.plan.latency import Latency
+from cedr.plan.patterns.outputs import Outputs
+from cedr.plan.patterns.tree import Condition, Pattern
 from cedr.temporal.time import INF, MIN
 
 

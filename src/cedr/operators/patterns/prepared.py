@@ -9,14 +9,14 @@ from cedr.columnar.chunk import VS, Times
 from cedr.operators.patterns.entry import Entry
 from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.headers import Headers
-from cedr.operators.patterns.keys import Key, key_of
-from cedr.operators.patterns.outputs import Outputs
-from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.questions import Questions, names_in
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.patterns.sharing import share
-from cedr.operators.patterns.tree import Condition, CorrelationKey, EventType, Pattern, Predicate
+from cedr.plan.patterns.keys import key_of
+from cedr.plan.patterns.outputs import Outputs
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.sharing import parts_under, unique
+from cedr.plan.patterns.tree import Condition, EventType, Pattern
 
 Attribute = Callable[[int, str], pl.Series]
 """The column of a port's payloads, by slot."""
@@ -69,16 +69,3 @@ class Prepared:
             values = pl.concat([attribute(int(port), name).gather(slot[at]) for port, at in places])
             codes[np.concatenate([at for _, at in places])] = values.rank("dense").cast(pl.Int64).fill_null(-1)
         return codes
-
-
-def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> Part:
-    """The parts of a pattern over events kept by a key, which replaces some of the conditions."""
-    predicates = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
-    root = parts_of(pattern, predicates, bool(unique(where)))
-    share(root, key.attributes)
-    return root
-
-
-def unique(where: Sequence[Condition]) -> list[str]:
-    """The attributes in which all events must differ."""
-    return [c.attribute for c in where if isinstance(c, CorrelationKey) and c.mode == "UNIQUE"]

@@ -8,8 +8,8 @@ import polars as pl
 from cedr.columnar.chunk import Times
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Column, Columns, Instances, Mask, Scope
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.tree import EventType, Predicate
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import EventType, Predicate
 
 Values = Callable[[Part, str, Times], pl.Series]
 """An attribute of the events at some places, for an event type."""

@@ -12,10 +12,10 @@ from cedr.columnar.chunk import Times
 from cedr.kernels.instances import expanded
 from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.instances import Columns, Instances
-from cedr.operators.patterns.outputs import LINEAGE, Outputs
-from cedr.operators.patterns.parts import Part
 from cedr.operators.patterns.questions import names_in
-from cedr.operators.patterns.tree import EventType
+from cedr.plan.patterns.outputs import LINEAGE, Outputs
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import EventType
 
 
 class Rendering:

@@ -15,8 +15,8 @@ from cedr.kernels.ids import event_ids, numbers_of
 from cedr.kernels.selection import order_of_ties, select_and_consume
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.tree import AtLeast
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.tree import AtLeast
 from cedr.temporal.time import MIN
 
 MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}

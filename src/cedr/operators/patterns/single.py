@@ -12,10 +12,10 @@ from cedr.columnar.chunk import TIMES, VS, Chunk
 from cedr.columnar.promises import NONE
 from cedr.operators.base import Operator
 from cedr.operators.patterns.entry import acceptance
-from cedr.operators.patterns.outputs import Outputs, shown_attributes
-from cedr.operators.patterns.parts import Part, parts_of
 from cedr.operators.patterns.questions import names_in
-from cedr.operators.patterns.tree import AttributeEqual, Condition, EventType, Pattern, Predicate
+from cedr.plan.patterns.outputs import Outputs, shown_attributes
+from cedr.plan.patterns.parts import Part, parts_of
+from cedr.plan.patterns.tree import AttributeEqual, Condition, EventType, Pattern, Predicate
 
 
 class Single(Operator):

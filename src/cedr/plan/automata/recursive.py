@@ -19,10 +19,10 @@ from typing import Any
 
 import polars as pl
 
-from cedr.operators.automata.compiled import AFTER, AT, RANK, SOURCE, SYMBOL, TARGET
-from cedr.operators.iterate.settings import Settings
+from cedr.plan.automata.compiled import AFTER, AT, RANK, SOURCE, SYMBOL, TARGET
 from cedr.plan.automata.steps import MOST_STEPS, Step, register_conditions
 from cedr.plan.iteration import iterate, loop_of
+from cedr.plan.loop import Settings
 from cedr.plan.node import Node
 from cedr.plan.nodes.automaton import Automaton
 from cedr.plan.nodes.join import Join

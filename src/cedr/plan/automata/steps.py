@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from cedr.kernels.automata import programs as p
-from cedr.operators.automata.compiled import CompiledSteps
+from cedr.plan.automata.compiled import CompiledSteps
 from cedr.plan.schema import Schema, conjuncts, show_expression
 from cedr.temporal.errors import QueryError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from cedr.operators.aggregates import SUMS, Max, Min
+from cedr.plan.aggregates import SUMS, Max, Min
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
 from cedr.plan.aspects.progress import (

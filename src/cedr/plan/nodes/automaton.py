@@ -8,7 +8,6 @@ from typing import Any, Self
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.operators.automata.compiled import COLUMNS, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
 from cedr.plan.aspects.progress import (
@@ -20,6 +19,7 @@ from cedr.plan.aspects.progress import (
 )
 from cedr.plan.aspects.promises import Schemes
 from cedr.plan.aspects.properties import Properties, shortest_memory
+from cedr.plan.automata.compiled import COLUMNS, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.plan.automata.steps import MOST_REGISTERS, MOST_STEPS, Step, compile_steps
 from cedr.plan.node import Columns, Node, Work, lifetimes
 from cedr.plan.schema import (

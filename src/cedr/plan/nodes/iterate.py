@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from cedr.operators.iterate.settings import Settings
 from cedr.plan.aspects import text
 from cedr.plan.aspects.loops import HIDES
 from cedr.plan.aspects.partitioning import PartitionRequirement
@@ -16,6 +15,7 @@ from cedr.plan.aspects.progress import (
 )
 from cedr.plan.aspects.promises import CTI, CTI_ONLY, Schemes
 from cedr.plan.aspects.properties import Properties, shortest_memory
+from cedr.plan.loop import Settings
 from cedr.plan.loop_keys import LoopKeys, loop_keys
 from cedr.plan.node import (
     Columns,

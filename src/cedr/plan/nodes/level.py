@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from cedr.operators.base import Latency
 from cedr.plan.aspects.loops import WAITS
 from cedr.plan.aspects.properties import Properties
+from cedr.plan.latency import Latency
 from cedr.plan.node import RowByRow, Work
 from cedr.plan.nodes.align import Flavour
 from cedr.temporal.consistency import Consistency

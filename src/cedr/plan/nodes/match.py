@@ -8,15 +8,6 @@ from typing import Self
 import polars as pl
 
 from cedr.columnar.sharding import can_be_key
-from cedr.operators.patterns.keys import Key, key_of
-from cedr.operators.patterns.outputs import OF_VARIABLES, shown_attributes
-from cedr.operators.patterns.parts import FAR, parts_of
-from cedr.operators.patterns.prepared import parts_under
-from cedr.operators.patterns.tree import (
-    Condition,
-    Pattern,
-    Predicate,
-)
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, grouped_by
 from cedr.plan.aspects.progress import (
@@ -28,10 +19,19 @@ from cedr.plan.aspects.progress import (
 )
 from cedr.plan.aspects.promises import CTI, Schemes, called, narrowed
 from cedr.plan.aspects.properties import Order, Properties, order_at, shortest_memory
-from cedr.plan.explain_pattern import pattern_lines
 from cedr.plan.node import Columns, Node, Speculative, Work
-from cedr.plan.pattern_checks import checked_pattern
-from cedr.plan.patterns import VERSION, PatternSpec, certain, ends_with_event
+from cedr.plan.patterns.explain import pattern_lines
+from cedr.plan.patterns.keys import Key, key_of
+from cedr.plan.patterns.outputs import OF_VARIABLES, shown_attributes
+from cedr.plan.patterns.parts import FAR, parts_of
+from cedr.plan.patterns.rules import checked_pattern
+from cedr.plan.patterns.sharing import parts_under
+from cedr.plan.patterns.spec import VERSION, PatternSpec, certain, ends_with_event
+from cedr.plan.patterns.tree import (
+    Condition,
+    Pattern,
+    Predicate,
+)
 from cedr.plan.schema import Schema, roots
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF

@@ -18,7 +18,6 @@ from typing import NamedTuple, Self, get_args
 
 import polars as pl
 
-from cedr.operators.merge.policy import Policy, Wrong
 from cedr.plan.aspects import text
 from cedr.plan.aspects.loops import HIDES
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys
@@ -30,6 +29,7 @@ from cedr.plan.aspects.progress import (
 )
 from cedr.plan.aspects.promises import CTI, CTI_ONLY, Schemes
 from cedr.plan.aspects.properties import Properties, shortest_memory
+from cedr.plan.merge_policy import Policy, Wrong
 from cedr.plan.node import Columns, Node, Unary, Work
 from cedr.plan.nodes.union import check_same_columns
 from cedr.plan.schema import Schema, check_columns

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cedr.operators.automata.compiled import ADDED
 from cedr.plan.aspects import text
 from cedr.plan.aspects.partitioning import PartitionRequirement, columns_as_keys, grouped_by
 from cedr.plan.aspects.progress import (
@@ -23,6 +22,7 @@ from cedr.plan.aspects.progress import (
 )
 from cedr.plan.aspects.promises import CTI, CTI_ONLY, Schemes
 from cedr.plan.aspects.properties import Properties
+from cedr.plan.automata.compiled import ADDED
 from cedr.plan.node import Columns, Unary, Work
 from cedr.plan.schema import Schema
 

@@ -21,8 +21,8 @@ nothing final can be emitted before the CTI comes.
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from cedr.operators.base import Latency
 from cedr.plan.aspects.promises import CTI
+from cedr.plan.latency import Latency
 from cedr.plan.node import Node, Work, topological
 from cedr.plan.nodes import Align, Finalize, Level, Match, Project, Select, Sort, Source, Speculative
 from cedr.plan.nodes.align import Flavour

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.columnar.tally import VE, Tally
+from cedr.plan.fragment import Input
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
-from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import unknown_tuples
 from cedr.runtime.spark.driver.answers import as_batches

@@ -19,8 +19,8 @@ from cedr.columnar.promises import Promises
 from cedr.operators.align import AlignOperator
 from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.late import Late, LateStream
+from cedr.plan.fragment import Input
 from cedr.plan.partitioning import Exchange
-from cedr.plan.physical import Input
 from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import Job
 from cedr.runtime.spark.driver.late_files import late_folder, write_late

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.operators.patterns.tree import AtLeast, Condition, CorrelationKey, EventType, Negation, Pattern, Predicate
+from cedr.plan.patterns.tree import AtLeast, Condition, CorrelationKey, EventType, Negation, Pattern, Predicate
 
 Schema = dict[str, pl.DataType]
 End = tuple[str, str]

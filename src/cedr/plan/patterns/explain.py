@@ -8,10 +8,11 @@ UNLESS 5m
 key: x.Machine_Id, y.Machine_Id, z.Machine_Id, for CorrelationKey(Machine_Id, EQUAL)
 """
 
-from cedr.operators.patterns.keys import Key
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.prepared import parts_under
-from cedr.operators.patterns.tree import (
+from cedr.plan.patterns.keys import Key
+from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.sharing import parts_under
+from cedr.plan.patterns.spec import called, shown
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     AttributeEqual,
@@ -23,7 +24,6 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.patterns import called, shown
 from cedr.plan.schema import show_expression
 from cedr.temporal.duration import show_duration
 

@@ -4,8 +4,9 @@ from collections import Counter
 
 import polars as pl
 
-from cedr.operators.patterns.outputs import HEADER
-from cedr.operators.patterns.tree import (
+from cedr.plan.patterns.outputs import HEADER
+from cedr.plan.patterns.spec import OF_COMPOSITES, VERSION, PatternSpec, called, ends_with_event, scoped, shown
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     AttributeEqual,
@@ -16,7 +17,6 @@ from cedr.operators.patterns.tree import (
     Sequence,
     Unless,
 )
-from cedr.plan.patterns import OF_COMPOSITES, VERSION, PatternSpec, called, ends_with_event, scoped, shown
 from cedr.plan.schema import Schema, check_columns, check_predicate, check_row_wise, evaluate, show_expression
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import as_duration

@@ -1,53 +1,22 @@
-"""Event patterns as data: the forms and conditions a pattern is made of, and the streams it is about.
-
-The node that runs a pattern is `cedr.plan.nodes.Match`; `cedr.plan.pattern_checks` finds mistakes in it.
-"""
+"""A pattern with its conditions and outputs, over the streams it is about."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
-from cedr.operators.patterns.keys import Key
-from cedr.operators.patterns.outputs import HEADER, OF_VARIABLES
-from cedr.operators.patterns.tree import (
+from cedr.plan.patterns.outputs import HEADER, OF_VARIABLES
+from cedr.plan.patterns.tree import (
     AtLeast,
-    AtMost,
     AttributeEqual,
     CancelWhen,
     Condition,
-    Consumption,
     CorrelationKey,
     EventType,
-    Negation,
-    Not,
     Pattern,
     Predicate,
-    Selection,
-    Sequence,
-    Unless,
 )
 from cedr.plan.schema import Schema
-
-__all__ = [
-    "AtLeast",
-    "AtMost",
-    "AttributeEqual",
-    "CancelWhen",
-    "Condition",
-    "Consumption",
-    "CorrelationKey",
-    "EventType",
-    "Key",
-    "Negation",
-    "Not",
-    "Pattern",
-    "PatternSpec",
-    "Predicate",
-    "Selection",
-    "Sequence",
-    "Unless",
-]
 
 OF_COMPOSITES = ("Ve", "Id", "cbt")
 """Header fields that matches of a single event do not have."""

@@ -13,9 +13,23 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.operators.patterns.parts import Part
-from cedr.operators.patterns.tree import AtLeast, AtMost, EventType, Predicate, Unless
-from cedr.operators.patterns.tree import Sequence as SequenceOf
+from cedr.plan.patterns.keys import Key
+from cedr.plan.patterns.parts import Part, parts_of
+from cedr.plan.patterns.tree import AtLeast, AtMost, Condition, CorrelationKey, EventType, Pattern, Predicate, Unless
+from cedr.plan.patterns.tree import Sequence as SequenceOf
+
+
+def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> Part:
+    """The parts of a pattern over events kept by a key, which replaces some of the conditions."""
+    predicates = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
+    root = parts_of(pattern, predicates, bool(unique(where)))
+    share(root, key.attributes)
+    return root
+
+
+def unique(where: Sequence[Condition]) -> list[str]:
+    """The attributes in which all events must differ."""
+    return [c.attribute for c in where if isinstance(c, CorrelationKey) and c.mode == "UNIQUE"]
 
 
 def share(root: Part, keys: Sequence[tuple[str, ...]]) -> None:

@@ -9,7 +9,7 @@ large to be added are FAR.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cedr.operators.patterns.tree import (
+from cedr.plan.patterns.tree import (
     AtLeast,
     AtMost,
     CancelWhen,
