@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, alternate, median, one_core, spread
+from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import VS, Chunk, assemble
 from cedr.columnar.tally import VE, Tally
 from cedr.temporal.time import INF
@@ -77,7 +77,7 @@ def tosses(n: int, late: bool = False, keys: int = 1, size: int = CHUNK, seed: i
     return [assemble(vs[a:b], vs[a:b], vs[a:b] + 1, rows[a:b], int(least[b])) for a, b in parts]
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     one_core()
     n = 100_000 if quick else 1_000_000
     feed, disorder, keyed = tosses(n), tosses(n, late=True), tosses(n, keys=KEYS)

@@ -12,7 +12,7 @@ import polars as pl
 from rich.table import Table
 
 import cedr
-from cedr.bench import Report
+from cedr.bench import BenchmarkReport
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.operators.align import AlignOperator
 from cedr.temporal.time import INF, MIN
@@ -76,7 +76,7 @@ def figure_8(found: dict[tuple[str, str], dict[str, float]]) -> Table:
 UNITS = {"blocking": "s", "state": "rows", "output": "rows/event", "repairs": "rows/event", "lost": "of the events"}
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     n = 40_000 if quick else 400_000
     found: dict[tuple[str, str], dict[str, float]] = {}
     for order, settings in ORDERS.items():

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import polars as pl
 
-from cedr.bench import Report
+from cedr.bench import BenchmarkReport
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -35,7 +35,7 @@ QUICK, FEW_KILLS = Size(files=4, rows=300), 3
 SEED = int(os.environ.get("CEDR_BENCH_SEED", "1"))
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     size, kills = (QUICK, FEW_KILLS) if quick else (SIZE, KILLS)
     report.print(f"{size.files} files of {size.rows:,} rows, {kills} kills a round, seed {SEED}")
     for name, (query, kind) in ROUNDS.items():
@@ -46,7 +46,7 @@ def run(report: Report, quick: bool = False) -> None:
             shutil.rmtree(folder)
 
 
-def crash(report: Report, name: str, query: str, kind: str, size: Size, kills: int, folder: Path) -> None:
+def crash(report: BenchmarkReport, name: str, query: str, kind: str, size: Size, kills: int, folder: Path) -> None:
     """One round: a run without kills, and one with them."""
     given = tables(QUERIES[query](), size)
     calm, killed = (Trial(made(folder / which, given), query, kind) for which in ("calm", "killed"))

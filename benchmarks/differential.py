@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from cedr.bench import Report, one_core
+from cedr.bench import BenchmarkReport, one_core
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,7 +46,7 @@ def chosen(only: str) -> dict[str, int]:
     return found
 
 
-def run(report: Report, quick: bool, only: str = "") -> None:
+def run(report: BenchmarkReport, quick: bool, only: str = "") -> None:
     one_core()
     asked = chosen(only)
     first = asked.get("seed", asked.get("from", 0))
@@ -90,7 +90,7 @@ def run(report: Report, quick: bool, only: str = "") -> None:
     report.add("time", (time.monotonic() - start) / 60, "min", note=f"{time.process_time() / 60:.1f} min of one core")
 
 
-def keep(report: Report, case: Case, found: str, seconds: int) -> None:
+def keep(report: BenchmarkReport, case: Case, found: str, seconds: int) -> None:
     """Reduce a failing case and write it down."""
     report.print(escape(f"{case}\n{found}"))
     small = reduced(case, seconds, report.print)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, alternate, median, one_core, spread
+from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.temporal.time import INF
 
@@ -134,7 +134,7 @@ def batch_join(left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
     return pairs.filter((pl.col("t") - pl.col("t_right")).abs() < JOIN_LIFETIME)
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     one_core()
     n = 100_000 if quick else 1_000_000
     rounds = 2 if quick else 5
@@ -159,7 +159,7 @@ def compare(report, name, n, contestants, rounds, bar, ratio, state):
     report.add(f"{name}, polars batch", median(speeds["polars"]), "M events/s", spread=spread(speeds["polars"]))
 
 
-def compare_joins(report: Report, n: int, rounds: int) -> None:
+def compare_joins(report: BenchmarkReport, n: int, rounds: int) -> None:
     left, right = (list(chunks(n // 2, seed, JOIN_LIFETIME, RATE // 2)) for seed in (7, 8))
     feed = [item for pair in zip(left, right, strict=True) for item in zip(("left", "right"), pair, strict=True)]
     tables = [pl.concat([c.rows.select("k", "v", t="_vs") for c in side]).sort("t") for side in (left, right)]
@@ -169,7 +169,7 @@ def compare_joins(report: Report, n: int, rounds: int) -> None:
     compare(report, "temporal equijoin", n, contestants, rounds, 2, rows / n, state)
 
 
-def rates(report: Report, n: int, rounds: int) -> None:
+def rates(report: BenchmarkReport, n: int, rounds: int) -> None:
     """The same at other rates, without bars: which query is slow depends on the rate, so one rate alone would flatter.
 
     At a high rate a chunk is no longer than the lateness, and more of what was emitted is repaired; at a low one few
@@ -215,7 +215,7 @@ def probe(n: int, kind: str, rate: int = RATE) -> tuple[float, float, int]:
     return nanoseconds, peak, state
 
 
-def memory(report: Report, quick: bool) -> None:
+def memory(report: BenchmarkReport, quick: bool) -> None:
     small = 1_000_000 // (10 if quick else 1)
     for kind in ("sliding sum", "hopping count/sum/avg/max"):
         _, one, _ = probe(small, kind)
@@ -223,7 +223,7 @@ def memory(report: Report, quick: bool) -> None:
         report.add(f"{kind}, memory of 10x the events", ten / one, "x", bar=1.2, at_most=True, note=f"{ten:,.0f} MiB")
 
 
-def growth(report: Report, quick: bool) -> None:
+def growth(report: BenchmarkReport, quick: bool) -> None:
     for n in (100_000, 1_000_000) if quick else (100_000, 1_000_000, 10_000_000):
         nanoseconds, _, _ = probe(n, "sliding sum")
         report.add(f"sliding sum, {n:,} events", nanoseconds, "ns/event")

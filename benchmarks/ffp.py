@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, events, median, one_core, spread
+from cedr.bench import BenchmarkReport, events, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
 from cedr.operators.reach import ReachOperator
 from cedr.plots import Plot
@@ -55,7 +55,7 @@ UPDATED_BAR = 20
 PARTS = ("figures", "updating", "shards")
 
 
-def run(report: Report, quick: bool = False, only: str = "") -> None:
+def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     one_core()
     asked = {name.strip() for name in only.split(",") if name.strip()} or set(PARTS)
     if unknown := sorted(asked - set(PARTS)):
@@ -128,7 +128,7 @@ class Loop:
         )
 
 
-def evaluate(report: Report, loop: Loop, size: Size) -> None:
+def evaluate(report: BenchmarkReport, loop: Loop, size: Size) -> None:
     """The figures of section 5 for one loop."""
 
     def plot(figure: int, what: str, x: str, y: str, log: str = "") -> Plot:
@@ -223,7 +223,13 @@ def idle_speculations(loop: Loop, engine: Engine, rest: int) -> float:
 
 
 def compare(
-    report: Report, loop: Loop, title: str, fed: list[Chunk], size: Size, plot: Plot | None = None, x: float = 0
+    report: BenchmarkReport,
+    loop: Loop,
+    title: str,
+    fed: list[Chunk],
+    size: Size,
+    plot: Plot | None = None,
+    x: float = 0,
 ) -> dict[str, Followed]:
     title = f"{loop.name}, {title}"
     found = {progress: follow(loop, progress, fed, size.rest) for progress in METHODS}
@@ -243,7 +249,7 @@ def compare(
 # --- updating against searching again --------------------------------------------------------------------------------
 
 
-def updating(report: Report, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
+def updating(report: BenchmarkReport, n_edges: int, n_sources: int, *, expire: bool, bar: bool = True) -> None:
     """Batches in which one edge of 200 is removed and as many are added, 1 % in all. Edges that expire are inserted
     with their end; the others without, and retracted. The rival builds its graph and searches from each source."""
     random = np.random.default_rng(11)

@@ -14,7 +14,7 @@ from time import process_time
 import numpy as np
 import polars as pl
 
-from cedr.bench import Report, median, one_core, spread
+from cedr.bench import BenchmarkReport, median, one_core, spread
 from cedr.columnar.chunk import Chunk, empty
 from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator
@@ -39,7 +39,7 @@ FEEDBACK_BAR = 5.0
 CLEANSE = "Cleanse and R1"
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     one_core()
     payload = payloads(20_000 if quick else 100_000)
     inputs = (2, 3) if quick else (2, 4, 6, 8, 10)
@@ -103,7 +103,7 @@ def outputs(algorithm: str, feed: Sequence[Sequence[Chunk]], policy: str = "firs
 # --- the figures ---------------------------------------------------------------------------------------------------
 
 
-def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], quick: bool) -> None:
+def over_inputs(report: BenchmarkReport, payload: pl.DataFrame, inputs: Sequence[int], quick: bool) -> None:
     """Figures 2 and 3: memory and speed over the number of inputs. Figure 7: R3 compared with inputs that are sorted
     first, each for itself, for the simpler R2."""
     memory = report.plot("figure_2", "Figure 2: most memory over the number of inputs", "inputs", "MiB", "y")
@@ -140,7 +140,7 @@ def over_inputs(report: Report, payload: pl.DataFrame, inputs: Sequence[int], qu
             report.add(about, growth, "x", bar=MEMORY_BAR, at_most=True)
 
 
-def over_disorder(report: Report, payload: pl.DataFrame) -> None:
+def over_disorder(report: BenchmarkReport, payload: pl.DataFrame) -> None:
     """Figure 4: what is put out over the share of late events."""
     title = "Figure 4: what R3 puts out, by policy, over disorder of three inputs"
     plot = report.plot("figure_4", title, "late events, %", "rows per event")
@@ -152,7 +152,7 @@ def over_disorder(report: Report, payload: pl.DataFrame) -> None:
             report.add(name, out / payload.height, "per event", at=plot.at(policy, 100 * late))
 
 
-def over_lag(report: Report, payload: pl.DataFrame, quick: bool) -> None:
+def over_lag(report: BenchmarkReport, payload: pl.DataFrame, quick: bool) -> None:
     """Figure 5: speed over the lag between inputs: what comes late of a slower one is of no more use."""
     title = "Figure 5: speed over the lag between three inputs"
     plot = report.plot("figure_5", title, "chunks behind each other", "M elements/s")
@@ -162,7 +162,7 @@ def over_lag(report: Report, payload: pl.DataFrame, quick: bool) -> None:
         report.add(f"R3, inputs {lag} chunks behind each other", speed, "M elements/s", at=plot.at("R3", lag))
 
 
-def over_ctis(report: Report, payload: pl.DataFrame, quick: bool) -> None:
+def over_ctis(report: BenchmarkReport, payload: pl.DataFrame, quick: bool) -> None:
     """Figure 6: speed and memory over the frequency of CTIs."""
     title, x = "over the frequency of CTIs of three inputs", "elements between CTIs"
     speed = report.plot("figure_6_speed", f"Figure 6: speed {title}", x, "M elements/s", "x")
@@ -174,7 +174,7 @@ def over_ctis(report: Report, payload: pl.DataFrame, quick: bool) -> None:
         report.add(f"{name}: most memory", measured.memory, "MiB", at=memory.at("R3", size))
 
 
-def bursts(report: Report, seconds: int) -> None:
+def bursts(report: BenchmarkReport, seconds: int) -> None:
     """Figure 8: four inputs that stall and catch up at their own moments, and the merge of them.
 
     The paper's claim as a number: the variation of the rate (deviation over mean, in stretches of 0.1 s) of the output
@@ -190,7 +190,7 @@ def bursts(report: Report, seconds: int) -> None:
     silences(report, "Bursts", followed)
 
 
-def congestion(report: Report, seconds: int) -> None:
+def congestion(report: BenchmarkReport, seconds: int) -> None:
     """Figure 9: three inputs that are congested for a while, two of them at once for a part of it.
 
     The paper's claim as a number: the lowest rate of the output over half a second, against the rate of events sent.
@@ -206,7 +206,9 @@ def congestion(report: Report, seconds: int) -> None:
     silences(report, "Congestion", followed)
 
 
-def over_time(report: Report, name: str, title: str, followed: Followed, over: float, shown: int) -> list[np.ndarray]:
+def over_time(
+    report: BenchmarkReport, name: str, title: str, followed: Followed, over: float, shown: int
+) -> list[np.ndarray]:
     """Plot rates over time, of the first inputs and of the output; returns those of all, while events happen."""
     plot = report.plot(name, title, "seconds", "thousand events/s")
     plot.foremost = "merged"
@@ -217,7 +219,7 @@ def over_time(report: Report, name: str, title: str, followed: Followed, over: f
     return [rates(emitted[followed.steady], over) for emitted in (*followed.inputs, followed.output)]
 
 
-def silences(report: Report, about: str, followed: Followed) -> None:
+def silences(report: BenchmarkReport, about: str, followed: Followed) -> None:
     quiet = [longest_silence(emitted[followed.steady]) for emitted in (*followed.inputs, followed.output)]
     report.add(f"{about}: longest silence of an input", max(quiet[:-1]), "s")
     report.add(f"{about}: longest silence of the output", quiet[-1], "s")
@@ -227,7 +229,7 @@ def silences(report: Report, about: str, followed: Followed) -> None:
     report.add(f"{about}: answers agree", followed.agrees, "of 1", bar=1)
 
 
-def plan_switching(report: Report, n: int, quick: bool) -> None:
+def plan_switching(report: BenchmarkReport, n: int, quick: bool) -> None:
     """Figure 10: two plans that are slow in turn; a merge of both, without and with feedback to them."""
     first, *_ = plans = list(PLANS)
     race(plans, events(1_000), feedback=True)  # compile

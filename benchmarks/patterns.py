@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, alternate, median, one_core, spread
+from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import VS, Chunk, assemble
 from cedr.columnar.tally import VE, Tally
 from cedr.temporal.time import INF
@@ -98,7 +98,7 @@ def chunks(n: int, types: tuple[str, str, str], text_keys: bool = False, seed: i
             yield assemble(vs[a:b], vs[a:b], vs[a:b] + 1, payload[a:b], int(after[b]))
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     one_core()
     n = 100_000 if quick else 1_000_000
     for name, pattern in PATTERNS.items():
@@ -110,7 +110,7 @@ def run(report: Report, quick: bool = False) -> None:
     sharing(report, n, quick)
 
 
-def compare(report: Report, name: str, pattern: Pattern, text_keys: bool, n: int, quick: bool) -> None:
+def compare(report: BenchmarkReport, name: str, pattern: Pattern, text_keys: bool, n: int, quick: bool) -> None:
     query, feed = pattern.query(text_keys), list(chunks(n, pattern.types, text_keys))
     data = pl.concat([c.rows.select(VS, "machine", "kind", "value") for c in feed]).sort(VS)
     title = f"{name}, text keys" if text_keys else name
@@ -158,7 +158,7 @@ def disagreement(found: pl.DataFrame, expected: list[Match]) -> str | None:
     return None if found.sort(COLUMNS).equals(wanted) else "as many matches, but others"
 
 
-def growth(report: Report, name: str, pattern: Pattern, n: int, quick: bool) -> None:
+def growth(report: BenchmarkReport, name: str, pattern: Pattern, n: int, quick: bool) -> None:
     """Time per event in a stream ten times as long; the events are made between the pushes, which are what counts."""
     query = pattern.query(text_keys=False)
     short = median([per_event(query, chunks(n, pattern.types), n)[0] for _ in range(5)])
@@ -179,7 +179,7 @@ def per_event(query: cedr.Stream, feed: Iterable[Chunk], n: int) -> tuple[float,
     return busy / n * 1e9, state
 
 
-def sharing(report: Report, n: int, quick: bool) -> None:
+def sharing(report: BenchmarkReport, n: int, quick: bool) -> None:
     """What a sequence costs that stands in a pattern a second time."""
     feed = list(chunks(n, LETTERS))
     kept = "UNLESS(SEQUENCE(A x, B y, C z, 20 seconds), {}, 10 seconds)"

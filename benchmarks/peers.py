@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cedr.bench import Report, events
-from cedr.plots import Place
+from cedr.bench import BenchmarkReport, events
+from cedr.plots import PlotPoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,7 +34,7 @@ BARS = {LOCAL.name: 5.0, ON_SPARK.name: 1.0}
 Turns = dict[str, Turn]
 
 
-def run(report: Report, quick: bool = False, only: str = "") -> None:
+def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     shape = QUICK if quick else SHAPE
     contestants, groups = chosen(only or (LOCAL.name if quick else ""))
     report.print(f"{shape.events:,} events in {shape.files} files at {shape.rate:,} events/s of event time")
@@ -54,7 +54,9 @@ def run(report: Report, quick: bool = False, only: str = "") -> None:
     report.print("versions: " + ", ".join(sorted(versions)))
 
 
-def asked(report: Report, question: Question, shape: Shape, contestants: Sequence[Contestant], quick: bool) -> Turns:
+def asked(
+    report: BenchmarkReport, question: Question, shape: Shape, contestants: Sequence[Contestant], quick: bool
+) -> Turns:
     report.print(f"{question.name}: {question.about}")
     with room() as folder:
         prepared = prepare(question, folder, shape, csv=any(who.guest for who in contestants))
@@ -65,7 +67,7 @@ def asked(report: Report, question: Question, shape: Shape, contestants: Sequenc
         return turns
 
 
-def tell(report: Report, name: str, who: Contestant, turn: Turn, at: Place) -> None:
+def tell(report: BenchmarkReport, name: str, who: Contestant, turn: Turn, at: PlotPoint) -> None:
     if not turn.unable:
         note = f"{turn.seconds:.2f} s, {turn.peak:.1f} GiB"
         report.add(f"{name}: {who.title}", turn.speed / 1e3, "k events/s", at=at, note=note)
@@ -73,7 +75,7 @@ def tell(report: Report, name: str, who: Contestant, turn: Turn, at: Place) -> N
         report.add(f"{name}: {who.title}, answers agree", float(not turn.unable), "of 1", bar=1, note=turn.unable)
 
 
-def compare(report: Report, name: str, contestants: Sequence[Contestant], turns: Turns, quick: bool) -> None:
+def compare(report: BenchmarkReport, name: str, contestants: Sequence[Contestant], turns: Turns, quick: bool) -> None:
     """cedr over the best of the others that stream and answer."""
     others = [who for who in contestants if who.streaming and not who.ours and not turns[who.name].unable]
     if not others:

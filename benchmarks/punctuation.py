@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, alternate, median, one_core, spread
+from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.columnar.promises import NONE, PromiseIndex, point_promises
 from cedr.columnar.tally import Tally
@@ -50,7 +50,7 @@ WORKLOADS = {
 }
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     one_core()
     n = 100_000 if quick else 1_000_000
     for name, workload in WORKLOADS.items():
@@ -63,7 +63,7 @@ def run(report: Report, quick: bool = False) -> None:
 # --- operators -------------------------------------------------------------------------------------------------------
 
 
-def compare(report: Report, title: str, workload: Workload, text_keys: bool, n: int, quick: bool) -> None:
+def compare(report: BenchmarkReport, title: str, workload: Workload, text_keys: bool, n: int, quick: bool) -> None:
     kind = pl.String if text_keys else pl.Int64
     sources = [cedr.source(s, {"key": kind, "item": pl.Int64}, promises="key") for s in workload.sources]
     query = workload.query(*sources).with_latency("ordered")
@@ -162,7 +162,7 @@ def tables_of_keys(n: int, seed: int = 7) -> dict[str, pl.DataFrame]:
     }
 
 
-def many(report: Report, title: str, keys: pl.DataFrame) -> None:
+def many(report: BenchmarkReport, title: str, keys: pl.DataFrame) -> None:
     """Add promises about all keys, some at a time, then look them up."""
     known, start = PromiseIndex(), time.perf_counter()
     for a in range(0, keys.height, TOLD_AT_ONCE):

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from cedr.bench import Report
+from cedr.bench import BenchmarkReport
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,7 +24,7 @@ KILLS, MINUTES = 50, 5
 SEED = int(os.environ.get("CEDR_BENCH_SEED", "1"))
 
 
-def run(report: Report, quick: bool = False) -> None:
+def run(report: BenchmarkReport, quick: bool = False) -> None:
     folder = Path(tempfile.mkdtemp(prefix="cedr-soak-"))
     kills, replicas = (4, 2) if quick else (KILLS, 3)
     load = Load(files=40, rows=500, pace=1.0) if quick else Load(files=600, rows=2_000, pace=1.0)
@@ -39,7 +39,7 @@ def run(report: Report, quick: bool = False) -> None:
         shutil.rmtree(folder)
 
 
-def soak(report: Report, trial: Trial, kills: int, seconds: float) -> None:
+def soak(report: BenchmarkReport, trial: Trial, kills: int, seconds: float) -> None:
     rng, began = random.Random(SEED), time.perf_counter()
     killed: Counter[str] = Counter()
     trial.wait(lambda: trial.control.status())

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cedr.bench import Report
+from cedr.bench import BenchmarkReport
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -45,7 +45,7 @@ BATCH_SPAN = 250
 """Seconds of event time in a batch where growth is measured: MANY are two batches long."""
 
 
-def run(report: Report, quick: bool = False, only: str = "") -> None:
+def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     parts = list(dict.fromkeys([*map(part_of, COMPARED), GROWTH]))
     asked = {name.strip() for name in only.split(",") if name.strip()} or set(parts)
     if unknown := sorted(asked.difference(parts)):
@@ -71,7 +71,7 @@ def part_of(workload: Workload) -> str:
 
 
 @contextmanager
-def failing(report: Report, name: str) -> Iterator[None]:
+def failing(report: BenchmarkReport, name: str) -> Iterator[None]:
     """A side that fails or hangs fails the benchmark, but not the measurements that follow."""
     try:
         yield
@@ -80,7 +80,7 @@ def failing(report: Report, name: str) -> Iterator[None]:
         report.add(f"{name}: ran to its end", 0, "of 1", bar=1)
 
 
-def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> dict[str, Measured]:
+def compare(report: BenchmarkReport, workload: Workload, shape: Shape, quick: bool) -> dict[str, Measured]:
     report.print(f"{workload.name}; elsewhere, on two cores: {workload.reference}")
     with room() as folder:
         data.write(folder / "in", workload.streams, shape)
@@ -95,7 +95,7 @@ def compare(report: Report, workload: Workload, shape: Shape, quick: bool) -> di
     return sides
 
 
-def tell(report: Report, name: str, found: Measured, note: str = "") -> None:
+def tell(report: BenchmarkReport, name: str, found: Measured, note: str = "") -> None:
     report.add(name, found.speed / 1e3, "k events/s", note=note)
     report.add(f"{name}: batch, median", found.typical, "s")
     report.add(f"{name}: batch, longest", max(found.seconds), "s")
@@ -126,7 +126,7 @@ def side_by_side(values: Iterable[float]) -> str:
     return " / ".join(f"{value:,.4g}" if value >= 1000 else f"{value:.3g}" for value in values)
 
 
-def growth(report: Report, name: str, variants: dict[int, Workload], shape: Shape, quick: bool) -> None:
+def growth(report: BenchmarkReport, name: str, variants: dict[int, Workload], shape: Shape, quick: bool) -> None:
     found = {length: grown(variant, length, shape) for length, variant in variants.items()}
     for length, side in found.items():
         note = f"{max(side.state_rows):,} state rows, {side.rows:,} rows written"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from cedr import CedrError, plots
-from cedr.plots import Bar, Plot, draw, picture
+from cedr.plots import Plot, Target, draw, picture
 
 
 def plot():
@@ -14,7 +14,7 @@ def plot():
     for x, y in ((4, 3.0), (2, 2.0)):
         made.add("R3", x, y, spread=0.1)
         made.add("R4", x, y / 2)
-    made.bars["R3"] = Bar(1.5)
+    made.bars["R3"] = Target(1.5)
     return made
 
 
@@ -84,7 +84,7 @@ def test_many_points_are_a_line_without_markers_and_the_foremost_lies_above():
 def test_matplotlib_is_loaded_only_to_draw_and_without_a_screen():
     program = """
 import sys
-from cedr.bench import Report
+from cedr.bench import BenchmarkReport
 from cedr.plots import Plot, picture
 assert "matplotlib" not in sys.modules
 picture(Plot("p", "P", "x", "y"))

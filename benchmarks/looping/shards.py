@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import Report, median, spread
+from cedr.bench import BenchmarkReport, median, spread
 from cedr.columnar.tally import in_order, net_changes, summed
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.shard import Shard
@@ -32,7 +32,7 @@ SOURCES = cedr.source("sources", {"node": int}, vs="vs", ve="ve", delay=1)
 KINDS = {"loop": cedr.reachability(EDGES, SOURCES), "settled": cedr.reachability(EDGES, SOURCES, settled=True)}
 
 
-def shards(report: Report, edges: int, rounds: int = 3) -> None:
+def shards(report: BenchmarkReport, edges: int, rounds: int = 3) -> None:
     """The slowest shard says how long a micro-batch takes, all of them what it costs."""
     fed = graph(edges)
     report.print(f"{edges:,} edges among {edges // EDGES_A_NODE:,} nodes, in 1, 2 and 4 shards")
@@ -64,7 +64,7 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
     """The processor's time of each shard, and the tuples that are there in the end."""
     with TemporaryDirectory() as folder:
         plan = staged(Level(query.plan))
-        job = Job(plan, number, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
+        job = SparkJob(plan, number, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
         assert job.last == 1, "one stage"
         working = [Shard(job, 1, shard) for shard in range(number)]
         seconds, emitted = [0.0] * number, []
@@ -78,13 +78,13 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
     return seconds, in_order(summed(emitted))
 
 
-def closed(job: Job) -> dict[int, list[Packet]]:
+def closed(job: SparkJob) -> dict[int, list[Packet]]:
     """By shard the word that nothing more comes."""
     found = [packet for source in job.plan.sources for packet in closing(job, source)]
     return {shard: [packet for packet in found if packet.shard == shard] for shard in range(job.shards)}
 
 
-def packed(job: Job, batch: int, tables: dict[str, pl.DataFrame]) -> dict[int, list[Packet]]:
+def packed(job: SparkJob, batch: int, tables: dict[str, pl.DataFrame]) -> dict[int, list[Packet]]:
     """By shard what it gets of these rows."""
     found = defaultdict(list)
     for source, table in tables.items():

@@ -13,7 +13,7 @@ from cedr.language.automata.compile import compiled
 from cedr.language.automata.glushkov import START, Positions
 from cedr.plan.automata.compiled import Shape
 from cedr.plan.automata.recursive import recursive
-from cedr.plan.automata.steps import Step
+from cedr.plan.automata.steps import AutomatonStep
 from cedr.plan.loop import Settings
 from cedr.plan.nodes.automaton import Automaton, as_triples
 from cedr.plan.schema import column_names
@@ -23,20 +23,20 @@ from cedr.temporal.duration import duration as as_duration
 from cedr.temporal.errors import QueryError
 
 Transitions = Stream | Iterable[tuple[Any, Any, Any]]
-AsStep = Step | Expressions
+AsStep = AutomatonStep | Expressions
 Plan = Literal["native", "recursive"]
 
 AUTOMATON, REGEX = "automaton", "regex"
 
 
-def step(when: Expressions | None = None, /, **updates: Any) -> Step:
+def step(when: Expressions | None = None, /, **updates: Any) -> AutomatonStep:
     """The condition for a step and the registers it sets: `step(pl.col("tick") == "D", m=pl.col("m") + 1)`.
 
     `when` and the new values may use the event's columns and the registers. All registers are set at the same time,
     from their values before the step.
     """
     condition = None if when is None else as_expression(when, "step")
-    return Step(condition, tuple((name, as_value(value)) for name, value in updates.items()))
+    return AutomatonStep(condition, tuple((name, as_value(value)) for name, value in updates.items()))
 
 
 def automaton(
@@ -121,8 +121,8 @@ def as_window(window: Duration | None, what: str) -> int | None:
     return None if window is None else as_duration(window, f"{what}: window")
 
 
-def as_step(name: str, given: Any, what: str) -> Step:
-    return given if isinstance(given, Step) else Step(as_expression(given, f"{what}, step {name!r}"))
+def as_step(name: str, given: Any, what: str) -> AutomatonStep:
+    return given if isinstance(given, AutomatonStep) else AutomatonStep(as_expression(given, f"{what}, step {name!r}"))
 
 
 def regex(
@@ -157,7 +157,7 @@ def regex(
 
 def matches(
     made: Positions,
-    steps: tuple[tuple[str, Step], ...],
+    steps: tuple[tuple[str, AutomatonStep], ...],
     events: Stream,
     window: int | None,
     by: tuple[str, ...],

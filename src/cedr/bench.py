@@ -22,7 +22,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cedr.plots import Bar, Place, Plot, draw
+from cedr.plots import Plot, PlotPoint, Target, draw
 from cedr.temporal.errors import QueryError
 
 
@@ -57,20 +57,20 @@ class Figure:
 
 
 @dataclass
-class Report:
+class BenchmarkReport:
     title: str
     figures: list[Figure] = field(default_factory=list)
     plots: list[Plot] = field(default_factory=list)
     console: Console = field(default_factory=Console)
 
-    def add(self, name: str, value: float, unit: str, *, at: Place | None = None, **more: Any) -> None:
+    def add(self, name: str, value: float, unit: str, *, at: PlotPoint | None = None, **more: Any) -> None:
         """Add a figure; `at` is its place in a plot, which then also shows its spread and its target."""
         figure = Figure(name, value, unit, **more)
         self.figures.append(figure)
         if at:
             at.plot.add(at.series, at.x, value, figure.spread or 0.0)
             if figure.bar is not None:
-                at.plot.bars[at.series] = Bar(figure.bar, figure.at_most)
+                at.plot.bars[at.series] = Target(figure.bar, figure.at_most)
         mark = "" if figure.bar is None else ("  ok" if figure.ok else "  MISSED")
         self.console.print(f"  {name}: {value:,.3g} {unit}{mark}", highlight=False)
 

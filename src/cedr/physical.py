@@ -14,7 +14,7 @@ from cedr.columnar.times import after_lengths, shifted
 from cedr.operators.base import Operator
 from cedr.plan.aspects.properties import Properties
 from cedr.plan.excluded import excluded
-from cedr.plan.fragment import Step, fragment_from
+from cedr.plan.fragment import PhysicalStep, fragment_from
 from cedr.plan.node import Node, topological
 from cedr.plan.nodes import (
     Aggregate,
@@ -59,7 +59,7 @@ from cedr.plan.rules.drop_align_and_finalize import counts_externals
 from cedr.temporal.errors import QueryError
 
 
-def make(step: Step) -> Operator:
+def make(step: PhysicalStep) -> Operator:
     """A fresh operator for a step."""
     node = step.node
     operator = operator_of(node, step.known)

@@ -32,7 +32,7 @@ class Point(NamedTuple):
     """Half the range that was measured, relative to y."""
 
 
-class Place(NamedTuple):
+class PlotPoint(NamedTuple):
     """The position of a value: this x of this series of a plot."""
 
     plot: "Plot"
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     x: float
 
 
-class Bar(NamedTuple):
+class Target(NamedTuple):
     """The target of a series: a minimum, or with `at_most` a maximum."""
 
     value: float
@@ -67,14 +67,14 @@ class Plot:
     log: str = ""
     foremost: str = ""
     series: dict[str, list[Point]] = field(default_factory=dict)
-    bars: dict[str, Bar] = field(default_factory=dict)
+    bars: dict[str, Target] = field(default_factory=dict)
     names: tuple[str, ...] = ()
 
     def add(self, series: str, x: float, y: float, spread: float = 0.0) -> None:
         self.series.setdefault(series, []).append(Point(x, y, spread))
 
-    def at(self, series: str, x: float) -> Place:
-        return Place(self, series, x)
+    def at(self, series: str, x: float) -> PlotPoint:
+        return PlotPoint(self, series, x)
 
     def line(self, series: str, xs: Iterable[float], ys: Iterable[float]) -> None:
         """Set all points of a series."""

@@ -54,7 +54,7 @@ from cedr.temporal.calendar import calendar, check_no_months
 from cedr.temporal.consistency import Consistency
 from cedr.temporal.duration import Duration, duration
 from cedr.temporal.errors import QueryError
-from cedr.temporal.notebook import Text
+from cedr.temporal.notebook import DisplayText
 from cedr.temporal.time import INF
 from cedr.temporal.time import show as show_time
 
@@ -523,7 +523,7 @@ class Stream:
 
     def explain(self) -> str:
         """The plan as written, the rules applied, the optimized plan, its operators and what they wait for."""
-        return Text(explain(nodes.Level(self.plan)))
+        return DisplayText(explain(nodes.Level(self.plan)))
 
     def findings(self) -> Findings:
         """For each operator with state: when it emits and what bounds its state on an endless stream.

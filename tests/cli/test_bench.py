@@ -7,7 +7,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from cedr.bench import Figure, Report, alternate, median, spread
+from cedr.bench import BenchmarkReport, Figure, alternate, median, spread
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_bar_is_reached_or_not_exceeded(value, bar, at_most, ok):
 
 
 def test_a_report_is_ok_only_if_every_bar_holds_and_says_so_in_json(tmp_path):
-    report = Report("t", console=Console(quiet=True))
+    report = BenchmarkReport("t", console=Console(quiet=True))
     report.add("fast", 5, "M/s", bar=3)
     assert report.ok
     report.add("slow", 1, "M/s", bar=3)
@@ -39,7 +39,7 @@ def test_a_report_is_ok_only_if_every_bar_holds_and_says_so_in_json(tmp_path):
 
 
 def test_a_value_of_the_table_is_the_same_in_its_plot(tmp_path):
-    report = Report("t", console=Console(quiet=True))
+    report = BenchmarkReport("t", console=Console(quiet=True))
     speed = report.plot("speed", "Speed", "inputs", "M/s")
     report.add("R3, 2 inputs", 5, "M/s", bar=3, spread=0.1, at=speed.at("R3", 2))
     report.add("R3, 4 inputs", 4, "M/s", at=speed.at("R3", 4))

@@ -19,8 +19,8 @@ from rich.console import Console
 import cedr
 from cedr.cli.demo.alerts import Alert, Alerts, changes, overloaded, repaired, updated
 from cedr.cli.demo.levels import LEVELS, Batch, Figures, waits
-from cedr.cli.demo.reports import Piece, pieces, reports
-from cedr.cli.demo.screen import Picture, Step
+from cedr.cli.demo.reports import ArrivedRows, pieces, reports
+from cedr.cli.demo.screen import DemoPicture, WatchedBatch
 from cedr.cli.demo.verdict import sentences
 
 LONG = 600
@@ -44,12 +44,12 @@ def emitted(level: cedr.Consistency) -> list[Alerts]:
     return states
 
 
-def steps(level: cedr.Consistency) -> list[Step]:
+def steps(level: cedr.Consistency) -> list[WatchedBatch]:
     states, arriving = emitted(level), pieces()
     start = datetime(1970, 1, 1)
     finals = [(piece.reached - timedelta(seconds=60) - start) // timedelta(microseconds=1) for piece in arriving]
     return [
-        Step(n, len(arriving), piece, Batch(0.5, {"cti": final}), states[n], states[n + 1])
+        WatchedBatch(n, len(arriving), piece, Batch(0.5, {"cti": final}), states[n], states[n + 1])
         for n, (piece, final) in enumerate(zip(arriving, finals, strict=True))
     ]
 
@@ -79,7 +79,7 @@ def test_each_correction_names_a_report_that_came_before_it():
 
 def test_the_reason_for_a_repair_names_what_came_late():
     rows = pl.DataFrame({"time": [at(12), at(21)], "machine": "m", "load": 50.0, "corrected": [None, None]})
-    piece = Piece(rows.cast({"corrected": pl.Datetime("us")}), before=at(20), reached=at(21))
+    piece = ArrivedRows(rows.cast({"corrected": pl.Datetime("us")}), before=at(20), reached=at(21))
     assert piece.reason("m") == "the report of 10:00:12 was 8 s late"
     corrected = piece._replace(rows=piece.rows.with_columns(corrected=pl.col("time")))
     assert corrected.reason("m") == "1 report was wrong and is corrected"
@@ -161,7 +161,7 @@ def test_strong_never_changes_the_past():
 def test_the_delay_is_measured_from_the_start_of_an_alert():
     states = [frozenset(), frozenset(), frozenset({alert(5, 9)}), frozenset({alert(3, 9)})]
     empty = pieces()[0].rows[:0]
-    arriving = [Piece(empty, at(0), at(4)), Piece(empty, at(4), at(12)), Piece(empty, at(12), at(20))]
+    arriving = [ArrivedRows(empty, at(0), at(4)), ArrivedRows(empty, at(4), at(12)), ArrivedRows(empty, at(12), at(20))]
     assert waits(states, arriving) == [9.0]
 
 
@@ -177,7 +177,7 @@ def test_a_verdict_that_the_levels_differ_is_reported_as_a_bug():
 
 def test_the_picture_fits_and_shows_repairs():
     output = StringIO()
-    picture = Picture(Console(file=output, width=100, height=30, force_terminal=True, color_system=None))
+    picture = DemoPicture(Console(file=output, width=100, height=30, force_terminal=True, color_system=None))
     with picture.watching():
         for step in steps(cedr.MIDDLE):
             picture.show(step)

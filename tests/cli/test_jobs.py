@@ -17,9 +17,9 @@ from rich.live import Live
 
 from cedr import sinks
 from cedr.cli.doctor import checks
-from cedr.cli.run.view import Screen
+from cedr.cli.run.view import LiveView
 from cedr.job.job import read
-from cedr.job.reports import Report
+from cedr.job.reports import StepReport
 from cedr.plan.nodes import Level
 from cedr.plan.optimizer import optimize
 from cedr.plan.svg import boxes_of
@@ -199,9 +199,9 @@ def test_a_run_that_fails_ends_with_1(cedr, tmp_path):
 def test_in_a_terminal_a_table_is_brought_up_to_date():
     console = Console(file=io.StringIO(), force_terminal=True, width=140)
     with Live(console=console) as live:
-        screen = Screen(live)
+        screen = LiveView(live)
         for batch in (0, 1):
-            screen.step(Report("hot", batch, 1000, 20, 3, 1, 70, 800, "2026-03-01 10:00:00", "5s", 0.5))
+            screen.step(StepReport("hot", batch, 1000, 20, 3, 1, 70, 800, "2026-03-01 10:00:00", "5s", 0.5))
     words = [line for line in console.file.getvalue().splitlines() if "hot" in line][-1].split()
     numbers = ["1", "2,000", "2,000", "40", "6", "2", "70"]
     assert [word for word in words if word != "│"] == ["hot", *numbers, "2026-03-01", "10:00:00", "5s"]

@@ -18,7 +18,7 @@ import pytest
 
 from cedr.cli.prompt import example, loop
 from cedr.cli.prompt.loading import load
-from cedr.cli.prompt.screen import Screen
+from cedr.cli.prompt.screen import PromptScreen
 from cedr.temporal.errors import QueryError
 
 COMMAND = [sys.executable, "-m", "cedr", "prompt"]
@@ -166,7 +166,7 @@ def test_a_file_is_run_up_to_its_first_mistake_which_is_shown_by_its_line_in_the
 
 @pytest.fixture
 def prompt():
-    return loop.Prompt(Screen())
+    return loop.Prompt(PromptScreen())
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])

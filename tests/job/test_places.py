@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.job.places import Place, places
+from cedr.job.places import KeyLines, places
 
 KEYS = st.sampled_from(["a", "b-c", "d_1", "kafka.servers", "it's"])
 TEXTS = st.sampled_from(["plain", "with # no comment", "[no table]", "two\nlines", 'a "quote"', "x = 1", "back\\slash"])
@@ -32,7 +32,7 @@ class Writer:
         line = self.line
         self.text += f"{self.key(name)}{self.draw(st.sampled_from(['=', ' = ', ' =']))}"
         opens = self.value(path, depth)
-        self.noted[path] = Place(line, line + opens)
+        self.noted[path] = KeyLines(line, line + opens)
 
     def value(self, path: tuple[str, ...], depth: int) -> int:
         """Returns by how many lines the text itself begins later."""
@@ -67,8 +67,8 @@ def documents(draw) -> tuple[str, dict]:
         writer.blank()
         if table:
             line = writer.line
-            writer.noted.setdefault(table[:1], Place(line, line))
-            writer.noted[table] = Place(line, line)
+            writer.noted.setdefault(table[:1], KeyLines(line, line))
+            writer.noted[table] = KeyLines(line, line)
             writer.text += f"[{'.'.join(map(writer.key, table))}]{draw(st.sampled_from(['', ' # [x]']))}\n"
         taken = {path[-1] for path in writer.noted if path[:-1] == table}
         for name in draw(st.lists(KEYS, unique=True, max_size=3)) if table else []:

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 import cedr
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.sinks.spark_types import spark_schema
 from cedr.temporal import CedrError
 
@@ -24,14 +24,14 @@ SINKS = {
 class BatchTable:
     """The DataFrame that `batch` gives."""
 
-    def check(self, table: Table) -> None:
+    def check(self, table: SinkTable) -> None:
         spark_schema(table.shown_schema)
 
 
 def rejected(sink: Any, kind: pl.DataType) -> str | None:
     """Why the sink cannot keep a column of this type."""
     try:
-        sink.check(Table("q", {"v": kind}))
+        sink.check(SinkTable("q", {"v": kind}))
     except CedrError as e:
         return str(e)
     return None

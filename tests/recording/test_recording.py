@@ -13,7 +13,7 @@ from cedr.columnar.chunk import chunk_of
 from cedr.recording.changelog import changelog_rows, read_changelog, recorded, write_changelog
 from cedr.recording.difference import difference
 from cedr.recording.history import as_moment, canonical_table, canonical_tuples, known_at, tritemporal_table
-from cedr.recording.lifetimes import Bar, Lane, bars, picture
+from cedr.recording.lifetimes import Lane, LifetimeBar, bars, picture
 from cedr.recording.pace import moments, paced, write_moment
 from cedr.runtime.result import Result
 from cedr.temporal.stream import data
@@ -242,7 +242,7 @@ def test_cti_numbers_count_from_the_start():
 
 
 def test_instants_are_drawn_as_points():
-    bars = [Bar("instant", 5, 6, 6), Bar("long", 0, 100_000, 100_000)]
+    bars = [LifetimeBar("instant", 5, 6, 6), LifetimeBar("long", 0, 100_000, 100_000)]
     (axes,) = picture([Lane("input", bars)], pl.Int64(), "").axes
     assert [line.get_marker() for line in axes.lines] == ["o"]
     assert [bar.get_width() for bar in axes.patches] == [100_000]

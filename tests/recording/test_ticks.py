@@ -8,7 +8,7 @@ import pytest
 from cedr import INF, Insert, Row
 from cedr.cli.plot import of_job
 from cedr.columnar.chunk import chunk_of
-from cedr.recording.lifetimes import Bar, Lane, bars, picture
+from cedr.recording.lifetimes import Lane, LifetimeBar, bars, picture
 from cedr.recording.ticks import LETTER, MOST, ticks
 
 BERLIN = pl.Datetime("us", "Europe/Berlin")
@@ -106,7 +106,7 @@ def schema():
 
 def test_large_times_keep_their_digits():
     start = 2**60
-    lane = Lane("input", [Bar("a", start, start + 3, start + 3), Bar("b", start + 1, INF, INF)])
+    lane = Lane("input", [LifetimeBar("a", start, start + 3, start + 3), LifetimeBar("b", start + 1, INF, INF)])
     (axes,) = picture([lane], pl.Int64(), "").axes
     assert drawn(axes)[0] == (0, 3, True)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["+0", "+1", "+2", "+3", "+4"]

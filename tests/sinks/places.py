@@ -12,7 +12,7 @@ from postgres_server import Server
 from cedr import sinks
 from cedr.columnar.chunk import VS, Chunk, chunk_of
 from cedr.columnar.tally import VE
-from cedr.sinks.base import Table, TableSink
+from cedr.sinks.base import SinkTable, TableSink
 from cedr.temporal import Cti, Element, Event, History, Row
 
 SCHEMA = {"m": pl.Int64(), "v": pl.Int64()}
@@ -54,7 +54,7 @@ class MemoryPlace:
         return self.only
 
 
-def opened(place, table: Table) -> TableSink:
+def opened(place, table: SinkTable) -> TableSink:
     sink = place.sink()
     sink.open(table)
     return sink
@@ -82,6 +82,6 @@ def by_shard(elements: Sequence[Element], shards: int, schema=SCHEMA) -> list[Ch
     return [chunk_of([e for e in elements if belongs(e, shard)], schema) for shard in range(shards)]
 
 
-def history_of(table: Table, shown: pl.DataFrame) -> History:
+def history_of(table: SinkTable, shown: pl.DataFrame) -> History:
     rows = table.inner(shown).select(VS, VE, *table.columns).iter_rows()
     return History(Event(vs, ve, Row(dict(zip(table.columns, values, strict=True)))) for vs, ve, *values in rows)

@@ -13,10 +13,10 @@ from sinks.places import SCHEMA, DuckdbPlace, ParquetPlace, PostgresPlace, opene
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.temporal import Adjust, Cti, Insert, Row
 
-TABLE = Table("q", SCHEMA)
+TABLE = SinkTable("q", SCHEMA)
 A = Row(m=1, v=1)
 FIRST = [chunk_of([Insert(1, 3, A), Insert(1, 9, A), Cti(5)], SCHEMA)]
 SECOND = [chunk_of([Adjust(1, 9, 7, A), Insert(2, 4, A), Insert(6, 8, A), Cti(6)], SCHEMA)]

@@ -11,11 +11,11 @@ from sinks.places import SCHEMA, opened, send
 
 from cedr import sinks
 from cedr.columnar.chunk import chunk_of
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.temporal import INF, CedrError, Cti, Insert, Row
 
 A, B = Row(m=1, v=1), Row(m=2, v=None)
-TABLE = Table("q", SCHEMA)
+TABLE = SinkTable("q", SCHEMA)
 
 
 def chunk(*elements):
@@ -43,7 +43,7 @@ def test_the_table_others_see_in_duckdb(tmp_path):
 
 def test_the_progress_is_the_slowest_shards_and_never_falls(postgres, postgres_place):
     here = postgres_place()
-    sink = opened(here, Table("q", SCHEMA, shards=2))
+    sink = opened(here, SinkTable("q", SCHEMA, shards=2))
     ctis = []
     for batch, (one, other) in enumerate([(7, 4), (8, 9), (3, 3)]):
         send(sink, batch, [chunk_of([Cti(one)], SCHEMA), chunk_of([Cti(other)], SCHEMA)])
@@ -72,7 +72,7 @@ def test_several_queries_share_a_schema(postgres, postgres_place):
     here = postgres_place()
     for name in ("one", "two"):
         sink = sinks.postgres(postgres.dsn, f"{here.schema}.{name}")
-        sink.open(Table(name, SCHEMA))
+        sink.open(SinkTable(name, SCHEMA))
         send(sink, 0, chunk(Insert(1, 5, A)))
     assert postgres.execute(f"SELECT count(*) FROM {here.schema}.cedr_batches") == [(2,)]
 

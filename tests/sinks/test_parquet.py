@@ -14,13 +14,13 @@ from sinks.places import SCHEMA, ParquetPlace, by_shard, history_of, in_shard, o
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of
 from cedr.sinks import parquet_table as parquet
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.sinks.manifest import Manifest
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, canonical
 from cedr.temporal.errors import DamagedFileError
 
 A = Row(m=1, v=1)
-TABLE = Table("q", SCHEMA)
+TABLE = SinkTable("q", SCHEMA)
 
 
 def chunk(*elements):
@@ -35,7 +35,7 @@ def names(folder: Path, kind: str) -> set[str]:
 @given(testing.streams(payloads, max_size=8).flatmap(testing.slicings), st.integers(1, 2), st.integers(2, 3))
 def test_any_reader_sees_the_table_between_commits(tmp_path_factory, slices, shards, many):
     """With few files per size, so that they are moved together all the time."""
-    folder, table = tmp_path_factory.mktemp("answers"), Table("q", SCHEMA, shards=shards)
+    folder, table = tmp_path_factory.mktemp("answers"), SinkTable("q", SCHEMA, shards=shards)
     sink = opened(ParquetPlace(folder), table)
     said = []
     with pytest.MonkeyPatch.context() as patch:
@@ -183,9 +183,9 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path):
 
 
 def test_the_number_of_shards_must_stay(tmp_path):
-    opened(ParquetPlace(tmp_path), Table("q", SCHEMA, shards=2))
+    opened(ParquetPlace(tmp_path), SinkTable("q", SCHEMA, shards=2))
     with pytest.raises(SinkError, match="was written by 2 shards, this run has 3; use shards=2"):
-        opened(ParquetPlace(tmp_path), Table("q", SCHEMA, shards=3))
+        opened(ParquetPlace(tmp_path), SinkTable("q", SCHEMA, shards=3))
 
 
 def test_damage_is_named(tmp_path):

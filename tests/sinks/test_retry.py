@@ -19,7 +19,7 @@ from cedr.cli.run.spark import show_trouble
 from cedr.columnar.chunk import chunk_of
 from cedr.job.job import read
 from cedr.job.stores import table_sink
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.sinks.retry import Retry, UnreachableError
 from cedr.temporal import Cti, Insert, QueryError, Row
 
@@ -42,7 +42,7 @@ def batches(sink):
 def postgres_sink(postgres):
     def make(**settings):
         made = sinks.postgres(postgres.dsn, f"{postgres.fresh_schema()}.answers", PASSWORD, **settings)
-        made.open(Table("query", SCHEMA))
+        made.open(SinkTable("query", SCHEMA))
         return made
 
     yield make
@@ -95,7 +95,7 @@ def test_after_a_while_it_gives_up_and_says_what_to_do(postgres, postgres_sink):
 def test_a_start_does_not_wait_for_a_server_that_may_have_another_name(postgres):
     sink = sinks.postgres("host=127.0.0.1 port=1 dbname=x user=me", "answers", PASSWORD)
     with pytest.raises(SinkError, match="the server is not reachable") as e:
-        sink.open(Table("query", SCHEMA))
+        sink.open(SinkTable("query", SCHEMA))
     assert "tried for" not in str(e.value)
     with pytest.raises(SinkError, match="not reachable"):
         sinks.postgres(f"{postgres.dsn} dbname=nothing", "answers").check_place()
@@ -137,7 +137,7 @@ LOCKS = "import duckdb, sys, time; held = duckdb.connect(sys.argv[1]); print('he
 
 def test_a_commit_waits_for_a_file_that_another_program_has_open(tmp_path):
     sink = sinks.duckdb(tmp_path / "out.duckdb", "answers")
-    sink.open(Table("query", SCHEMA))
+    sink.open(SinkTable("query", SCHEMA))
     send(sink, 0)
     with subprocess.Popen([sys.executable, "-c", LOCKS, sink.path], stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"

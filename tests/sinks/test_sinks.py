@@ -13,7 +13,7 @@ from sinks.places import SCHEMA, by_shard, history_of, in_shard, opened, send
 from cedr import sinks, testing
 from cedr.columnar.chunk import chunk_of
 from cedr.columnar.tally import Tally
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.temporal import INF, Adjust, Cti, Insert, QueryError, Row, canonical
 
 some = settings(max_examples=settings.default.max_examples // 2)
@@ -41,7 +41,7 @@ def test_the_table_is_the_history_after_every_batch_in_databases(sql_place, slic
 
 
 def run_with_accidents(here, slices, shards, accidents):
-    table = Table("q", SCHEMA, shards=shards)
+    table = SinkTable("q", SCHEMA, shards=shards)
     sink = opened(here, table)
     workers, said, tally = [in_shard(sink) for _ in range(shards)], [], Tally(SCHEMA)
     for batch, elements in enumerate(slices):
@@ -73,7 +73,7 @@ A, B = Row(m=1, v=None), Row(m=2, v=2)
 
 
 def test_equal_tuples_of_different_shards_are_copies(place):
-    sink = opened(place(), Table("q", SCHEMA, shards=2))
+    sink = opened(place(), SinkTable("q", SCHEMA, shards=2))
     send(sink, 0, [chunk_of([Insert(1, 5, A)], SCHEMA), chunk_of([Insert(1, 5, A), Insert(2, INF, B)], SCHEMA)])
     assert sink.read().rows() == [(1, 5, 1, None), (1, 5, 1, None), (2, None, 2, 2)]
     send(sink, 1, [chunk_of([], SCHEMA), chunk_of([Adjust(1, 5, 3, A)], SCHEMA)])
@@ -84,14 +84,14 @@ def test_equal_tuples_of_different_shards_are_copies(place):
 
 def test_an_end_at_the_progress_may_still_change(place):
     """CTI 5: a tuple that ends at 4 is settled, one that ends at 5 may still grow (its sync time is 5)."""
-    sink = opened(place(), Table("q", SCHEMA))
+    sink = opened(place(), SinkTable("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 4, A), Insert(1, 5, A), Cti(5)], SCHEMA)])
     send(sink, 1, [chunk_of([Adjust(1, 5, 9, A)], SCHEMA)])
     assert sink.read()["ve"].to_list() == [4, 9]
 
 
 def test_what_was_never_there_cannot_be_taken_away(place):
-    sink = opened(place(), Table("q", SCHEMA))
+    sink = opened(place(), SinkTable("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
     with pytest.raises(SinkError, match=r"1 tuple.s. are removed more often than they exist"):
         send(sink, 1, [chunk_of([Insert(0, 9, A), Adjust(1, 5, 3, B), Adjust(1, 7, 3, B)], SCHEMA)])
@@ -102,7 +102,7 @@ def test_what_was_never_there_cannot_be_taken_away(place):
 
 
 def test_a_gap_between_batches_is_refused(place):
-    sink = opened(place(), Table("q", SCHEMA))
+    sink = opened(place(), SinkTable("q", SCHEMA))
     with pytest.raises(SinkError, match="has no batch yet, so batch 0 must follow, but got batch 3"):
         send(sink, 3, [chunk_of([], SCHEMA)])
     send(sink, 0, [chunk_of([], SCHEMA)])
@@ -111,13 +111,13 @@ def test_a_gap_between_batches_is_refused(place):
 
 
 def test_a_table_may_begin_with_a_later_batch(place):
-    sink = opened(place(), Table("q", SCHEMA, first_batch=7))
+    sink = opened(place(), SinkTable("q", SCHEMA, first_batch=7))
     send(sink, 7, [chunk_of([Insert(1, 5, A)], SCHEMA)])
     assert sink.read().height == 1
 
 
 def test_empty_tables_are_tables(place):
-    sink = opened(place(), Table("q", SCHEMA, pl.Datetime("us", "UTC")))
+    sink = opened(place(), SinkTable("q", SCHEMA, pl.Datetime("us", "UTC")))
     assert sink.last_batch() is None
     assert sink.read().schema == {"vs": pl.Datetime("us", "UTC"), "ve": pl.Datetime("us", "UTC"), **SCHEMA}
 
@@ -125,24 +125,24 @@ def test_empty_tables_are_tables(place):
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (Table("p", SCHEMA), "belongs to another query or checkpoint .it was created by 'q', this is 'p'."),
+        (SinkTable("p", SCHEMA), "belongs to another query or checkpoint .it was created by 'q', this is 'p'."),
         (
-            Table("q", {"m": pl.Int64(), "v": pl.String()}),
+            SinkTable("q", {"m": pl.Int64(), "v": pl.String()}),
             "has the columns .* v: Int64, but the query emits .* v: String",
         ),
-        (Table("q", SCHEMA, pl.Datetime("us")), "has the columns vs: Int64"),
+        (SinkTable("q", SCHEMA, pl.Datetime("us")), "has the columns vs: Int64"),
     ],
 )
 def test_a_table_of_something_else_is_refused(place, other, said):
     here = place()
-    opened(here, Table("q", SCHEMA))
+    opened(here, SinkTable("q", SCHEMA))
     with pytest.raises(SinkError, match=said):
         opened(here, other)
 
 
 def test_names_that_the_payload_has_get_an_underscore(place):
     schema = {"vs": pl.Int64(), "copies": pl.Int64(), "cedr_id": pl.String(), 'a "b"': pl.Int64()}
-    sink = opened(place(), Table("q", schema))
+    sink = opened(place(), SinkTable("q", schema))
     row = Row({"vs": 7, "copies": 8, "cedr_id": "x", 'a "b"': 9})
     send(sink, 0, [chunk_of([Insert(1, 5, row), Insert(1, 5, row)], schema)])
     assert sink.read().columns == ["_vs", "ve", "vs", "copies", "cedr_id", 'a "b"']
@@ -151,14 +151,14 @@ def test_names_that_the_payload_has_get_an_underscore(place):
 
 def test_names_of_our_own_are_refused():
     with pytest.raises(QueryError, match="a column '_n', a name that sinks reserve"):
-        Table("q", {"_n": pl.Int64()})
+        SinkTable("q", {"_n": pl.Int64()})
 
 
 def test_stored_tables_can_be_read_without_the_query(stored_place):
     here = stored_place()
     with pytest.raises(SinkError, match="does not exist yet"):
         here.sink().read()
-    sink = opened(here, Table("q", SCHEMA))
+    sink = opened(here, SinkTable("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
     assert here.sink().read().rows() == [(1, 5, 2, 2)]
 
@@ -167,10 +167,10 @@ def test_memory_is_gone_with_the_driver():
     sink = sinks.memory()
     with pytest.raises(SinkError, match="does not exist yet"):
         sink.read()
-    sink.open(Table("q", SCHEMA))
+    sink.open(SinkTable("q", SCHEMA))
     send(sink, 0, [chunk_of([Insert(1, 5, B)], SCHEMA)])
     again = sinks.memory()
-    again.open(Table("q", SCHEMA))
+    again.open(SinkTable("q", SCHEMA))
     with pytest.raises(SinkError, match="batch 0 must follow, but got batch 1"):
         send(again, 1, [chunk_of([], SCHEMA)])
 
@@ -178,7 +178,7 @@ def test_memory_is_gone_with_the_driver():
 def test_foreach_gets_every_change():
     got = []
     sink = sinks.foreach(lambda batch, changes: got.append((batch, changes)))
-    sink.open(Table("q", SCHEMA, shards=2))
+    sink.open(SinkTable("q", SCHEMA, shards=2))
     assert pickle.loads(pickle.dumps(sink)).function is None, "the function stays, so any function will do"
     first = [chunk_of([Insert(1, 5, A)], SCHEMA), chunk_of([Insert(1, INF, B), Adjust(1, INF, 1, B)], SCHEMA)]
     send(sink, 0, first)
@@ -205,7 +205,7 @@ def test_a_function_that_fails_gets_the_batch_again():
             raise OSError("no room")
 
     sink = sinks.foreach(fussy)
-    sink.open(Table("q", SCHEMA))
+    sink.open(SinkTable("q", SCHEMA))
     with pytest.raises(OSError, match="no room"):
         send(sink, 4, [chunk_of([], SCHEMA)])
     send(sink, 4, [chunk_of([], SCHEMA)])

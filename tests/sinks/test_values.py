@@ -13,7 +13,7 @@ from sinks.places import opened, send
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.tally import Tally
 from cedr.runtime.result import Result
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.temporal import INF, QueryError
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -86,7 +86,7 @@ def with_end(chunk: Chunk, end: str | int) -> Chunk:
 
 def check_round_trip(here, values: pl.DataFrame, time_type: pl.DataType | None = None) -> None:
     """Inserted, shortened, removed: each time the table is the answer, and in the end there is nothing left."""
-    table = Table("q", dict(values.schema), time_type or pl.Int64())
+    table = SinkTable("q", dict(values.schema), time_type or pl.Int64())
     sink, tally = opened(here, table), Tally(table.columns)
     first = inserts(values)
     second = with_end(first, values.height + 10)
@@ -107,7 +107,7 @@ def test_each_type(place, name):
 
 
 def test_times_are_the_users(place):
-    table = Table("q", {"v": pl.Int64()}, pl.Datetime("us", "America/New_York"))
+    table = SinkTable("q", {"v": pl.Int64()}, pl.Datetime("us", "America/New_York"))
     sink = opened(place(), table)
     micro = 1_000_000
     year_12345 = 327_403_382_400 * micro
@@ -122,7 +122,7 @@ def test_times_are_the_users(place):
 
 def test_years_before_the_first(place):
     """-100000000000 s is in the year 1200 before our era."""
-    sink = opened(place(), Table("q", {"v": pl.Int64()}, pl.Datetime("us")))
+    sink = opened(place(), SinkTable("q", {"v": pl.Int64()}, pl.Datetime("us")))
     start = -(10**11) * 1_000_000
     send(sink, 0, [Chunk(pl.DataFrame({VS: [start], OLD: [start], NEW: [start + 1], "v": [1]}))])
     assert sink.read()["vs"].cast(pl.Int64).to_list() == [start]
@@ -167,7 +167,7 @@ def test_more_rows_than_a_row_group_of_duckdb(place):
 
 
 def commit(here, payload: pl.DataFrame) -> None:
-    sink = opened(here, Table("q", dict(payload.schema)))
+    sink = opened(here, SinkTable("q", dict(payload.schema)))
     send(sink, 0, [inserts(payload)])
 
 
@@ -190,9 +190,9 @@ def test_postgres_keeps_no_nan_in_json(postgres_place):
 @pytest.mark.parametrize("kind", [pl.Datetime("ns"), pl.Duration("ns"), pl.List(pl.Datetime("ns", "UTC"))])
 def test_databases_keep_microseconds(sql_place, kind):
     with pytest.raises(QueryError, match=r'use pl.col\("v"\).dt.cast_time_unit\("us"\)'):
-        opened(sql_place(), Table("q", {"v": kind}))
+        opened(sql_place(), SinkTable("q", {"v": kind}))
 
 
 def test_types_without_a_counterpart_are_refused(sql_place):
     with pytest.raises(QueryError, match="column 'v' is of type"):
-        opened(sql_place(), Table("q", {"v": pl.UInt128()}))
+        opened(sql_place(), SinkTable("q", {"v": pl.UInt128()}))

@@ -14,7 +14,7 @@ import cedr
 from cedr.columnar.promises import PromiseIndex, promises_of
 from cedr.runtime.local import LocalRun
 from cedr.sources.ingest import Ingest
-from cedr.sources.keys import HIGHEST, Keys
+from cedr.sources.keys import HIGHEST, KeyProgress
 from cedr.sources.progress import Progress, ProgressReport
 from cedr.temporal import INF, MIN, Cti, Insert, PayloadError, QueryError, Row, StreamError
 from cedr.temporal.punctuation import Range, punctuation
@@ -250,7 +250,7 @@ def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promis
 
 
 def test_keys_given_up_long_ago_are_forgotten():
-    keys = Keys({"k": pl.Int64()}, 0)
+    keys = KeyProgress({"k": pl.Int64()}, 0)
     for at in range(10):
         numbers = np.arange(at * 1000, (at + 1) * 1000)
         keys.update(pl.DataFrame({"k": numbers, HIGHEST: numbers}), at)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from cedr.columnar.promises import promises_of
 from cedr.runtime.spark.reader.packer import Highest
 from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
-from cedr.runtime.spark.shard.shard import Metrics
+from cedr.runtime.spark.shard.shard import ShardMetrics
 from cedr.runtime.spark.shard.state import SpilledRows
 from cedr.sources.progress import ProgressReport
-from cedr.sources.source_status import Member, SourceStatus
+from cedr.sources.source_status import PartitionStatus, SourceStatus
 from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
 from cedr.temporal import ExternalCti, Row
 from cedr.temporal.punctuation import ANY, NOTHING, Constant, OneOf, Range, punctuation
@@ -139,8 +139,8 @@ def test_what_is_told_about_progress_comes_back():
     [
         Highest(3, 4),
         SpilledRows("spilled-1", 5),
-        Metrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
-        SourceStatus("s", 1, 2, 3, (Member("a", 1, 2, 3),), (), 4),
+        ShardMetrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
+        SourceStatus("s", 1, 2, 3, (PartitionStatus("a", 1, 2, 3),), (), 4),
         *(ANY, NOTHING, OneOf(["a", None]), Range(None, 3), punctuation(3, a=1)),
     ],
     ids=lambda value: type(value).__name__,

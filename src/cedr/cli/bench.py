@@ -44,7 +44,7 @@ def bench(
         plots = ready(plots / name)
     if any(os.environ.get(key) != value for key, value in ENVIRONMENT.items()):
         os.execve(sys.executable, [sys.executable, "-P", "-m", "cedr", *sys.argv[1:]], {**os.environ, **ENVIRONMENT})
-    from cedr.bench import Report
+    from cedr.bench import BenchmarkReport
 
     spec = importlib.util.spec_from_file_location(f"benchmarks.{name}", FOLDER / f"{name}.py")
     assert spec
@@ -55,7 +55,7 @@ def bench(
     more = {"only": only} if only else {}
     if more and "only" not in inspect.signature(module.run).parameters:
         raise QueryError(f"--only {only}: the benchmark {name!r} has no parts; leave --only out")
-    report = Report((module.__doc__ or name).strip().splitlines()[0])
+    report = BenchmarkReport((module.__doc__ or name).strip().splitlines()[0])
     report.console.print(f"[bold]{report.title}[/]" + (" (quick: figures do not count)" if quick else ""))
     module.run(report, quick, **more)
     report.console.print(report.table())

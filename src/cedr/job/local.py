@@ -14,14 +14,14 @@ import polars as pl
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
 from cedr.columnar.tally import VE
 from cedr.job.job import Job
-from cedr.job.reports import Report, lag_of, progress_of
+from cedr.job.reports import StepReport, lag_of, progress_of
 from cedr.job.rows import Rows
 from cedr.job.sinks import JobSink
 from cedr.job.stores import table_sink
 from cedr.recording.changelog import changelog_rows, check_not_of_spark, write_changelog
 from cedr.runtime.local import LocalRun
 from cedr.runtime.result import Result
-from cedr.sinks.base import Table, TableSink
+from cedr.sinks.base import SinkTable, TableSink
 from cedr.sources.ingest import wall_clock
 from cedr.temporal.errors import QueryError
 
@@ -44,7 +44,7 @@ class LocalAnswer:
         for name, rows in self.rows.items():  # the type in the files, even if they have no rows yet
             self.run.ingests[name].time_type = rows.time_type()
         self.time_type = self.run.time_type()
-        self.table = Table(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
+        self.table = SinkTable(f"local run of {job.file}", dict(self.stream.schema), self.time_type)
         self.store = table_sink(sink) if sink.is_table and sink.place != "memory" else None
         self.fed = 0
         self.emitted: list[tuple[int, Chunk]] = []
@@ -58,7 +58,7 @@ class LocalAnswer:
         if self.sink.place == "changelog":
             check_not_of_spark(self.sink.path)
 
-    def steps(self) -> Iterator[Report]:
+    def steps(self) -> Iterator[StepReport]:
         if self.store is not None:
             self.store.open(self.table)
         late, started = 0, time.monotonic()
@@ -68,7 +68,7 @@ class LocalAnswer:
                 self.emitted.append((wall_clock(), chunk))
             before, late = late, sum(frame.height for frame in self.run.late)
             metrics, kind = self.run.engine.metrics(), self.time_type
-            yield Report(
+            yield StepReport(
                 self.sink.name,
                 number,
                 fed,

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, DataType, LongType, StringType, StructField, StructType, TimestampType
 
 from cedr.job.job import Job
-from cedr.job.reports import Report, lag_of, progress_of
+from cedr.job.reports import StepReport, lag_of, progress_of
 from cedr.job.section import Section
 from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
@@ -83,7 +83,7 @@ class SparkAnswer:
         if self._passing:
             self._passing.cleanup()
 
-    def reports(self) -> Iterator[Report]:
+    def reports(self) -> Iterator[StepReport]:
         """The micro-batches since the last call."""
         for progress in self.running.progress:
             observed = progress.observedMetrics.get("cedr")
@@ -91,7 +91,7 @@ class SparkAnswer:
                 continue
             self._last = progress.batchId
             kind = self.running.job.time_type
-            yield Report(
+            yield StepReport(
                 self.sink.name,
                 progress.batchId,
                 observed["rows_in"] or 0,

@@ -25,14 +25,14 @@ PLAIN = re.compile(r"[^,\]}\n#]*")
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyLines:
     """The lines of a key and of its value; the value of a multi-line text begins with its first line of text."""
 
     line: int
     value: int
 
 
-def places(text: str) -> dict[Path, Place]:
+def places(text: str) -> dict[Path, KeyLines]:
     """The place of every key and table; the first place if there are several."""
     return Scan(text).document()
 
@@ -40,9 +40,9 @@ def places(text: str) -> dict[Path, Place]:
 class Scan:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.found: dict[Path, Place] = {}
+        self.found: dict[Path, KeyLines] = {}
 
-    def document(self) -> dict[Path, Place]:
+    def document(self) -> dict[Path, KeyLines]:
         table: Path = ()
         self._skip(BLANK)
         while self.at < len(self.text):
@@ -98,8 +98,8 @@ class Scan:
 
     def _note(self, path: Path, line: int, value: int) -> None:
         for length in range(1, len(path)):
-            self.found.setdefault(path[:length], Place(line, line))
-        self.found.setdefault(path, Place(line, value))
+            self.found.setdefault(path[:length], KeyLines(line, line))
+        self.found.setdefault(path, KeyLines(line, value))
 
     def _line(self) -> int:
         return self.text.count("\n", 0, self.at) + 1

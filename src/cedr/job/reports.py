@@ -11,7 +11,7 @@ from cedr.temporal.time import MIN
 
 
 @dataclass(frozen=True)
-class Report:
+class StepReport:
     """One step of one answer: a micro-batch on Spark, a chunk in this process.
 
     progress   the time before which the answer is final, formatted; None before the first promise

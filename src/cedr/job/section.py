@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cedr.job.mistake import JobError
+from cedr.job.places import KeyLines
 from cedr.job.places import Path as Keys
-from cedr.job.places import Place
 from cedr.language.errors import did_you_mean, listed
 from cedr.secret import Discreet, Secret
 from cedr.temporal.errors import CedrError
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """What a value may be; `text` and `example` are for errors."""
 
     text: str
@@ -35,19 +35,19 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-TEXT = Kind("a string", '"..."', lambda v: isinstance(v, str | Secret))
-WHOLE = Kind("an integer", "10", is_whole)
-FLAG = Kind("true or false", "true", lambda v: isinstance(v, bool))
-LENGTH = Kind("a duration", '"5s"', lambda v: isinstance(v, str) or is_whole(v))
-TEXTS = Kind("a list of strings", '["a", "b"]', is_texts)
-NAMES = Kind("a string or a list of strings", '"column"', lambda v: isinstance(v, str) or is_texts(v))
-COLUMN_OR_FLAG = Kind("a column or true", '"column"', lambda v: isinstance(v, str | bool))
-SCHEMES = Kind(
+TEXT = ValueKind("a string", '"..."', lambda v: isinstance(v, str | Secret))
+WHOLE = ValueKind("an integer", "10", is_whole)
+FLAG = ValueKind("true or false", "true", lambda v: isinstance(v, bool))
+LENGTH = ValueKind("a duration", '"5s"', lambda v: isinstance(v, str) or is_whole(v))
+TEXTS = ValueKind("a list of strings", '["a", "b"]', is_texts)
+NAMES = ValueKind("a string or a list of strings", '"column"', lambda v: isinstance(v, str) or is_texts(v))
+COLUMN_OR_FLAG = ValueKind("a column or true", '"column"', lambda v: isinstance(v, str | bool))
+SCHEMES = ValueKind(
     "a column or a list of columns",
     '["hour", ["zone", "hour"]]',
     lambda v: isinstance(v, str) or (isinstance(v, list) and all(isinstance(s, str) or is_texts(s) for s in v)),
 )
-TABLE = Kind("a table", "{ key = value }", lambda v: isinstance(v, dict))
+TABLE = ValueKind("a table", "{ key = value }", lambda v: isinstance(v, dict))
 
 SHOWN = 60
 
@@ -60,7 +60,7 @@ class Section(Discreet):
     folder: Path
     path: Keys
     values: Mapping[str, Any]
-    places: Mapping[Keys, Place]
+    places: Mapping[Keys, KeyLines]
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -94,7 +94,7 @@ class Section(Discreet):
 
     # --- keys --------------------------------------------------------------------------------------------------------
 
-    def check_keys(self, known: Mapping[str, Kind]) -> None:
+    def check_keys(self, known: Mapping[str, ValueKind]) -> None:
         """Raise for other keys than these, and for values of another kind."""
         for key, value in self.values.items():
             if key not in known:

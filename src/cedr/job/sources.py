@@ -25,8 +25,8 @@ from cedr.job.section import (
     TEXT,
     TEXTS,
     WHOLE,
-    Kind,
     Section,
+    ValueKind,
     placed,
     show,
 )
@@ -40,7 +40,7 @@ from cedr.stream import Stream
 
 Origin = Literal["files", "kafka", "rate", "socket"]
 
-ORIGINS: dict[str, Kind] = {"files": TEXT, "kafka": TABLE, "rate": TABLE, "socket": TABLE}
+ORIGINS: dict[str, ValueKind] = {"files": TEXT, "kafka": TABLE, "rate": TABLE, "socket": TABLE}
 OF_FILES = {
     "format": TEXT,
     "max_files": WHOLE,
@@ -51,7 +51,7 @@ OF_FILES = {
     "order": TEXT,
 }
 OF_LINES = {"times": TEXT}
-OF_STREAM: dict[str, Kind] = {
+OF_STREAM: dict[str, ValueKind] = {
     "vs": TEXT,
     "ve": TEXT,
     "duration": LENGTH,

@@ -21,7 +21,7 @@ from cedr.language.scalars import compiled, condition
 from cedr.language.table_scope import TableScope
 from cedr.language.tables import expanded, whole_length
 from cedr.language.values import Value
-from cedr.plan.automata.steps import Step, compile_steps
+from cedr.plan.automata.steps import AutomatonStep, compile_steps
 from cedr.stream import Stream
 
 Number = int | float
@@ -75,19 +75,19 @@ class StepDefinitions:
                 raise LanguageError(f"step {define.name!r} is defined twice; join the conditions with OR", define.at)
             self.defines[define.name] = define
 
-    def made(self, take: RegexStep) -> Step:
+    def made(self, take: RegexStep) -> AutomatonStep:
         define = self.defines.get(take.name)
         if define is None:
             if self.types is None:
                 hint = did_you_mean(take.name, self.defines) or f"; define it with DEFINE {take.name} AS …"
                 raise LanguageError(f"there is no step {take.name!r}{hint}", take.at)
-            return Step(self._of_type(take))
+            return AutomatonStep(self._of_type(take))
         scope = StepScope(take.name, self.over.schema, self.registers)
         if define.condition is not None:
             when: pl.Expr | None = condition(define.condition, scope).expression
         else:
             when = self._of_type(take) if self.types else None
-        step = Step(when, tuple(self._set(assignment, scope) for assignment in define.sets))
+        step = AutomatonStep(when, tuple(self._set(assignment, scope) for assignment in define.sets))
         with located(define.at):
             compile_steps({take.name: step}, self.registers, self.over.schema, f"step {take.name}")
         return step

@@ -38,7 +38,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass
-class Metrics:
+class OperatorMetrics:
     """What an operator has done and what it holds."""
 
     rows_in: int = 0
@@ -71,7 +71,7 @@ class Operator(ABC):
     """Rows arrive only when CTIs or promises have settled them, so a row does not show progress."""
 
     def __init__(self) -> None:
-        self.metrics = Metrics()
+        self.metrics = OperatorMetrics()
         self.ctis = [MIN] * self.ports
         self.promised = [PromiseIndex() for _ in range(self.ports)]
         """What each input has promised about parts of it in addition to its CTI, including the current chunk."""

@@ -16,7 +16,7 @@ from cedr.kernels.overlap import longest
 from cedr.kernels.pieces import next_starts, stored
 from cedr.operators.base import Operator, State
 from cedr.operators.front import still_matters
-from cedr.operators.join import NOTHING_HELD, Keys
+from cedr.operators.join import NOTHING_HELD, JoinKeys
 from cedr.operators.keyed import by_payload, done
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.tuple_store import TupleStore
@@ -31,7 +31,7 @@ class ClipOperator(Operator):
     def __init__(self, schema: Schema, other_schema: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> None:
         super().__init__()
         self.schema = dict(schema)
-        self.keys = Keys((schema, other_schema), (left_on, right_on))
+        self.keys = JoinKeys((schema, other_schema), (left_on, right_on))
         self.front = self.keys.front(self, needed=(0,))
         self.payloads = RowIndex(self.schema)
         self.tuples = TupleStore.empty()

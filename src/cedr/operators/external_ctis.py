@@ -20,7 +20,7 @@ MANY_PIECES = 64
 
 
 @dataclass(frozen=True)
-class Span:
+class PromisedCount:
     """A promised count and how many came; elements that came before a CTI passed them by are not known any more."""
 
     cti: ExternalCti
@@ -38,7 +38,7 @@ class ExternalCtis:
     span that is overtaken by a later one then comes too late, if none of its elements came before.
     """
 
-    def __init__(self, origin: int | None = None, spans: Iterable[Span] = ()) -> None:
+    def __init__(self, origin: int | None = None, spans: Iterable[PromisedCount] = ()) -> None:
         self.origin = origin
         self.spans = list(spans)
         self._syncs: list[Times] = []
@@ -91,7 +91,7 @@ class ExternalCtis:
         return None
 
     def add(self, new: ExternalCti) -> None:
-        self.spans = sorted([*self.spans, Span(new, self._received(new))], key=lambda s: s.cti.vs)
+        self.spans = sorted([*self.spans, PromisedCount(new, self._received(new))], key=lambda s: s.cti.vs)
 
     def _received(self, external: ExternalCti) -> int:
         return sum(int(np.count_nonzero((s >= external.vs) & (s < external.ve))) for s in self._syncs)
@@ -121,5 +121,5 @@ class ExternalCtis:
         return {"spans": spans, "syncs": np.concatenate(self._syncs) if self._syncs else np.empty(0, dtype=np.int64)}
 
     def load(self, state: State) -> None:
-        self.spans = [Span(ExternalCti(vs, ve, n), received) for vs, ve, n, received in state["spans"]]
+        self.spans = [PromisedCount(ExternalCti(vs, ve, n), received) for vs, ve, n, received in state["spans"]]
         self._syncs = [state["syncs"]] if len(state["syncs"]) else []

@@ -30,7 +30,7 @@ NOTHING_HELD = np.array([INF])
 """Every result is emitted at once."""
 
 
-class Side:
+class JoinSide:
     """The stored tuples of one input: sorted by key and start, payloads by number."""
 
     def __init__(self, schema: Schema) -> None:
@@ -83,7 +83,7 @@ class Side:
         self.hold(TupleStore.load(state["tuples"]))
 
 
-class Keys:
+class JoinKeys:
     """Numbers the join keys of both sides alike."""
 
     def __init__(self, schemas: Sequence[Schema], names: Sequence[Sequence[str]]) -> None:
@@ -146,8 +146,8 @@ class JoinOperator(Operator):
         suffix: str = "_right",
     ) -> None:
         super().__init__()
-        self.keys = Keys((left_schema, right_schema), (left_on, right_on))
-        self.sides = [Side(left_schema), Side(right_schema)]
+        self.keys = JoinKeys((left_schema, right_schema), (left_on, right_on))
+        self.sides = [JoinSide(left_schema), JoinSide(right_schema)]
         self.renamed = right_names(left_schema, right_schema, right_on, suffix)
         self.schema = {**left_schema, **{new: right_schema[old] for old, new in self.renamed.items()}}
         self.residual = residual

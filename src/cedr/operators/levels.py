@@ -23,7 +23,7 @@ from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.snapshot import restored
-from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
@@ -46,7 +46,7 @@ class LevelOperator(Operator):
         nothing = np.empty(0, dtype=np.int64)
         self.open = (nothing, nothing)
         self.emitted = Synopsis(0)
-        self.order = Order()
+        self.order = OutputOrder()
 
     @abstractmethod
     def height(self, copies: Counts) -> Times:

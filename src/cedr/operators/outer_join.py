@@ -28,11 +28,11 @@ from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Operator, State
 from cedr.operators.front import by_group, earliest, still_matters
-from cedr.operators.join import JoinOperator, Keys, right_names
+from cedr.operators.join import JoinKeys, JoinOperator, right_names
 from cedr.operators.keyed import by_payload, done
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.promise_intersection import PromiseIntersection
-from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.tuple_store import TupleStore
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
@@ -68,12 +68,12 @@ class SemiAntiJoinOperator(Operator):
         self.schema, self.partnered, self.residual = dict(left_schema), partnered, residual
         self.renamed, self.flipped = dict(renamed or {}), flipped
         self.emission = EmissionPolicy(latency, growing=partnered)
-        self.keys = Keys((left_schema, right_schema), (left_on, right_on))
+        self.keys = JoinKeys((left_schema, right_schema), (left_on, right_on))
         self.front = self.keys.front(self, needed=(0, 1) if partnered else (0,))
         self.payloads = [RowIndex(dict(left_schema)), RowIndex(dict(right_schema))]
         self.tuples = [TupleStore.empty(), TupleStore.empty()]
         self.emitted = Synopsis(0)
-        self.order = Order()
+        self.order = OutputOrder()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self.order.watch(chunk, self.promised[port])

@@ -18,7 +18,7 @@ from cedr.kernels import endpoints as ep
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
-from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.values import Words
 from cedr.operators.weights import OLD_SUMS
 from cedr.plan.latency import Latency
@@ -39,7 +39,7 @@ class SnapshotOperator(Operator):
         self.front = Front(self, self.groups)
         self.endpoints = ep.empty_endpoints(weights)
         self.emitted = Synopsis(width)
-        self.order = Order()
+        self.order = OutputOrder()
 
     # --- what a subclass defines ---------------------------------------------------------------------------------
 

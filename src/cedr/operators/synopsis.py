@@ -52,7 +52,7 @@ class Synopsis:
         self.g, self.start, self.end, self.words = state["emitted"]
 
 
-class Order:
+class OutputOrder:
     """Has the input been ordered so far? Then the output must be, too, which costs a sort; else it is not needed.
 
     Once there are promises about parts of the input, each part has an order of its own, and so has the output.

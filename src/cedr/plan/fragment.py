@@ -20,7 +20,7 @@ Input = int | str
 
 
 @dataclass(frozen=True)
-class Step:
+class PhysicalStep:
     """A node with what is known of its inputs, and where its ports get their rows."""
 
     node: Node
@@ -36,7 +36,7 @@ class Step:
 class Fragment:
     """A plan that one engine runs."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PhysicalStep, ...]
     output: Input
     sources: dict[str, Source]
     schema: Schema
@@ -62,7 +62,7 @@ def fragment_of(query: Level, rules: tuple[Rule, ...] = RULES) -> Fragment:
 def fragment_from(order: list[Node], output: Node) -> tuple[Fragment, dict[int, Input]]:
     """The fragment of these nodes, inputs before users; and where the rows of each node come out, by its identity."""
     known: dict[int, Properties] = {}
-    steps: list[Step] = []
+    steps: list[PhysicalStep] = []
     sources: dict[str, Source] = {}
     numbers: dict[int, Input] = {}
     for node in order:
@@ -72,7 +72,7 @@ def fragment_from(order: list[Node], output: Node) -> tuple[Fragment, dict[int, 
             numbers[id(node)] = add_source(node, sources)
             continue
         numbers[id(node)] = len(steps)
-        steps.append(Step(node, tuple(of_inputs), tuple(numbers[id(i)] for i in node.inputs)))
+        steps.append(PhysicalStep(node, tuple(of_inputs), tuple(numbers[id(i)] for i in node.inputs)))
     return Fragment(tuple(steps), numbers[id(output)], sources, dict(output.schema)), numbers
 
 

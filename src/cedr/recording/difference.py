@@ -18,7 +18,7 @@ OF = "_of"
 
 
 @dataclass(frozen=True)
-class Difference:
+class HistoryDifference:
     """`only` are the tuples that one has more often, with the columns `of` (which one) and `copies` (how many
     more); sorted by time. A name that the payload has already gets an underscore."""
 
@@ -43,7 +43,7 @@ class Difference:
         return f"different: only {place} has{often} ({shown}){more}"
 
 
-def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
+def difference(one: Recorded, two: Recorded, to: int = INF) -> HistoryDifference:
     columns = list(one.schema)
     if set(columns) != set(two.schema):
         schemas = f"{show_schema(one.schema)} and {show_schema(two.schema)}"
@@ -60,7 +60,7 @@ def difference(one: Recorded, two: Recorded, to: int = INF) -> Difference:
     timed = as_user_times(found, (VS, VE), one.time_type).with_columns(of.alias(OF), pl.col(COUNT).abs())
     shown = timed.select(VS, VE, *columns, OF, COUNT)
     only = renamed(shown, {VS: "vs", VE: "ve", OF: "of", COUNT: "copies"}, one.schema)
-    return Difference(one.place, two.place, only, one.schema)
+    return HistoryDifference(one.place, two.place, only, one.schema)
 
 
 def counted(side: Recorded, to: int, columns: list[str], sign: int) -> pl.DataFrame:

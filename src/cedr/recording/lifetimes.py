@@ -38,7 +38,7 @@ POINTS = 250
 
 
 @dataclass(frozen=True)
-class Bar:
+class LifetimeBar:
     """One event: it started at `start`, ends at `end`, and its latest emitted end is `longest`."""
 
     label: str
@@ -52,7 +52,7 @@ class Bar:
     def removed(self) -> bool:
         return self.end == self.start
 
-    def moved(self, by: int) -> "Bar":
+    def moved(self, by: int) -> "LifetimeBar":
         """The same event, shifted by this much; an infinite end stays infinite."""
         end, longest = (time if time == INF else time + by for time in (self.end, self.longest))
         return replace(self, start=self.start + by, end=end, longest=longest)
@@ -63,14 +63,14 @@ class Lane:
     """The events of one stream."""
 
     title: str
-    bars: Sequence[Bar]
+    bars: Sequence[LifetimeBar]
 
     def between(self, first: int, last: int) -> "Lane":
         """The events that start before `last` and were emitted as valid at `first` or later."""
         return Lane(self.title, [bar for bar in self.bars if bar.start < last and bar.longest > first])
 
 
-def bars(rows: pl.DataFrame, late: pl.DataFrame | None = None) -> list[Bar]:
+def bars(rows: pl.DataFrame, late: pl.DataFrame | None = None) -> list[LifetimeBar]:
     """The events of rows of chunks, in the order of their starts; `late` are those that were set aside.
 
     An adjust that was set aside has changed nothing, so only inserts are drawn as late.
@@ -79,9 +79,9 @@ def bars(rows: pl.DataFrame, late: pl.DataFrame | None = None) -> list[Bar]:
     found = []
     for chain in chains(Chunk(without(rows, late)).elements()):
         ends = [e.ve if isinstance(e, Insert) else e.ve_new for e in chain]
-        found.append(Bar(label_of(chain[0].payload), chain[0].vs, ends[-1], max(ends), len(chain) - 1))
+        found.append(LifetimeBar(label_of(chain[0].payload), chain[0].vs, ends[-1], max(ends), len(chain) - 1))
     inserts = [e for e in Chunk(late).elements() if isinstance(e, Insert)]
-    found += [Bar(f"{label_of(e.payload)} (late)", e.vs, e.ve, e.ve, late=True) for e in inserts]
+    found += [LifetimeBar(f"{label_of(e.payload)} (late)", e.vs, e.ve, e.ve, late=True) for e in inserts]
     return sorted(found, key=lambda bar: (bar.start, bar.end, bar.label))
 
 
@@ -158,7 +158,7 @@ def last_time(lanes: Iterable[Lane]) -> int:
     return max(times) + max((max(times) - min(times)) // 10, 1)
 
 
-def draw_bar(axes: "Axes", bar: Bar, y: int, colour: str, last: int, least: float) -> None:
+def draw_bar(axes: "Axes", bar: LifetimeBar, y: int, colour: str, last: int, least: float) -> None:
     """Lifetimes shorter than `least` are points."""
     end, longest = min(bar.end, last), min(bar.longest, last)
     if 0 < end - bar.start < least:

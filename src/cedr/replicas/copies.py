@@ -24,7 +24,7 @@ from cedr.columnar.chunk import NEW, OLD, VS, Chunk, assemble, empty
 from cedr.columnar.tally import Tally
 from cedr.plan.schema import Schema
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE
-from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined
+from cedr.sinks.base import PreparedChanges, SinkError, SinkTable, TableSink, joined
 from cedr.sources.files.settings import Files, files
 from cedr.storage.folder import Folder
 from cedr.stream import Stream
@@ -52,7 +52,7 @@ class CopySink(TableSink):
     def __str__(self) -> str:
         return f"copy {self.name!r} in {self.folder.place}"
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         self.folder.make()
         self.folder.sweep()
         stored = self.folder.find(IDENTITY)
@@ -60,7 +60,7 @@ class CopySink(TableSink):
             identity = {"join": self.join, "table": table.to_json()}
             stored = self.folder.write_once(IDENTITY, json.dumps(identity, indent=1).encode())
         identity = json.loads(stored)
-        table.check_same(Table.from_json(identity["table"]), str(self))
+        table.check_same(SinkTable.from_json(identity["table"]), str(self))
         self.table, self.join = table, identity["join"]
 
     def last_batch(self) -> int | None:
@@ -71,7 +71,7 @@ class CopySink(TableSink):
         return reached(self.folder)
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
-        return Prepared(shard, changes.cti, changes.rows).to_bytes()
+        return PreparedChanges(shard, changes.cti, changes.rows).to_bytes()
 
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         last, before = self.reached()
@@ -117,7 +117,7 @@ def reached(folder: Folder) -> tuple[int | None, int]:
     return stored["batch"], stored["cti"]
 
 
-def as_rows(chunk: Chunk, name: str, join: int | None, table: Table) -> pl.DataFrame:
+def as_rows(chunk: Chunk, name: str, join: int | None, table: SinkTable) -> pl.DataFrame:
     inserts = pl.col(OLD) == pl.col(VS)
     rows = chunk.rows.select(
         pl.col(VS).alias(START),
@@ -131,19 +131,19 @@ def as_rows(chunk: Chunk, name: str, join: int | None, table: Table) -> pl.DataF
     return timed(pl.concat(frames, how="diagonal").select(*copy, pl.all()), table)
 
 
-def promise(cti: int, table: Table) -> pl.DataFrame:
+def promise(cti: int, table: SinkTable) -> pl.DataFrame:
     """The row with the progress of a copy."""
     row = {START: [cti], END: [None], NEW_END: [None], DONE: [True], **{name: [None] for name in table.columns}}
     times = dict.fromkeys((START, END, NEW_END), pl.Int64())
     return pl.DataFrame(row, schema={**times, DONE: pl.Boolean(), **table.columns})
 
 
-def timed(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
+def timed(rows: pl.DataFrame, table: SinkTable) -> pl.DataFrame:
     """With times of the user's type, infinity as its number."""
     return rows.with_columns(pl.col(START, END, NEW_END).cast(table.time_type))
 
 
-def as_chunk(rows: pl.DataFrame, table: Table) -> Chunk:
+def as_chunk(rows: pl.DataFrame, table: SinkTable) -> Chunk:
     """The inverse of `as_rows`, without the promise."""
     changes = rows.filter(pl.col(DONE).is_null())
     start, end, new_end = (changes[name].cast(pl.Int64) for name in (START, END, NEW_END))
@@ -170,7 +170,7 @@ def copies_in(place: str | os.PathLike[str]) -> Files:
     return replace(files(place, "parquet"), sealed=REMEDY.format("that wrote it"))
 
 
-def write_over(place: str | os.PathLike[str], name: str, table: Table) -> None:
+def write_over(place: str | os.PathLike[str], name: str, table: SinkTable) -> None:
     """Declare the end of a copy."""
     sink = CopySink(place, name, INF)
     sink.table = table

@@ -29,7 +29,7 @@ GRACE = 30.0
 """Seconds a query has to stop by itself after its supervisor has died."""
 
 
-class Member:
+class ReplicaMember:
     def __init__(self, folder: str, name: str, master: str, supervisor: int | None = None) -> None:
         self.folder, self.name, self.master = folder, name, master
         self.control = Control(os.path.join(folder, "control"))
@@ -111,7 +111,7 @@ class Member:
 
 def main(folder: str, name: str, master: str, supervisor: int | None = None) -> int:
     """`supervisor` is the parent process, which made this one the leader of a group of its own."""
-    member = Member(folder, name, master, supervisor)
+    member = ReplicaMember(folder, name, master, supervisor)
     if supervisor is not None:
         threading.Thread(target=member.end_with_supervisor, daemon=True).start()
     try:

@@ -39,7 +39,7 @@ from cedr.replicas.copies import (
     write_over,
 )
 from cedr.runtime.spark.driver.streaming import RunningQuery, last_committed, start
-from cedr.sinks.base import Table, TableSink
+from cedr.sinks.base import SinkTable, TableSink
 from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.user_times import time_type
 from cedr.storage.folder import Folder, checkpoint_folder
@@ -157,7 +157,7 @@ class Replicas:
         """Retire a replica. What it alone has emitted is retracted in time; its name cannot be used again."""
         retire(self.place, name)
 
-    def _table(self, name: str) -> Table:
+    def _table(self, name: str) -> SinkTable:
         found = table_of(self._folder(name))
         if found is None:
             raise QueryError(f"there is no replica {name!r} in {self.place}; available: {', '.join(self.names())}")
@@ -174,7 +174,7 @@ class Replicas:
         sink = CopySink(self.copies, name)
         check_unused(sink)
         columns = dict(self.query.schema)
-        sink.open(Table(f"table {name}", columns, time_type(table.schema["vs"])))
+        sink.open(SinkTable(f"table {name}", columns, time_type(table.schema["vs"])))
         times = table.select(
             pl.col("vs").cast(pl.Int64).fill_null(MIN).alias(VS), pl.col("ve").cast(pl.Int64).fill_null(INF).alias(VE)
         )
@@ -231,10 +231,10 @@ def not_copied(where: str, names: list[str]) -> list[str]:
     return [name for name in names if name in ("lock", "metadata", ".metadata.crc")]
 
 
-def table_of(folder: Folder) -> Table | None:
+def table_of(folder: Folder) -> SinkTable | None:
     """The table of a copy, if there is one."""
     stored = folder.find(IDENTITY)
-    return None if stored is None else Table.from_json(json.loads(stored)["table"])
+    return None if stored is None else SinkTable.from_json(json.loads(stored)["table"])
 
 
 def retire(place: str, name: str) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import AlignOperator
-from cedr.operators.base import Metrics, Operator
+from cedr.operators.base import Operator, OperatorMetrics
 from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.merge.base import LMerge
 from cedr.physical import make
@@ -146,7 +146,7 @@ class Engine:
             )
         for op, saved, counted in zip(self.operators, state["operators"], state["metrics"], strict=True):
             op.restore(saved)
-            op.metrics = Metrics(**counted)
+            op.metrics = OperatorMetrics(**counted)
         self.highest = list(state["highest"])
 
     # --- consistency ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.operators.base import Operator
 from cedr.operators.iterate.metrics import LoopMetrics
-from cedr.plan.fragment import Step
+from cedr.plan.fragment import PhysicalStep
 from cedr.temporal.time import INF, MIN
 
 SCHEMA = {
@@ -39,12 +39,12 @@ def loop_table(loops: Mapping[int, LoopMetrics]) -> pl.DataFrame:
     return table.with_columns(turns="iterations")  # deprecated, for one more version
 
 
-def metrics_table(steps: Sequence[Step], operators: Sequence[Operator], highest: Sequence[int]) -> pl.DataFrame:
+def metrics_table(steps: Sequence[PhysicalStep], operators: Sequence[Operator], highest: Sequence[int]) -> pl.DataFrame:
     rows = [metrics_row(*each) for each in zip(range(len(steps)), steps, operators, highest, strict=True)]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def metrics_row(number: int, step: Step, operator: Operator, highest: int) -> tuple[object, ...]:
+def metrics_row(number: int, step: PhysicalStep, operator: Operator, highest: int) -> tuple[object, ...]:
     m = operator.metrics
     inserts = m.rows_out - m.adjusts_out
     return (

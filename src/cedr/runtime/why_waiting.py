@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from cedr.plan.fragment import Step
+from cedr.plan.fragment import PhysicalStep
 from cedr.plan.nodes import Align, Sort
 from cedr.plan.nodes.source import Source
-from cedr.sources.source_status import Member, SourceStatus
+from cedr.sources.source_status import PartitionStatus, SourceStatus
 from cedr.sources.user_times import TimeType, as_user_times
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN, show
@@ -81,7 +81,7 @@ def why_waiting(
     )
 
 
-def held_rows(steps: Iterable[Step], metrics: pl.DataFrame) -> list[Held]:
+def held_rows(steps: Iterable[PhysicalStep], metrics: pl.DataFrame) -> list[Held]:
     """The rows that operators hold, from a table of metrics, which may have several rows for one operator."""
     by_step = metrics.group_by("step").agg(pl.col("state_rows").sum(), pl.col("cti_in").fill_null(MIN).min())
     by_number = {step: (rows, cti) for step, rows, cti in by_step.iter_rows()}
@@ -120,7 +120,7 @@ class Sentences:
                 "by key"
             )
 
-    def _slow(self, source: Source, s: SourceStatus, slow: Member) -> str:
+    def _slow(self, source: Source, s: SourceStatus, slow: PartitionStatus) -> str:
         reached = f"source {s.source!r} has progressed to {self.time(s.cti)}" if s.cti != MIN else ""
         if not slow.name:
             behind = f", {self.length(source.delay)} behind its highest start" if source.delay else ""
@@ -149,11 +149,11 @@ class Sentences:
         return show_duration(length) if isinstance(self.time_type, pl.Datetime) else str(length)
 
 
-def given_up(source: Source, s: SourceStatus, member: Member) -> bool:
+def given_up(source: Source, s: SourceStatus, member: PartitionStatus) -> bool:
     return source.idle is not None and s.now - member.at > source.idle
 
 
-def silence(s: SourceStatus, member: Member) -> str:
+def silence(s: SourceStatus, member: PartitionStatus) -> str:
     return f"{(s.now - member.at) / 1_000_000:.1f}s"
 
 

@@ -34,7 +34,7 @@ class SinkError(CedrError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Table:
+class SinkTable:
     """The table of a sink.
 
     query         names the query; another query must not write into its table
@@ -78,7 +78,7 @@ class Table:
         """`_vs`, `_ve` and the payload as the user's table, sorted like `Result.table()`."""
         return self.shown(in_order(tuples.select(VS, VE, *self.columns)))
 
-    def check_same(self, stored: "Table", where: str) -> None:
+    def check_same(self, stored: "SinkTable", where: str) -> None:
         """Raise if the stored table is not this one."""
         mine, theirs = show_schema(self.shown_schema), show_schema(stored.shown_schema)
         if mine != theirs:
@@ -105,10 +105,10 @@ class Table:
         }
 
     @staticmethod
-    def from_json(stored: dict[str, Any]) -> "Table":
+    def from_json(stored: dict[str, Any]) -> "SinkTable":
         schema = dict(pl.read_ipc_stream(io.BytesIO(base64.b64decode(stored["types"]))).schema)
         time_type = schema.pop(VS)
-        return Table(stored["query"], schema, time_type, stored["shards"], stored["first_batch"])
+        return SinkTable(stored["query"], schema, time_type, stored["shards"], stored["first_batch"])
 
     def __str__(self) -> str:
         return json.dumps(self.to_json())
@@ -117,7 +117,7 @@ class Table:
 class TableSink(ABC):
     """A sink's settings are sent to the shards' processes after `open`; connections and caches are not."""
 
-    table: Table
+    table: SinkTable
     keeps = True
     """Whether the sink contains the answer itself, so that its last batch must match the checkpoint."""
 
@@ -126,15 +126,15 @@ class TableSink(ABC):
         """What the sink waits for, if its store is unreachable; the query continues when it is reachable again."""
         return None
 
-    def check(self, table: Table) -> None:  # noqa: B027  some stores support every type
+    def check(self, table: SinkTable) -> None:  # noqa: B027  some stores support every type
         """Reject columns of types that the store does not have. Creates nothing."""
 
-    def check_place(self, table: Table | None = None) -> None:  # noqa: B027  most sinks have nothing to check
+    def check_place(self, table: SinkTable | None = None) -> None:  # noqa: B027  most sinks have nothing to check
         """On the driver, before any sink of a job opens: raise what `open` would raise, and create nothing. Without a
         table, check only whether the store can be used at all."""
 
     @abstractmethod
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         """On the driver, once per start: create what is missing, raise if it belongs to something else."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class TableSink(ABC):
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
         """In the shard's process: a shard's changes, as data for `commit`. May be called again for any batch."""
-        return Prepared(shard, changes.cti, net_changes(changes.rows, self.table.columns)).to_bytes()
+        return PreparedChanges(shard, changes.cti, net_changes(changes.rows, self.table.columns)).to_bytes()
 
     @abstractmethod
     def commit(self, batch: int, prepared: list[bytes]) -> None:
@@ -186,7 +186,7 @@ class TableSink(ABC):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedChanges:
     """Changes of a shard for the driver, and the shard's progress after them."""
 
     shard: int
@@ -197,9 +197,9 @@ class Prepared:
         return HEAD.pack(self.shard, self.cti) + as_ipc(self.rows)
 
     @staticmethod
-    def from_bytes(content: bytes) -> "Prepared":
+    def from_bytes(content: bytes) -> "PreparedChanges":
         shard, cti = HEAD.unpack_from(content)
-        return Prepared(shard, cti, pl.read_ipc_stream(io.BytesIO(content[HEAD.size :])))
+        return PreparedChanges(shard, cti, pl.read_ipc_stream(io.BytesIO(content[HEAD.size :])))
 
 
 HEAD = struct.Struct("<iq")
@@ -227,5 +227,5 @@ def never_there(example: dict[str, Any], number: int, where: str) -> SinkError:
 
 def joined(prepared: list[bytes]) -> tuple[pl.DataFrame, int]:
     """The changes of all shards, and their common progress."""
-    parts = sorted((Prepared.from_bytes(content) for content in prepared), key=lambda part: part.shard)
+    parts = sorted((PreparedChanges.from_bytes(content) for content in prepared), key=lambda part: part.shard)
     return pl.concat([part.rows for part in parts]), min(part.cti for part in parts)

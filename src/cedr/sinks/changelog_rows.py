@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from cedr.secret import Secret, revealed
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.sinks.spark_types import spark_schema
 from cedr.temporal.errors import QueryError
 
@@ -35,7 +35,7 @@ class Changelog:
     options: Mapping[str, str | Secret] = field(default_factory=dict)
     shape: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
-    def check(self, table: Table) -> None:
+    def check(self, table: SinkTable) -> None:
         """Check that Spark has a type for every column, also in streams."""
         spark_schema(table.shown_schema)
         if times := [name for name, kind in table.columns.items() if has_times_of_day(kind)]:
@@ -44,7 +44,7 @@ class Changelog:
                 f"use pl.col({times[0]!r}).cast(pl.String) in the query, or a sink that keeps a table"
             )
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         """Spark's sinks open themselves."""
 
     def start(self, writer: DataStreamWriter) -> StreamingQuery:

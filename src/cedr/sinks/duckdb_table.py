@@ -13,7 +13,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from cedr.sinks.base import SinkError, Table
+from cedr.sinks.base import SinkError, SinkTable
 from cedr.sinks.retry import UnreachableError
 from cedr.sinks.sql import CHANGE, RETRY, SqlSink, quoted
 from cedr.temporal.duration import Duration
@@ -36,7 +36,7 @@ class DuckdbSink(SqlSink):
     def _is_there(self) -> bool:
         return os.path.exists(self.path)
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
         except OSError as e:
@@ -44,12 +44,12 @@ class DuckdbSink(SqlSink):
         super().open(table)
 
     @contextmanager
-    def _transaction(self) -> Iterator["Transaction"]:
+    def _transaction(self) -> Iterator["DuckdbTransaction"]:
         try:
             connection = self._connected()
             try:
                 connection.begin()
-                yield Transaction(connection)
+                yield DuckdbTransaction(connection)
                 connection.commit()
             finally:
                 connection.close()  # rolls back
@@ -81,11 +81,11 @@ class DuckdbSink(SqlSink):
                 ) from None
         return "VARCHAR" if kind == pl.Null else described[0][1]
 
-    def _fill(self, db: "Transaction", rows: pl.DataFrame) -> None:
+    def _fill(self, db: "DuckdbTransaction", rows: pl.DataFrame) -> None:
         db.connection.register(ARRIVED, rows)
         db.execute(f"INSERT INTO {CHANGE} SELECT * FROM {ARRIVED}")
 
-    def _fetch(self, db: "Transaction", columns: dict[str, pl.DataType]) -> pl.DataFrame:
+    def _fetch(self, db: "DuckdbTransaction", columns: dict[str, pl.DataType]) -> pl.DataFrame:
         wanted = [
             f"epoch_us({quoted(name)}) AS {quoted(name)}" if isinstance(kind, pl.Duration) else quoted(name)
             for name, kind in columns.items()
@@ -105,7 +105,7 @@ def has_lengths(kind: Any) -> bool:
     return has_lengths(kind.inner) if isinstance(kind, pl.List | pl.Array) else kind == pl.Duration
 
 
-class Transaction:
+class DuckdbTransaction:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk
-from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined
+from cedr.sinks.base import PreparedChanges, SinkError, SinkTable, TableSink, joined
 from cedr.sinks.readable import changes
 from cedr.temporal.time import MIN
 
@@ -31,14 +31,14 @@ class ForeachSink(TableSink):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "function": None}  # it stays in the driver, so it need not be picklable
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         self.table = table
 
     def last_batch(self) -> int | None:
         return self._batch
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
-        return Prepared(shard, changes.cti, changes.rows).to_bytes()
+        return PreparedChanges(shard, changes.cti, changes.rows).to_bytes()
 
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         if self._batch is not None and batch <= self._batch:

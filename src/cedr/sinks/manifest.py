@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.storage.folder import Folder
 from cedr.temporal.time import MIN
 
@@ -16,7 +16,7 @@ FOLDER, START = "_cedr", "start.json"
 
 
 @dataclass(frozen=True)
-class File:
+class TableFile:
     """`level`: how often its tuples were merged into a bigger file."""
 
     name: str
@@ -25,16 +25,16 @@ class File:
 
 
 @dataclass(frozen=True)
-class Part:
+class ShardFiles:
     """`cti`: the shard's progress; `open`: tuples that may still change; `settled`: tuples that cannot."""
 
     shard: int
     cti: int = MIN
-    open: File | None = None
-    settled: tuple[File, ...] = ()
+    open: TableFile | None = None
+    settled: tuple[TableFile, ...] = ()
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[TableFile, ...]:
         return (*self.settled, self.open) if self.open else self.settled
 
     @property
@@ -45,20 +45,22 @@ class Part:
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
-    def from_bytes(content: bytes) -> "Part":
-        return Part.from_json(json.loads(content))
+    def from_bytes(content: bytes) -> "ShardFiles":
+        return ShardFiles.from_json(json.loads(content))
 
     @staticmethod
-    def from_json(stored: dict[str, Any]) -> "Part":
-        opened = File(**stored["open"]) if stored["open"] else None
-        return Part(stored["shard"], stored["cti"], opened, tuple(File(**file) for file in stored["settled"]))
+    def from_json(stored: dict[str, Any]) -> "ShardFiles":
+        opened = TableFile(**stored["open"]) if stored["open"] else None
+        return ShardFiles(
+            stored["shard"], stored["cti"], opened, tuple(TableFile(**file) for file in stored["settled"])
+        )
 
 
 @dataclass(frozen=True)
 class Manifest:
-    table: Table
+    table: SinkTable
     batch: int | None = None
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, ShardFiles] = field(default_factory=dict)
 
     @property
     def names(self) -> set[str]:
@@ -90,5 +92,5 @@ class Manifest:
     @staticmethod
     def from_bytes(content: bytes) -> "Manifest":
         stored = json.loads(content)
-        parts = [Part.from_json(part) for part in stored["parts"]]
-        return Manifest(Table.from_json(stored["table"]), stored["batch"], {part.shard: part for part in parts})
+        parts = [ShardFiles.from_json(part) for part in stored["parts"]]
+        return Manifest(SinkTable.from_json(stored["table"]), stored["batch"], {part.shard: part for part in parts})

@@ -6,7 +6,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.tally import Tally
-from cedr.sinks.base import Prepared, SinkError, Table, TableSink, joined, never_there
+from cedr.sinks.base import PreparedChanges, SinkError, SinkTable, TableSink, joined, never_there
 
 
 class MemorySink(TableSink):
@@ -20,7 +20,7 @@ class MemorySink(TableSink):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tally": None}
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         if self._tally is None:
             self.table, self._tally = table, Tally(table.columns)
         table.check_same(self.table, str(self))
@@ -29,7 +29,7 @@ class MemorySink(TableSink):
         return self._batch
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
-        return Prepared(shard, changes.cti, changes.rows).to_bytes()
+        return PreparedChanges(shard, changes.cti, changes.rows).to_bytes()
 
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         if self._is_new(batch, self._batch):

@@ -30,8 +30,8 @@ import polars as pl
 from cedr.columnar.chunk import VS, Chunk
 from cedr.columnar.tally import COUNT, VE, changed, repeated
 from cedr.secret import without_credentials
-from cedr.sinks.base import SinkError, Table, TableSink, all_there
-from cedr.sinks.manifest import FOLDER, File, Manifest, Part
+from cedr.sinks.base import SinkError, SinkTable, TableSink, all_there
+from cedr.sinks.manifest import FOLDER, Manifest, ShardFiles, TableFile
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError
 from cedr.temporal.time import INF
@@ -49,7 +49,7 @@ class ParquetSink(TableSink):
         """`path` is a folder, or a URI such as `s3://bucket/folder`."""
         place = os.fspath(path)
         self.folder = Folder(place if "://" in place else os.path.abspath(os.path.expanduser(place)))
-        self._held: dict[int, tuple[Part, pl.DataFrame]] = {}
+        self._held: dict[int, tuple[ShardFiles, pl.DataFrame]] = {}
 
     def __str__(self) -> str:
         return f"Parquet folder {without_credentials(self.folder.place)}"
@@ -59,7 +59,7 @@ class ParquetSink(TableSink):
 
     # --- on the driver -----------------------------------------------------------------------------------------------
 
-    def check_place(self, table: Table | None = None) -> None:
+    def check_place(self, table: SinkTable | None = None) -> None:
         with self._usable():
             manifest = Manifest.newest(self.folder)
             if manifest is None:
@@ -67,7 +67,7 @@ class ParquetSink(TableSink):
             elif table is not None:
                 self._check_same(table, manifest)
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         self.check(table)
         with self._usable():
             self._open(table)
@@ -79,7 +79,7 @@ class ParquetSink(TableSink):
         except OSError as e:
             raise SinkError(f"{self} cannot be used: {os.strerror(e.errno) if e.errno else e}") from None
 
-    def _open(self, table: Table) -> None:
+    def _open(self, table: SinkTable) -> None:
         if (manifest := Manifest.newest(self.folder)) is None:
             self._check_empty()
             for folder in (self.folder, self.folder.sub(FOLDER), self._staged):
@@ -93,7 +93,7 @@ class ParquetSink(TableSink):
         self.folder.sweep()
         self._sweep(manifest, staged_too=True)
 
-    def _check_same(self, table: Table, manifest: Manifest) -> None:
+    def _check_same(self, table: SinkTable, manifest: Manifest) -> None:
         table.check_same(manifest.table, str(self))
         if table.shards != (shards := manifest.table.shards):
             raise SinkError(f"{self} was written by {shards} shards, this run has {table.shards}; use shards={shards}")
@@ -104,7 +104,7 @@ class ParquetSink(TableSink):
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         manifest = self._manifest()
         if self._is_new(batch, manifest.batch):
-            parts = {part.shard: part for part in map(Part.from_bytes, prepared)}
+            parts = {part.shard: part for part in map(ShardFiles.from_bytes, prepared)}
             after = Manifest(self.table, batch, {**manifest.parts, **parts})
             for name in sorted(after.names - manifest.names):
                 self._staged.move(staged(name), self.folder, name)
@@ -133,7 +133,7 @@ class ParquetSink(TableSink):
                 f"{self} contains files that cedr has not written, such as {foreign[0]}; use an empty folder"
             )
 
-    def check(self, table: Table) -> None:
+    def check(self, table: SinkTable) -> None:
         try:
             as_parquet(table, pl.DataFrame(schema=table.inner_schema))
         except pl.exceptions.PolarsError as e:
@@ -154,7 +154,7 @@ class ParquetSink(TableSink):
         manifest = self._manifest()
         if not self._is_new(batch, manifest.batch):
             return b""  # already committed; commit will ignore it
-        before = manifest.parts.get(shard, Part(shard))
+        before = manifest.parts.get(shard, ShardFiles(shard))
         cti = max(before.cti, changes.cti)
         after = self._open_tuples(before)
         if len(changes):
@@ -171,14 +171,14 @@ class ParquetSink(TableSink):
         self._held[shard] = part, still_open
         return part.to_bytes()
 
-    def _open_tuples(self, part: Part) -> pl.DataFrame:
+    def _open_tuples(self, part: ShardFiles) -> pl.DataFrame:
         """From the cache if this process prepared the last commit, else read back."""
         remembered = self._held.get(part.shard)
         if remembered and remembered[0] == part:
             return remembered[1]
         return self._read(part.open) if part.open else pl.DataFrame(schema=self.table.inner_schema)
 
-    def _folded(self, settled: tuple[File, ...], shard: int, batch: int) -> tuple[File, ...]:
+    def _folded(self, settled: tuple[TableFile, ...], shard: int, batch: int) -> tuple[TableFile, ...]:
         """Merges many small files into one. A tuple is rewritten only a few times, however many batches there are."""
         for level in sorted({file.level for file in settled}):
             small = [file for file in settled if file.level == level and file.rows < BIG]
@@ -188,13 +188,13 @@ class ParquetSink(TableSink):
                 return (*rest, self._write("settled", shard, batch, together, level + 1))
         return settled
 
-    def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> File:
+    def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> TableFile:
         name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
         content = as_parquet(self.table, counted, to_stay=level > 0)
         self._staged.write_parquet(staged(name), content, label=name, sync="file")
-        return File(name, int(counted[COUNT].sum()), level)
+        return TableFile(name, int(counted[COUNT].sum()), level)
 
-    def _read(self, file: File) -> pl.DataFrame:
+    def _read(self, file: TableFile) -> pl.DataFrame:
         try:
             return counted_tuples(self.table, self.folder.read_parquet(file.name))
         except FileNotFoundError:
@@ -226,7 +226,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
         return manifest.table.ordered(repeated(tuples))
 
 
-def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
+def as_parquet(table: SinkTable, counted: pl.DataFrame, to_stay: bool = False) -> bytes:
     """Every copy is a separate row. Open tuples are written quickly. Files that stay are sorted by start, for searches
     by time, and compressed with zstd, which takes twice the time of snappy and a quarter less space."""
     rows = repeated(counted)
@@ -235,7 +235,7 @@ def as_parquet(table: Table, counted: pl.DataFrame, to_stay: bool = False) -> by
     return file.getvalue()
 
 
-def counted_tuples(table: Table, shown: pl.DataFrame) -> pl.DataFrame:
+def counted_tuples(table: SinkTable, shown: pl.DataFrame) -> pl.DataFrame:
     """The inverse of `as_parquet`; copies are not summed up."""
     rows = table.inner(shown)
     return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)

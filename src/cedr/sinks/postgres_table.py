@@ -46,11 +46,11 @@ class PostgresSink(SqlSink):
         return f"PostgreSQL table {self._place} at {self.server}"
 
     @contextmanager
-    def _transaction(self) -> Iterator["Transaction"]:
+    def _transaction(self) -> Iterator["PostgresTransaction"]:
         try:
             assert self.dsn is not None, "a sink connects in the driver"
             with psycopg.connect(self.dsn.reveal(), cursor_factory=psycopg.RawCursor, **self._limits()) as connection:
-                yield Transaction(connection)
+                yield PostgresTransaction(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError) as e:
             if e.sqlstate is not None and not e.sqlstate.startswith(AWAY):
                 raise SinkError(f"{self}: {one_line(e)}") from None
@@ -69,13 +69,13 @@ class PostgresSink(SqlSink):
     def _type(self, name: str, kind: pl.DataType) -> str:
         return type_of(name, kind)
 
-    def _fill(self, db: "Transaction", rows: pl.DataFrame) -> None:
+    def _fill(self, db: "PostgresTransaction", rows: pl.DataFrame) -> None:
         names = ", ".join(map(quoted, rows.columns))
         with db.cursor().copy(f"COPY {CHANGE} ({names}) FROM STDIN (FORMAT csv)".encode()) as copy:
             copy.write(as_csv(rows))
         db.execute(f"ANALYZE {CHANGE}")
 
-    def _fetch(self, db: "Transaction", columns: dict[str, pl.DataType]) -> pl.DataFrame:
+    def _fetch(self, db: "PostgresTransaction", columns: dict[str, pl.DataType]) -> pl.DataFrame:
         wanted = ", ".join(selected(quoted(name), kind) for name, kind in columns.items())
         rows = db.execute(f"SELECT {wanted} FROM {self._place}")
         values = zip(*rows, strict=True) if rows else [()] * len(columns)
@@ -84,7 +84,7 @@ class PostgresSink(SqlSink):
         )
 
 
-class Transaction:
+class PostgresTransaction:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 

@@ -18,9 +18,9 @@ from cedr.columnar.chunk import Chunk
 from cedr.columnar.tally import COUNT, net_changes, repeated
 from cedr.sinks.base import (
     ID,
-    Prepared,
+    PreparedChanges,
     SinkError,
-    Table,
+    SinkTable,
     TableSink,
     joined,
     never_there,
@@ -80,7 +80,7 @@ class SqlSink(TableSink):
 
     # --- the sink --------------------------------------------------------------------------------------------------
 
-    def check(self, table: Table) -> None:
+    def check(self, table: SinkTable) -> None:
         self._column_types(table)
 
     @property
@@ -91,10 +91,10 @@ class SqlSink(TableSink):
         """Stop waiting for the store."""
         self.retry.stopped = True
 
-    def check_place(self, table: Table | None = None) -> None:
+    def check_place(self, table: SinkTable | None = None) -> None:
         self.retry(lambda: self._check_place(table), self.opening)
 
-    def _check_place(self, table: Table | None) -> None:
+    def _check_place(self, table: SinkTable | None) -> None:
         if self._is_there():
             with self._transaction() as db:
                 if table is None:
@@ -102,13 +102,13 @@ class SqlSink(TableSink):
                 else:
                     self._check_same(db, table, self._column_types(table))
 
-    def open(self, table: Table) -> None:
+    def open(self, table: SinkTable) -> None:
         self.retry.stopped = False
         columns = self._column_types(table)
         self.retry(lambda: self._open(table, columns), self.opening)
         self.table, self._types = table, columns
 
-    def _open(self, table: Table, columns: dict[str, str]) -> None:
+    def _open(self, table: SinkTable, columns: dict[str, str]) -> None:
         with self._transaction() as db:
             db.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._qualified(BATCHES)} (table_name text PRIMARY KEY, batch bigint, "
@@ -123,7 +123,7 @@ class SqlSink(TableSink):
                     [self.name, str(table)],
                 )
 
-    def _check_same(self, db: Database, table: Table, columns: dict[str, str]) -> bool:
+    def _check_same(self, db: Database, table: SinkTable, columns: dict[str, str]) -> bool:
         """Whether the table already exists; raises if it belongs to something else."""
         stored, there = self._stored(db), self._columns(db)
         if stored is None and there:
@@ -142,7 +142,7 @@ class SqlSink(TableSink):
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
         net = net_changes(changes.rows, self.table.columns)
-        return Prepared(shard, changes.cti, net.with_columns(tuple_ids(net.drop(COUNT)).alias(ID))).to_bytes()
+        return PreparedChanges(shard, changes.cti, net.with_columns(tuple_ids(net.drop(COUNT)).alias(ID))).to_bytes()
 
     def commit(self, batch: int, prepared: list[bytes]) -> None:
         self.retry(lambda: self._commit(batch, prepared))
@@ -222,12 +222,12 @@ class SqlSink(TableSink):
         batch: int | None = found[0][0]
         return batch
 
-    def _stored(self, db: Database) -> Table | None:
+    def _stored(self, db: Database) -> SinkTable | None:
         """The definition of the table; None if cedr has not created it."""
         if not self._columns(db, BATCHES):
             return None
         found = db.execute(f"SELECT definition FROM {self._qualified(BATCHES)} WHERE table_name = $1", [self.name])
-        return Table.from_json(json.loads(found[0][0])) if found else None
+        return SinkTable.from_json(json.loads(found[0][0])) if found else None
 
     def _columns(self, db: Database, name: str | None = None) -> set[str]:
         """The columns of a table; none if it does not exist."""
@@ -246,7 +246,7 @@ class SqlSink(TableSink):
         if lost := [name for name in columns if name not in there]:
             raise SinkError(f"{self} no longer has the column {lost[0]!r}; cedr requires every column it has created")
 
-    def _column_types(self, table: Table) -> dict[str, str]:
+    def _column_types(self, table: SinkTable) -> dict[str, str]:
         """All columns of the stored table with the store's types."""
         shown = table.shown_schema
         if fine := [name for name, kind in shown.items() if finer_than_microseconds(kind)]:

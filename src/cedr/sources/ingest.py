@@ -46,7 +46,7 @@ def wall_clock() -> int:
 
 
 @dataclass(frozen=True)
-class Piece:
+class IngestedRows:
     """Rows in arrival order, and the progress after them."""
 
     rows: pl.DataFrame
@@ -74,13 +74,13 @@ class Ingest:
             cti = self.progress.update([piece.report])
             yield Chunk(piece.rows, cti, piece.report.external, self.progress.take_promises(), piece.files)
 
-    def pieces(self, data: Any, chunk_size: int) -> Iterator[Piece]:
+    def pieces(self, data: Any, chunk_size: int) -> Iterator[IngestedRows]:
         """The data in pieces, each with what the source itself reports about progress."""
         found = element_pieces(self, data, chunk_size) if is_elements(data) else table_pieces(self, data, chunk_size)
         for piece in found:
             yield self._checked(piece)
 
-    def _checked(self, piece: Piece) -> Piece:
+    def _checked(self, piece: IngestedRows) -> IngestedRows:
         source, chunk = self.source, Chunk(piece.rows)
         if source.insert_only and not chunk.is_insert.all():
             adjust = Chunk(chunk.rows.filter(pl.Series(~chunk.is_insert))[:1]).elements()[0]
@@ -153,7 +153,7 @@ def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
 # --- elements ------------------------------------------------------------------------------------------------------
 
 
-def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int) -> Iterator[Piece]:
+def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int) -> Iterator[IngestedRows]:
     for start in range(0, len(elements), chunk_size):
         slice_ = elements[start : start + chunk_size]
         for e in slice_:
@@ -162,7 +162,7 @@ def element_pieces(ingest: Ingest, elements: Sequence[Element], chunk_size: int)
             chunk = chunk_of(piece, ingest.source.schema)
             rows = in_time(ingest, chunk.rows)
             ctis: dict[Partition, int] = {None: chunk.cti} if chunk.cti != MIN else {}
-            yield Piece(rows, ingest.report(rows, None, ctis, chunk.external, chunk.promises))
+            yield IngestedRows(rows, ingest.report(rows, None, ctis, chunk.external, chunk.promises))
 
 
 def in_time(ingest: Ingest, rows: pl.DataFrame) -> pl.DataFrame:
@@ -227,7 +227,7 @@ def as_frame(data: Any, source: Source) -> pl.DataFrame:
     )
 
 
-def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
+def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[IngestedRows]:
     source, frame = ingest.source, as_frame(data, ingest.source)
     if not frame.height:
         return
@@ -242,13 +242,13 @@ def table_pieces(ingest: Ingest, data: Any, chunk_size: int) -> Iterator[Piece]:
         if timed.partitions is None:
             cti = int(timed.ctis[end])
             ctis: dict[Partition, int] = {None: cti} if cti != MIN else {}
-            yield Piece(rows, ingest.report(rows, None, ctis, promises=promises), timed.files)
+            yield IngestedRows(rows, ingest.report(rows, None, ctis, promises=promises), timed.files)
         else:
             ctis = ctis_by_partition if end == timed.rows.height else {}
             report = ingest.report(rows, timed.partitions[start:end], ctis, promises=promises)
-            yield Piece(rows, report, timed.files)
+            yield IngestedRows(rows, report, timed.files)
     if timed.external:
-        yield Piece(timed.rows[:0], ingest.report(timed.rows[:0], None, {}, timed.external))
+        yield IngestedRows(timed.rows[:0], ingest.report(timed.rows[:0], None, {}, timed.external))
 
 
 def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int], TimedTable]:

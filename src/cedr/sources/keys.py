@@ -30,7 +30,7 @@ def maxima(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(pl.exclude(HIGHEST)).agg(pl.col(HIGHEST).max())
 
 
-class Keys:
+class KeyProgress:
     """For each value, by its number: its highest start, and when it last reported."""
 
     def __init__(self, schema: Schema, delay: int) -> None:

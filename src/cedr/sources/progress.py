@@ -24,7 +24,7 @@ from cedr.columnar.chunk import Times
 from cedr.columnar.promises import BEFORE, NONE, Promises
 from cedr.operators.external_ctis import ExternalCtis
 from cedr.plan.nodes.source import Source
-from cedr.sources.keys import AT, HIGHEST, Keys
+from cedr.sources.keys import AT, HIGHEST, KeyProgress
 from cedr.storage.plain import allowed
 from cedr.temporal.element import ExternalCti
 from cedr.temporal.time import INF, MIN
@@ -74,7 +74,7 @@ class Progress:
         self.partitions: dict[Partition, PartitionProgress] = {}
         self.now = 0
         self.keys = (
-            Keys({name: source.schema[name] for name in source.progress_by}, self.delay or 0)
+            KeyProgress({name: source.schema[name] for name in source.progress_by}, self.delay or 0)
             if source.progress_by
             else None
         )

@@ -55,7 +55,7 @@ class RowTimes:
 
 
 def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
-    found = Found(frame, source)
+    found = ReadTimes(frame, source)
     vs = found.times("vs")
     end = found.times("ve").fill_null(INF) if source.ve else found.lengthened(vs)
     ve_new = found.times("ve_new") if source.ve_new else None
@@ -66,7 +66,7 @@ def row_times(frame: pl.DataFrame, source: Source) -> RowTimes:
 
 
 @dataclass
-class Found:
+class ReadTimes:
     """The times read from a table so far."""
 
     frame: pl.DataFrame
@@ -154,7 +154,7 @@ def counted(kind: pl.DataType) -> str:
 
 def unread_time(frame: pl.DataFrame, source: Source) -> str | None:
     """The problem of the first time that does not fit the source's format."""
-    found = Found(frame, source)
+    found = ReadTimes(frame, source)
     for setting, text in time_settings(source).items():
         values = time_values(source, setting, text, frame)
         if source.format is not None and values.dtype == pl.String and setting != "duration":

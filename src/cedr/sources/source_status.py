@@ -26,7 +26,7 @@ ENOUGH = 4
 
 
 @allowed
-class Member(NamedTuple):
+class PartitionStatus(NamedTuple):
     """A partition, or a value of `progress_by`: progress, highest start, and when it last reported."""
 
     name: str
@@ -44,8 +44,8 @@ class SourceStatus:
     cti: int
     now: int
     members: int
-    slowest: tuple[Member, ...]
-    ahead: tuple[Member, ...]
+    slowest: tuple[PartitionStatus, ...]
+    ahead: tuple[PartitionStatus, ...]
     usual: int
     """The median of the highest starts."""
 
@@ -59,10 +59,10 @@ def source_status(progress: Progress) -> SourceStatus:
     return SourceStatus(progress.source.name, progress.cti, progress.now, len(highest), slowest, tuple(ahead), usual)
 
 
-def members(progress: pl.DataFrame) -> tuple[Member, ...]:
+def members(progress: pl.DataFrame) -> tuple[PartitionStatus, ...]:
     names = [name for name in progress.columns if name not in (BEFORE, HIGHEST, AT, SILENT)]
     rows = progress.iter_rows(named=True)
-    return tuple(Member(named({n: row[n] for n in names}), row[BEFORE], row[HIGHEST], row[AT]) for row in rows)
+    return tuple(PartitionStatus(named({n: row[n] for n in names}), row[BEFORE], row[HIGHEST], row[AT]) for row in rows)
 
 
 def named(values: dict[str, Any]) -> str:

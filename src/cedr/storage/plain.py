@@ -25,8 +25,9 @@ from cedr.temporal.errors import CedrError
 from cedr.temporal.punctuation import Constant, Empty, OneOf, Punctuation, Range, Wildcard
 from cedr.temporal.row import Row
 
-FORMAT = b"c2"
-"""The first byte of every value. Pickled headers, as in logs that earlier versions wrote, begin with another byte."""
+FORMAT = b"c3"
+"""The first bytes of every value; increase the number when a class that is written changes its name or its fields.
+Pickled headers, as in logs that earlier versions wrote, begin with another byte."""
 MANY = 16
 """Sequences of at least this length whose items are all texts or all whole numbers are written in one piece."""
 INT64 = range(-(2**63), 2**63)

@@ -19,7 +19,7 @@ WIDTH = 240
 COLOR = "#26a69a"
 
 
-class Text(str):
+class DisplayText(str):
     """A string that prompts and notebooks display as text, not as a quoted literal."""
 
     __slots__ = ()

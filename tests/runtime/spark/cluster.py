@@ -7,7 +7,7 @@ import polars as pl
 from cedr.columnar.tally import net_changes
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.shard import Shard
@@ -20,7 +20,7 @@ class Cluster:
 
     def __init__(self, query, folder: str, shards: int) -> None:
         plan = staged(Level(query.plan))
-        self.job = Job(plan, shards, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
+        self.job = SparkJob(plan, shards, "run", "application", folder, f"{folder}/late", pl.Int64(), "changelog")
         self.shards: dict[tuple[int, int], Shard] = {}
 
     def packets(self, batch: int, parts_by_source) -> list[Packet]:

@@ -8,16 +8,16 @@ import polars as pl
 import cedr
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.driver.job import Job, description
+from cedr.runtime.spark.driver.job import SparkJob, description
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.streaming import CheckpointIdentity
 from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.sinks.parquet_table import ParquetSink
-from cedr.sources.files.entry import Entry, File, cut
+from cedr.sources.files.entry import BatchFiles, InputFile, cut
 from cedr.sources.files.listing import Stamp
 from cedr.sources.files.log import FileLog
 from cedr.storage.folder import Folder
@@ -60,10 +60,10 @@ class SmallRun:
             agreed.write(self.folder)
         assert agreed.plan == description(plan, shards)
         self.sink = ParquetSink(place / "out")
-        self.sink.open(Table(agreed.name, dict(plan.schema), pl.Int64(), shards))
+        self.sink.open(SinkTable(agreed.name, dict(plan.schema), pl.Int64(), shards))
         self.sink.check_reached(done)
         self.late = late_folder(self.folder.sub("late").place)
-        self.job = Job(
+        self.job = SparkJob(
             plan, shards, "run", "app", self.folder.place, self.late.place, pl.Int64(), "table", sink=self.sink
         )
         self.log = FileLog(Folder(self.folder.sub("files/readings").place, label="files/readings"))
@@ -111,6 +111,6 @@ class SmallRun:
         return read_late(self.late).height
 
 
-def entry(batch: int) -> Entry:
-    found = (File(f"{batch}.csv", Stamp(1, 1)),)
-    return Entry(found, cut(found, 2, by_row_group=False), "number")
+def entry(batch: int) -> BatchFiles:
+    found = (InputFile(f"{batch}.csv", Stamp(1, 1)),)
+    return BatchFiles(found, cut(found, 2, by_row_group=False), "number")

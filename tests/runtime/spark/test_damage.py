@@ -19,9 +19,9 @@ from cedr.replicas.copies import CopySink, copies_in
 from cedr.runtime.spark.driver.answers import read_metrics
 from cedr.runtime.spark.driver.waiting import source_statuses
 from cedr.runtime.spark.shard import state
-from cedr.sinks.base import Table
+from cedr.sinks.base import SinkTable
 from cedr.sources.files import log
-from cedr.sources.files.entry import File, Part
+from cedr.sources.files.entry import FilePart, InputFile
 from cedr.sources.files.listing import stamp
 from cedr.sources.files.reading import file_pieces
 from cedr.storage.folder import NEW_CHECKPOINT, Folder
@@ -240,7 +240,7 @@ def chunk(n: int) -> Chunk:
 @pytest.mark.parametrize("damage", DAMAGES[:-1])
 def test_damaged_copies_are_named(tmp_path, damage):
     sink = CopySink(tmp_path, "one")
-    sink.open(Table("q", {"v": pl.Int64()}))
+    sink.open(SinkTable("q", {"v": pl.Int64()}))
     for batch in range(2):
         sink.commit(batch, [sink.prepare(0, batch, chunk(batch))])
     first, settings = tmp_path / "one" / "000000000000-000.parquet", copies_in(tmp_path)
@@ -258,18 +258,18 @@ def test_damaged_copies_are_named(tmp_path, damage):
         path.write_bytes(kept[path])
     damage(first, Random(2))
     with pytest.raises(DamagedFileError, match=f"{first}: .* Retire the replica that wrote it"):
-        list(file_pieces(Part(0, 0, 1), File(str(first), stamp(str(first)), (1,)), settings, {}))
+        list(file_pieces(FilePart(0, 0, 1), InputFile(str(first), stamp(str(first)), (1,)), settings, {}))
 
 
 def test_copies_in_another_order_are_named(tmp_path):
     sink = CopySink(tmp_path, "one")
-    sink.open(Table("q", {"v": pl.Int64()}))
+    sink.open(SinkTable("q", {"v": pl.Int64()}))
     for batch in range(2):
         sink.commit(batch, [sink.prepare(0, batch, chunk(batch))])
     one, two = sorted((tmp_path / "one").glob("*.parquet"))
     one.write_bytes(two.read_bytes())
     with pytest.raises(DamagedFileError, match="it has the content of another file"):
-        list(file_pieces(Part(0, 0, 1), File(str(one), stamp(str(one)), (1,)), copies_in(tmp_path), {}))
+        list(file_pieces(FilePart(0, 0, 1), InputFile(str(one), stamp(str(one)), (1,)), copies_in(tmp_path), {}))
 
 
 @pytest.mark.parametrize("damage", DAMAGES[:-1])

@@ -22,7 +22,7 @@ import cedr
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver import job
-from cedr.runtime.spark.driver.job import Job, find_job, leave_job
+from cedr.runtime.spark.driver.job import SparkJob, find_job, leave_job
 from cedr.runtime.spark.reader.packer import Packer
 from cedr.runtime.spark.shard import client, wire
 from cedr.runtime.spark.shard.client import ask, executor_process, forget, home
@@ -48,7 +48,9 @@ def packed(tmp_path, folder, monkeypatch):
     """A job whose shards listen in a folder of this test."""
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     query = cedr.source("readings", {"v": int}, vs="ts", delay=5).tumbling(10).agg(v=cedr.sum("v"))
-    whole = Job(staged(Level(query.plan)), 1, "run", "app", str(tmp_path), f"{tmp_path}/late", pl.Int64(), "changelog")
+    whole = SparkJob(
+        staged(Level(query.plan)), 1, "run", "app", str(tmp_path), f"{tmp_path}/late", pl.Int64(), "changelog"
+    )
     yield whole.packed()
     stop_shard(home("app", executor_process()))
 

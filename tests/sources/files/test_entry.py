@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.sources.files.entry import Entry, File, Part, cut, runs
+from cedr.sources.files.entry import BatchFiles, FilePart, InputFile, cut, runs
 from cedr.sources.files.listing import Stamp
 
 FILES = st.lists(
     st.builds(
-        File,
+        InputFile,
         st.text(min_size=1),
         st.builds(Stamp, st.integers(0, 1000), st.integers(0, 2**62)),
         st.none() | st.lists(st.integers(0, 100), max_size=4).map(tuple),
@@ -33,7 +33,9 @@ def test_no_run_is_more_than_one_piece_above_its_share(weights: list[int], wante
 
 
 @given(FILES, st.integers(1, 5), st.booleans())
-def test_splits_hold_every_row_group_once_and_in_order(files: list[File], parallelism: int, by_group: bool) -> None:
+def test_splits_hold_every_row_group_once_and_in_order(
+    files: list[InputFile], parallelism: int, by_group: bool
+) -> None:
     splits = cut(files, parallelism, by_group)
     parts = [part for split in splits for part in split]
     groups = [(part.file, group) for part in parts for group in range(part.first, part.end)]
@@ -44,17 +46,17 @@ def test_splits_hold_every_row_group_once_and_in_order(files: list[File], parall
 
 
 def test_row_groups_are_shared_out_evenly() -> None:
-    file = File("a", Stamp(1, 1), (125, 125, 125, 125))
-    assert cut([file], 2, by_row_group=True) == ((Part(0, 0, 2),), (Part(0, 2, 4),))
+    file = InputFile("a", Stamp(1, 1), (125, 125, 125, 125))
+    assert cut([file], 2, by_row_group=True) == ((FilePart(0, 0, 2),), (FilePart(0, 2, 4),))
     assert cut([file, file], 3, by_row_group=True) == (
-        (Part(0, 0, 3),),
-        (Part(0, 3, 4), Part(1, 0, 2)),
-        (Part(1, 2, 4),),
+        (FilePart(0, 0, 3),),
+        (FilePart(0, 3, 4), FilePart(1, 0, 2)),
+        (FilePart(1, 2, 4),),
     )
-    assert cut([file, file], 3, by_row_group=False) == ((Part(0, 0, 4),), (Part(1, 0, 4),))
+    assert cut([file, file], 3, by_row_group=False) == ((FilePart(0, 0, 4),), (FilePart(1, 0, 4),))
 
 
 @given(FILES, st.none() | st.just("timestamp UTC"))
-def test_an_entry_survives_being_written(files: list[File], clock: str | None) -> None:
-    entry = Entry(tuple(files), cut(files, 3, by_row_group=True), clock)
-    assert Entry.from_json(entry.to_json()) == entry
+def test_an_entry_survives_being_written(files: list[InputFile], clock: str | None) -> None:
+    entry = BatchFiles(tuple(files), cut(files, 3, by_row_group=True), clock)
+    assert BatchFiles.from_json(entry.to_json()) == entry

@@ -13,7 +13,7 @@ import cedr
 from cedr.plan.nodes.source import Source
 from cedr.runtime.spark.reader.source import FileJob, Supply
 from cedr.sources.files import files, log
-from cedr.sources.files.entry import Entry, File, cut
+from cedr.sources.files.entry import BatchFiles, InputFile, cut
 from cedr.sources.files.listing import Stamp
 from cedr.sources.files.log import FileLog, report_bad
 from cedr.sources.files.reading import splits
@@ -45,9 +45,9 @@ def write(folder: Path, *names: str, rows: int = 1) -> None:
         (folder / name).write_text("ts,k\n" + "1,2\n" * rows)
 
 
-def entry_of(*names: str) -> Entry:
-    found = tuple(File(name, Stamp(1, 1)) for name in names)
-    return Entry(found, cut(found, 2, by_row_group=False), "number")
+def entry_of(*names: str) -> BatchFiles:
+    found = tuple(InputFile(name, Stamp(1, 1)) for name in names)
+    return BatchFiles(found, cut(found, 2, by_row_group=False), "number")
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Restarts(RuleBasedStateMachine):
         self.place = Path(tempfile.mkdtemp())
         (self.place / "in").mkdir()
         self.order, self.arrived, self.offset = order, 0, 0
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, BatchFiles] = {}
         self.restart()
 
     @rule()

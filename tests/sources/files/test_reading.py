@@ -19,7 +19,7 @@ from cedr.plan.nodes.source import Source
 from cedr.sources.files import files, reading, text
 from cedr.sources.files import parquet as parquet_file
 from cedr.sources.files.columns import ExpectedColumns, check_source
-from cedr.sources.files.entry import File, Part
+from cedr.sources.files.entry import FilePart, InputFile
 from cedr.sources.files.listing import Stamp, stamp
 from cedr.sources.files.reading import Planner, pieces, splits
 from cedr.sources.files.unreadable import BadFileError, Unreadable
@@ -345,7 +345,7 @@ def test_nothing_of_a_damaged_parquet_file_is_used(tmp_path: Path, monkeypatch: 
     path, feed = damaged(tmp_path / "a.parquet"), source()
     assert read(path, on_bad="late", parallelism=4)[0] == []
     good = reading.parquet_pieces(
-        Part(0, 0, 2), File(str(path), Stamp(0, 0)), files(path), ExpectedColumns(feed, "number")
+        FilePart(0, 0, 2), InputFile(str(path), Stamp(0, 0)), files(path), ExpectedColumns(feed, "number")
     )
     assert next(good).height == 100  # what comes before the damage can be read
 
@@ -388,8 +388,8 @@ def test_files_that_change_or_vanish_after_planning(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "BLOCK", 8)
     path = made(tmp_path / "a.csv", "ts,k,v\n1,2,3\n2,3,4\n")
-    chosen, file = files(path), File(str(path), stamp(str(path)))
-    found = reading.file_pieces(Part(0), file, chosen, ExpectedColumns(source(), "number"))
+    chosen, file = files(path), InputFile(str(path), stamp(str(path)))
+    found = reading.file_pieces(FilePart(0), file, chosen, ExpectedColumns(source(), "number"))
     assert isinstance(next(found), pl.DataFrame)
     os.utime(path, ns=(0, 0))
     *_, last = found

@@ -11,7 +11,7 @@ import polars as pl
 import cedr
 import cedr.sinks
 from cedr.cli.demo.alerts import Alerts, overloaded, repaired, updated
-from cedr.cli.demo.reports import COLUMNS, Piece
+from cedr.cli.demo.reports import COLUMNS, ArrivedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,7 +96,7 @@ class Figures(NamedTuple):
     dropped: int
 
 
-def measured(run: LevelRun, pieces: list[Piece]) -> Figures:
+def measured(run: LevelRun, pieces: list[ArrivedRows]) -> Figures:
     batches = [run.wait_for(number) for number in range(len(pieces))]
     block = run.level.block
     reach = [p.reached if block == 0 else b.final for p, b in zip(pieces, batches, strict=True)]
@@ -111,7 +111,7 @@ def measured(run: LevelRun, pieces: list[Piece]) -> Figures:
     )
 
 
-def waits(states: list[Alerts], pieces: list[Piece]) -> list[float]:
+def waits(states: list[Alerts], pieces: list[ArrivedRows]) -> list[float]:
     """For each alert of the final answer, how far the stream had advanced past its start when it was first emitted."""
     found = []
     for alert in states[-1]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from cedr.cli.demo import verdict
 from cedr.cli.demo.levels import LEVELS, LevelRun, measured
-from cedr.cli.demo.reports import Piece, pieces, write
-from cedr.cli.demo.screen import Lines, Step, screen
+from cedr.cli.demo.reports import ArrivedRows, pieces, write
+from cedr.cli.demo.screen import DemoLines, WatchedBatch, screen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,7 @@ def play(pace: float) -> int:
             raise
 
 
-def perform(shown: Lines, folder: Path, pace: float, stop: threading.Event) -> int:
+def perform(shown: DemoLines, folder: Path, pace: float, stop: threading.Event) -> int:
     arriving = pieces()
     write(arriving, folder / "reports")
     runs = {name: LevelRun(name, stop) for name in LEVELS}
@@ -58,7 +58,7 @@ def perform(shown: Lines, folder: Path, pace: float, stop: threading.Event) -> i
 
 
 @contextmanager
-def local_spark(shown: Lines, folder: Path, stop: threading.Event) -> Iterator["SparkSession"]:
+def local_spark(shown: DemoLines, folder: Path, stop: threading.Event) -> Iterator["SparkSession"]:
     with shown.waiting("Starting Spark (takes a few seconds)"):
         from cedr.runtime.spark.driver.session import spark_session
 
@@ -77,7 +77,9 @@ def local_spark(shown: Lines, folder: Path, stop: threading.Event) -> Iterator["
         spark.stop()
 
 
-def watch(shown: Lines, spark: "SparkSession", folder: Path, run: LevelRun, arriving: list[Piece], pace: float) -> None:
+def watch(
+    shown: DemoLines, spark: "SparkSession", folder: Path, run: LevelRun, arriving: list[ArrivedRows], pace: float
+) -> None:
     """Show every micro-batch. The first takes longest, because everything is loaded and compiled for it."""
     with shown.waiting("Starting the query (takes a few seconds)"):
         run.start(spark, folder, {"processingTime": f"{round(pace * 1000)} milliseconds"})
@@ -85,11 +87,11 @@ def watch(shown: Lines, spark: "SparkSession", folder: Path, run: LevelRun, arri
     with shown.watching():
         for number, piece in enumerate(arriving):
             batch = run.wait_for(number)
-            shown.show(Step(number, len(arriving), piece, batch, *run.states[number : number + 2]))
+            shown.show(WatchedBatch(number, len(arriving), piece, batch, *run.states[number : number + 2]))
     run.running.stop()
 
 
-def compare(shown: Lines, spark: "SparkSession", folder: Path, runs: list[LevelRun], total: int) -> None:
+def compare(shown: DemoLines, spark: "SparkSession", folder: Path, runs: list[LevelRun], total: int) -> None:
     for run in runs:
         run.start(spark, folder, {"availableNow": True})
     with shown.comparing(runs, total):

@@ -21,7 +21,7 @@ MACHINES = [f"{kind}-{number:02}" for kind in ("web", "app", "db", "cache") for 
 SEED = 57
 
 
-class Span(NamedTuple):
+class MachineCondition(NamedTuple):
     """A condition of a machine between two seconds of the stream."""
 
     machine: str
@@ -33,23 +33,27 @@ class Span(NamedTuple):
 
 
 OVERLOADED = [
-    Span("app-04", -30, 28),
-    Span("cache-08", 9, 19),
-    Span("web-03", 20, 95),
-    Span("db-02", 60, 150),
-    Span("cache-05", 118, 134),
-    Span("web-09", 105, 165),
-    Span("app-07", 120, 170),
+    MachineCondition("app-04", -30, 28),
+    MachineCondition("cache-08", 9, 19),
+    MachineCondition("web-03", 20, 95),
+    MachineCondition("db-02", 60, 150),
+    MachineCondition("cache-05", 118, 134),
+    MachineCondition("web-09", 105, 165),
+    MachineCondition("app-07", 120, 170),
 ]
-SLOW = [Span("web-03", 20, 60), Span("web-09", 105, 145)]
+SLOW = [MachineCondition("web-03", 20, 60), MachineCondition("web-09", 105, 145)]
 """Every other report is delayed for long."""
-OFFLINE = {Span("cache-08", 0, 9): 24, Span("cache-05", 98, 118): 138, Span("db-02", 98, 131): 141}
+OFFLINE = {
+    MachineCondition("cache-08", 0, 9): 24,
+    MachineCondition("cache-05", 98, 118): 138,
+    MachineCondition("db-02", 98, 131): 141,
+}
 """Reports of that time arrive in this second."""
-BROKEN, CORRECTED_AT = Span("db-08", 58, 88), 97
+BROKEN, CORRECTED_AT = MachineCondition("db-08", 58, 88), 97
 """The sensor reports 99 %; the corrections arrive in this second."""
 
 
-class Report(NamedTuple):
+class LoadReport(NamedTuple):
     """`at`: the second in which it arrives. A report with `corrected` retracts an earlier one."""
 
     at: float
@@ -59,10 +63,10 @@ class Report(NamedTuple):
     corrected: datetime | None = None
 
 
-def reports() -> list[Report]:
+def reports() -> list[LoadReport]:
     """All reports in the order in which they arrive."""
     rng = np.random.default_rng(SEED)
-    found: list[Report] = []
+    found: list[LoadReport] = []
     for place, machine in enumerate(MACHINES):
         usual = rng.uniform(50, 65)
         for number in range(SECONDS // EVERY):
@@ -70,7 +74,7 @@ def reports() -> list[Report]:
             load = rng.uniform(96, 99.9) if busy(machine, second) else usual + rng.normal(0, 5)
             under_way = rng.uniform(3, 27) if rng.random() < 1 / 8 else 0.0
             at = min(arrival(machine, second, number, under_way), SECONDS - 1)
-            found += sent(Report(at, START + timedelta(seconds=second), machine, round(load, 1)), second)
+            found += sent(LoadReport(at, START + timedelta(seconds=second), machine, round(load, 1)), second)
     return sorted(found, key=lambda report: report.at)
 
 
@@ -86,7 +90,7 @@ def arrival(machine: str, second: float, number: int, under_way: float) -> float
     return second + (24 if slow else under_way)
 
 
-def sent(true: Report, second: float) -> list[Report]:
+def sent(true: LoadReport, second: float) -> list[LoadReport]:
     """A report; from the broken sensor a wrong one, and later its correction."""
     if not BROKEN.covers(true.machine, second):
         return [true]
@@ -94,7 +98,7 @@ def sent(true: Report, second: float) -> list[Report]:
     return [wrong, wrong._replace(at=CORRECTED_AT, corrected=wrong.time), true._replace(at=CORRECTED_AT)]
 
 
-class Piece(NamedTuple):
+class ArrivedRows(NamedTuple):
     """Rows that arrive together. `reached`: the time of the newest report; `before`: the same before this piece."""
 
     rows: pl.DataFrame
@@ -120,25 +124,25 @@ class Piece(NamedTuple):
         return f"{len(times)} reports were up to {max(seconds):.0f} s late"
 
 
-def pieces() -> list[Piece]:
+def pieces() -> list[ArrivedRows]:
     """What arrives in each ten seconds."""
-    steps: list[list[Report]] = [[] for _ in range(SECONDS // STEP)]
+    steps: list[list[LoadReport]] = [[] for _ in range(SECONDS // STEP)]
     for report in reports():
         steps[int(report.at) // STEP].append(report)
     found, reached = [], START
     for step in steps:
         before, reached = reached, max(reached, *(report.time for report in step))
-        found.append(Piece(frame(step), before, reached))
+        found.append(ArrivedRows(frame(step), before, reached))
     return found
 
 
-def frame(step: list[Report]) -> pl.DataFrame:
+def frame(step: list[LoadReport]) -> pl.DataFrame:
     moment = pl.Datetime("us")
     schema: dict[str, Any] = {"time": moment, "machine": pl.String, "load": pl.Float64, "corrected": moment}
     return pl.DataFrame([report[1:] for report in step], schema=schema, orient="row")
 
 
-def write(found: list[Piece], folder: Path) -> None:
+def write(found: list[ArrivedRows], folder: Path) -> None:
     """One file for each piece. Spark reads files in the order of their age."""
     folder.mkdir()
     for number, piece in enumerate(found):

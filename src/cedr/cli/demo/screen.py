@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cedr.cli.demo.alerts import Alert, Alerts, Change, changes, overloaded, repaired
 from cedr.cli.demo.levels import Batch, LevelRun
-from cedr.cli.demo.reports import EVERY, MACHINES, START, Piece
+from cedr.cli.demo.reports import EVERY, MACHINES, START, ArrivedRows
 
 INTRODUCTION = f"""
 [bold]Which machines are overloaded?[/]
@@ -35,12 +35,12 @@ KEPT_BRIGHT = 3
 """Number of micro-batches that are shown, and for how many of them a note is highlighted."""
 
 
-class Step(NamedTuple):
+class WatchedBatch(NamedTuple):
     """A micro-batch of the watched query, with the alerts before and after it."""
 
     number: int
     total: int
-    piece: Piece
+    piece: ArrivedRows
     batch: Batch
     before: Alerts
     after: Alerts
@@ -67,7 +67,7 @@ class Step(NamedTuple):
         return clock(self.batch.final) if self.batch.final > START else "nothing yet"
 
 
-class Lines:
+class DemoLines:
     """Plain lines, for logs."""
 
     def __init__(self, console: Console) -> None:
@@ -86,7 +86,7 @@ class Lines:
     def watching(self) -> Iterator[None]:
         yield
 
-    def show(self, step: Step) -> None:
+    def show(self, step: WatchedBatch) -> None:
         self.line(
             f"micro-batch {step.number + 1} of {step.total}: {step.piece.rows.height} reports, late: {step.late}; "
             f"stream at {clock(step.piece.reached)}, final before {step.final}; {step.batch.seconds:.1f} s"
@@ -107,13 +107,13 @@ class Lines:
         self.console.print(text, soft_wrap=True)
 
 
-class Picture(Lines):
+class DemoPicture(DemoLines):
     """The table of alerts and the latest micro-batches, updated in place."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self.board = Board()
-        self.steps: list[Step] = []
+        self.steps: list[WatchedBatch] = []
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
@@ -127,7 +127,7 @@ class Picture(Lines):
         with Live(console=self.console, auto_refresh=False) as self.live:
             yield
 
-    def show(self, step: Step) -> None:
+    def show(self, step: WatchedBatch) -> None:
         self.steps.append(step)
         self.board.update(step)
         self.live.update(Group(TITLE, self.board.table(step), self.last_batches(), LEGEND), refresh=True)
@@ -158,7 +158,7 @@ class Picture(Lines):
         self.progress.update(self.bars[run.name], completed=len(run.batches))
 
 
-class Entry(NamedTuple):
+class ListedAlert(NamedTuple):
     """`changed`: the micro-batch that last repaired it."""
 
     alert: Alert
@@ -171,18 +171,18 @@ class Board:
     """All alerts that were emitted, by machine and start, including the retracted ones."""
 
     def __init__(self) -> None:
-        self.entries: dict[tuple[str, datetime], Entry] = {}
+        self.entries: dict[tuple[str, datetime], ListedAlert] = {}
 
-    def update(self, step: Step) -> None:
+    def update(self, step: WatchedBatch) -> None:
         for change in step.changes:
             replaced = [self.entries.pop((was.machine, was.since)) for was in change.was]
             note, changed = (replaced[0].note, replaced[0].changed) if replaced else ("", step.number)
             if why := step.why(change):
                 note, changed = why if change.now is None else f"{change.what}: {why}", step.number
             alert = change.now or change.was[0]
-            self.entries[alert.machine, alert.since] = Entry(alert, note, changed, gone=change.now is None)
+            self.entries[alert.machine, alert.since] = ListedAlert(alert, note, changed, gone=change.now is None)
 
-    def table(self, step: Step) -> Table:
+    def table(self, step: WatchedBatch) -> Table:
         table = plain_table("machine:8", "since:8", "until:8", "state:10", "what happened")
         for entry in sorted(self.entries.values(), key=lambda entry: entry.alert.since):
             state, style = state_of(entry, step)
@@ -194,7 +194,7 @@ class Board:
         return table
 
 
-def state_of(entry: Entry, step: Step) -> tuple[str, str]:
+def state_of(entry: ListedAlert, step: WatchedBatch) -> tuple[str, str]:
     """Its label and color."""
     if entry.gone:
         return "retracted", "red"
@@ -225,9 +225,9 @@ def clock(moment: datetime) -> str:
     return f"{moment:%H:%M:%S}"
 
 
-def screen() -> Lines:
+def screen() -> DemoLines:
     """The display that fits where the output goes."""
     terminal = Console(highlight=False)
     if sys.stdout.isatty() and not terminal.is_dumb_terminal:
-        return Picture(terminal)
-    return Lines(Console(highlight=False, width=100))
+        return DemoPicture(terminal)
+    return DemoLines(Console(highlight=False, width=100))

@@ -29,7 +29,7 @@ spark.stop()
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckResult:
     """`optional`: missing, but only needed for some features."""
 
     name: str
@@ -45,27 +45,31 @@ class Found:
         return f"{head}\n          {self.advice}" if self.advice else head
 
 
-Check = Callable[[], Found]
+Check = Callable[[], CheckResult]
 
 
-def python() -> Found:
+def python() -> CheckResult:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
-        return Found("Python", "wrong", version, "install Python 3.11 or newer, remove .venv and start ./cedr again")
-    return Found("Python", "ok", f"{version}, {sys.executable}")
+        return CheckResult(
+            "Python", "wrong", version, "install Python 3.11 or newer, remove .venv and start ./cedr again"
+        )
+    return CheckResult("Python", "ok", f"{version}, {sys.executable}")
 
 
-def packages() -> Found:
+def packages() -> CheckResult:
     """Compare with the lock file of a checkout; other installations may have other versions."""
     if not LOCK.is_file():
-        return Found("packages", "ok", "not a checkout; there is no lock file to compare with")
+        return CheckResult("packages", "ok", "not a checkout; there is no lock file to compare with")
     lines = [line for line in LOCK.read_text().splitlines() if line and not line.startswith("#")]
     locked = dict(line.split("==") for line in lines)
     others = [f"{name} {version_of(name)} instead of {v}" for name, v in locked.items() if version_of(name) != v]
     if others:
         shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-        return Found("packages", "wrong", shown, "remove .venv and start ./cedr again to install the locked versions")
-    return Found("packages", "ok", f"{len(locked)} packages match requirements.lock")
+        return CheckResult(
+            "packages", "wrong", shown, "remove .venv and start ./cedr again to install the locked versions"
+        )
+    return CheckResult("packages", "ok", f"{len(locked)} packages match requirements.lock")
 
 
 def version_of(package: str) -> str:
@@ -75,82 +79,88 @@ def version_of(package: str) -> str:
         return "nothing"
 
 
-def java() -> Found:
+def java() -> CheckResult:
     found, versions = fitting()
     if found is not None:
-        return Found("Java", "ok", f"{versions[found]}, {found}")
+        return CheckResult("Java", "ok", f"{versions[found]}, {found}")
     advice = "install Java 17 or 21 (apt-get install openjdk-17-jre-headless), or set JAVA_HOME to one you have"
     seen = ", ".join(f"{path} ({version or 'does not run'})" for path, version in versions.items())
-    return Found("Java", "wrong", f"requires version {' or '.join(map(str, FITTING))}; found {seen or 'none'}", advice)
+    return CheckResult(
+        "Java", "wrong", f"requires version {' or '.join(map(str, FITTING))}; found {seen or 'none'}", advice
+    )
 
 
-def memory() -> Found:
+def memory() -> CheckResult:
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
-        return Found("memory", "ok", "unknown on this system")
+        return CheckResult("memory", "ok", "unknown on this system")
     free = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable")) / 2**20
     if free < MEMORY:
         advice = '[spark] conf = { "spark.driver.memory" = "1g" } uses less; or stop other programs'
-        return Found("memory", "wrong", f"{free:.1f} GB free, {MEMORY:.0f} GB required", advice)
-    return Found("memory", "ok", f"{free:.1f} GB free")
+        return CheckResult("memory", "wrong", f"{free:.1f} GB free, {MEMORY:.0f} GB required", advice)
+    return CheckResult("memory", "ok", f"{free:.1f} GB free")
 
 
-def disk() -> Found:
+def disk() -> CheckResult:
     folder = tempfile.gettempdir()
     try:
         with tempfile.TemporaryFile():
             pass
     except OSError as e:
-        return Found("disk", "wrong", f"{folder} is not writable: {e.strerror}", "set TMPDIR to a writable folder")
+        return CheckResult(
+            "disk", "wrong", f"{folder} is not writable: {e.strerror}", "set TMPDIR to a writable folder"
+        )
     free = shutil.disk_usage(folder).free / 2**30
     if free < DISK:
         advice = "free some space, or set TMPDIR to a folder on another disk"
-        return Found("disk", "wrong", f"{free:.1f} GB free in {folder}, {DISK:.0f} GB required", advice)
-    return Found("disk", "ok", f"{free:.1f} GB free in {folder}")
+        return CheckResult("disk", "wrong", f"{free:.1f} GB free in {folder}, {DISK:.0f} GB required", advice)
+    return CheckResult("disk", "ok", f"{free:.1f} GB free in {folder}")
 
 
 def extra(package: str, extra: str, what: str) -> Check:
-    def check() -> Found:
+    def check() -> CheckResult:
         if util.find_spec(package) is None:
-            return Found(package, "optional", f"not installed; required for {what}", f"pip install 'cedr[{extra}]'")
-        return Found(package, "ok", version_of(package))
+            return CheckResult(
+                package, "optional", f"not installed; required for {what}", f"pip install 'cedr[{extra}]'"
+            )
+        return CheckResult(package, "ok", version_of(package))
 
     return check
 
 
-def loopback() -> Found:
+def loopback() -> CheckResult:
     """Spark's Java and Python processes communicate over 127.0.0.1."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             socket.create_connection(server.getsockname(), timeout=5).close()
     except OSError as e:
         advice = "allow connections to 127.0.0.1: check the firewall and `ip addr`"
-        return Found("loopback", "wrong", f"127.0.0.1 is not reachable: {e}", advice)
-    return Found("loopback", "ok", "127.0.0.1 is reachable")
+        return CheckResult("loopback", "wrong", f"127.0.0.1 is not reachable: {e}", advice)
+    return CheckResult("loopback", "ok", "127.0.0.1 is reachable")
 
 
-def hostname() -> Found:
+def hostname() -> CheckResult:
     """Spark's driver looks up its own address."""
     name = socket.gethostname()
     try:
-        return Found("host name", "ok", f"{name} is {socket.gethostbyname(name)}")
+        return CheckResult("host name", "ok", f"{name} is {socket.gethostbyname(name)}")
     except OSError:
         advice = f"add '127.0.0.1 {name}' to /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1"
         good = bool(os.environ.get("SPARK_LOCAL_IP"))
-        return Found("host name", "ok" if good else "wrong", f"{name} has no address", "" if good else advice)
+        return CheckResult("host name", "ok" if good else "wrong", f"{name} has no address", "" if good else advice)
 
 
-def clock() -> Found:
+def clock() -> CheckResult:
     """`idle` and `max_ahead` use the wall clock; a time before the installation of cedr is wrong."""
     now, made = time.time(), Path(__file__).stat().st_mtime
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     if now < made:
-        return Found("clock", "wrong", f"{text}, before cedr was installed", "set the clock of this machine")
-    return Found("clock", "ok", text)
+        return CheckResult("clock", "wrong", f"{text}, before cedr was installed", "set the clock of this machine")
+    return CheckResult("clock", "ok", text)
 
 
-def spark() -> Found:
+def spark() -> CheckResult:
     """In a separate process: a session, and a task in a Python worker."""
     started = time.monotonic()
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
@@ -162,11 +172,13 @@ def spark() -> Found:
             [sys.executable, "-c", START_SPARK], capture_output=True, text=True, timeout=WAIT, env=environment
         )
     except subprocess.TimeoutExpired:
-        return Found("Spark", "wrong", f"did not start within {WAIT} s", "fix the problems above, or try again")
+        return CheckResult("Spark", "wrong", f"did not start within {WAIT} s", "fix the problems above, or try again")
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit code {done.returncode}"]
-        return Found("Spark", "wrong", f"does not start: {lines[-1].strip()}", "fix the problems above, then try again")
-    return Found("Spark", "ok", f"starts and runs Python, in {time.monotonic() - started:.0f} s")
+        return CheckResult(
+            "Spark", "wrong", f"does not start: {lines[-1].strip()}", "fix the problems above, then try again"
+        )
+    return CheckResult("Spark", "ok", f"starts and runs Python, in {time.monotonic() - started:.0f} s")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from cedr.cli.prompt.commands import COMMANDS
-from cedr.cli.prompt.session import Session
+from cedr.cli.prompt.session import PromptSession
 from cedr.language.parse import parser
 from cedr.plan.patterns.outputs import OF_VARIABLES
 
@@ -27,7 +27,7 @@ def history_file() -> Path:
 
 
 @contextmanager
-def editing(session: Session) -> Iterator[str]:
+def editing(session: PromptSession) -> Iterator[str]:
     """Enable history and completion; yields the reason why the history cannot be saved, or an empty text."""
     path, problem = history_file(), ""
     try:
@@ -58,7 +58,7 @@ def remember(text: str) -> None:
 
 
 class Completer:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PromptSession) -> None:
         self.session = session
         self.found: list[str] = []
 

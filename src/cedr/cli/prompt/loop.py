@@ -12,8 +12,8 @@ from pathlib import Path
 from polars.exceptions import PolarsError
 
 from cedr.cli.prompt.commands import execute
-from cedr.cli.prompt.screen import Screen
-from cedr.cli.prompt.session import Session
+from cedr.cli.prompt.screen import PromptScreen
+from cedr.cli.prompt.session import PromptSession
 from cedr.plan.schema import first_line
 from cedr.stream import Stream
 from cedr.temporal.errors import CedrError, QueryError
@@ -25,8 +25,8 @@ QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Prompt:
-    def __init__(self, screen: Screen) -> None:
-        self.screen, self.session = screen, Session()
+    def __init__(self, screen: PromptScreen) -> None:
+        self.screen, self.session = screen, PromptSession()
         self.row_by_row, self.max_rows, self.done = False, MAX_ROWS, False
 
     def handle(self, text: str) -> None:
@@ -52,7 +52,7 @@ class Prompt:
 
 def start(file: Path | None) -> int:
     """Run a file, standard input or an interactive prompt; returns the exit code."""
-    prompt = Prompt(Screen())
+    prompt = Prompt(PromptScreen())
     if file is not None:
         run(prompt, read(file))
     elif not sys.stdin.isatty():

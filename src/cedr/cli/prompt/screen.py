@@ -16,7 +16,7 @@ WIDE = 160
 COLORS = {"insert": "green", "remove": "red", "adjust": "yellow"}
 
 
-class Screen:
+class PromptScreen:
     def __init__(self) -> None:
         self.console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 

@@ -14,7 +14,7 @@ STEPS = 1_000
 """Maximum number of steps in which rows are processed to show their changes."""
 
 
-class Session:
+class PromptSession:
     def __init__(self) -> None:
         self.loaded: dict[str, Loaded] = {}
         self.statements: dict[str, Stream] = {}

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import polars as pl
 
 from cedr.cli.as_json import as_json
-from cedr.job.reports import Report
+from cedr.job.reports import StepReport
 from cedr.runtime.why_waiting import table as aligned
 from cedr.secret import hidden
 
 
 class View(Protocol):
-    def step(self, report: Report) -> None:
+    def step(self, report: StepReport) -> None:
         """A step is done."""
 
     def message(self, event: str, text: str, **data: Any) -> None:
@@ -25,8 +25,8 @@ class View(Protocol):
         """An answer without a sink."""
 
 
-class Lines:
-    def step(self, report: Report) -> None:
+class LineView:
+    def step(self, report: StepReport) -> None:
         print(report, flush=True)
 
     def message(self, event: str, text: str, **data: Any) -> None:
@@ -36,10 +36,10 @@ class Lines:
         print(f"\n{name}\n{aligned(answer)}", flush=True)
 
 
-class Quiet(Lines):
+class QuietView(LineView):
     """Answers without a sink, failures, and rows that could not be used."""
 
-    def step(self, report: Report) -> None:
+    def step(self, report: StepReport) -> None:
         pass
 
     def message(self, event: str, text: str, **data: Any) -> None:
@@ -47,10 +47,10 @@ class Quiet(Lines):
             super().message(event, text, **data)
 
 
-class Json:
+class JsonView:
     """`event` is the type of each object: step, started, waiting, reached, ended, stopped, failed, late or answer."""
 
-    def step(self, report: Report) -> None:
+    def step(self, report: StepReport) -> None:
         self._line({"event": "step", **report.to_json()})
 
     def message(self, event: str, text: str, **data: Any) -> None:
@@ -63,15 +63,15 @@ class Json:
         print(as_json(content), flush=True)
 
 
-class Screen(Lines):
+class LiveView(LineView):
     """One row per answer, updated in place; totals since the start."""
 
     def __init__(self, live: Any) -> None:
         self.live, self.started = live, time.monotonic()
         self.sums: dict[str, list[int]] = {}
-        self.last: dict[str, Report] = {}
+        self.last: dict[str, StepReport] = {}
 
-    def step(self, report: Report) -> None:
+    def step(self, report: StepReport) -> None:
         before = self.sums.get(report.sink, [0, 0, 0, 0])
         now = (report.rows_in, report.rows_out, report.repairs, report.late)
         self.sums[report.sink] = [a + b for a, b in zip(before, now, strict=True)]
@@ -115,11 +115,11 @@ def view_of(json: bool, quiet: bool = False) -> Iterator[View]:
     from rich.live import Live
 
     if json:
-        yield Json()
+        yield JsonView()
     elif quiet:
-        yield Quiet()
+        yield QuietView()
     elif not (console := Console()).is_terminal:
-        yield Lines()
+        yield LineView()
     else:
         with Live(console=console, refresh_per_second=4) as live:
-            yield Screen(live)
+            yield LiveView(live)

@@ -7,10 +7,10 @@ from cedr.language.automata.glushkov import Positions, positions_of
 from cedr.language.automata.parse import parse_regex
 from cedr.language.errors import LanguageError, did_you_mean, listed
 from cedr.language.tree import walk
-from cedr.plan.automata.steps import Step
+from cedr.plan.automata.steps import AutomatonStep
 
 
-def compiled(text: str, steps: Mapping[str, Step]) -> tuple[Positions, tuple[tuple[str, Step], ...]]:
+def compiled(text: str, steps: Mapping[str, AutomatonStep]) -> tuple[Positions, tuple[tuple[str, AutomatonStep], ...]]:
     """The automaton, and the steps it uses in the order in which they are written."""
     expression = parse_regex(text)
     try:
@@ -27,7 +27,7 @@ def steps_in(expression: tree.Regex) -> list[tree.RegexStep]:
     return [part for part in walk(expression) if isinstance(part, tree.RegexStep)]
 
 
-def step_of(part: tree.RegexStep, steps: Mapping[str, Step]) -> Step:
+def step_of(part: tree.RegexStep, steps: Mapping[str, AutomatonStep]) -> AutomatonStep:
     if part.name in steps:
         return steps[part.name]
     available = f"; the steps are {listed(steps, 'and')}" if steps else "; pass it as a keyword argument"

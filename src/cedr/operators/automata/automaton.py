@@ -28,14 +28,14 @@ from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator, State
 from cedr.operators.front import Front
 from cedr.operators.join import NOTHING_HELD
-from cedr.operators.synopsis import Order
+from cedr.operators.synopsis import OutputOrder
 from cedr.plan.automata.compiled import CompiledSteps, Numbers, Shape
 from cedr.temporal.time import MIN
 
 Rows = np.ndarray
 
 
-class Found(NamedTuple):
+class RunResults(NamedTuple):
     """Results of runs: places, state and lifetime of each, and its registers."""
 
     runs: Times
@@ -75,7 +75,7 @@ class AutomatonOperator(Operator):
         self.front = Front(self, self.groups, [same, {}][: self.ports])
         self.events: Rows = np.empty((0, pl_.WIDTH), dtype=np.int64)
         self.reach: Times = np.empty(0, dtype=np.int64)
-        self.order = Order()
+        self.order = OutputOrder()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self.order.watch(chunk, self.promised[port])
@@ -95,7 +95,7 @@ class AutomatonOperator(Operator):
 
     # --- what comes in -------------------------------------------------------------------------------------------
 
-    def _take_events(self, chunk: Chunk) -> tuple[Found, Found]:
+    def _take_events(self, chunk: Chunk) -> tuple[RunResults, RunResults]:
         came = self._changes(chunk)
         before, reach = self.events, self.reach
         places, since = pl_.touched(before, reach, came)
@@ -106,7 +106,7 @@ class AutomatonOperator(Operator):
         pl_.set_reach(self.events, self.reach, places, found)
         return old, new
 
-    def _take_transitions(self, chunk: Chunk) -> tuple[Found, Found]:
+    def _take_transitions(self, chunk: Chunk) -> tuple[RunResults, RunResults]:
         places, since = pl_.all_places(self.events)
         old, _ = self._runs(self.events, places, since)
         self.transitions.take(chunk)
@@ -134,15 +134,15 @@ class AutomatonOperator(Operator):
         ]
         return pl_.in_order(np.concatenate(parts) if gone.any() else parts[1])
 
-    def _runs(self, rows: Rows, places: Times, since: Times) -> tuple[Found, Times]:
+    def _runs(self, rows: Rows, places: Times, since: Times) -> tuple[RunResults, Times]:
         steps, shape = self.steps, self.shape
         given = self.content_index.contents, self.transitions.table, steps.programs, steps.initial
         runs, registers, reach = rn.runs_from(rows, places, since, *given, shape.order is not None, shape.once)
-        return Found(runs, registers), reach
+        return RunResults(runs, registers), reach
 
     # --- output --------------------------------------------------------------------------------------------------
 
-    def _difference(self, old: Found | None, new: Found | None) -> Chunk:
+    def _difference(self, old: RunResults | None, new: RunResults | None) -> Chunk:
         if old is None or new is None:
             nothing = np.empty(0, dtype=np.int64)
             return self.order.chunk(nothing, nothing, nothing, pl.DataFrame(schema=self.schema), self.cti)
@@ -151,9 +151,9 @@ class AutomatonOperator(Operator):
             times = new.runs[:, rn.OUT_COUNT]
             if not self.shape.once and (times > 1).any():
                 row = np.repeat(np.arange(len(times)), times)
-                new, lo, hi = Found(new.runs[row], new.registers[row]), lo[row], hi[row]
+                new, lo, hi = RunResults(new.runs[row], new.registers[row]), lo[row], hi[row]
             return self.order.chunk(lo, lo, hi, self._payload(new), self.cti)
-        both = Found(np.concatenate((old.runs, new.runs)), np.concatenate((old.registers, new.registers)))
+        both = RunResults(np.concatenate((old.runs, new.runs)), np.concatenate((old.registers, new.registers)))
         count = both.runs[:, rn.OUT_COUNT].copy()
         if self.shape.once:
             count[:] = 1
@@ -169,10 +169,10 @@ class AutomatonOperator(Operator):
         before, after = np.where(was < 0, lo, ends[was]), np.where(now < 0, lo, ends[now])
         picked = np.repeat(np.arange(len(row)), times)
         chosen = order[row[picked]]
-        payload = self._payload(Found(both.runs[chosen], both.registers[chosen]))
+        payload = self._payload(RunResults(both.runs[chosen], both.registers[chosen]))
         return self.order.chunk(lo[picked], before[picked], after[picked], payload, self.cti)
 
-    def _payload(self, found: Found) -> pl.DataFrame:
+    def _payload(self, found: RunResults) -> pl.DataFrame:
         runs = found.runs
         columns = [pl.Series("begin", runs[:, rn.BEGIN]), pl.Series("end", runs[:, rn.END])]
         if not self.shape.once:
@@ -221,7 +221,7 @@ class AutomatonOperator(Operator):
         self.front.load(state)
 
 
-def register(name: str, number: int, found: Found) -> pl.Series:
+def register(name: str, number: int, found: RunResults) -> pl.Series:
     values = pl.Series(name, found.registers[:, number])
     missing = (found.runs[:, rn.OUT_NULLS] >> number) & 1
     return values.set(pl.Series(missing.astype(bool)), None) if missing.any() else values

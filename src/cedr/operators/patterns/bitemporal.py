@@ -28,7 +28,7 @@ from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.selection import Selection
-from cedr.operators.synopsis import Order, Synopsis
+from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.tuple_store import TupleStore
 from cedr.plan.latency import Latency
 from cedr.plan.patterns.outputs import Outputs
@@ -72,7 +72,7 @@ class BitemporalMatcher(Operator):
         self.tuples = [TupleStore.empty() for _ in schemas]
         self.results = RowIndex(self.schema)
         self.emitted = Synopsis(0)
-        self.order = Order()
+        self.order = OutputOrder()
         self.since = MIN
         nothing = np.empty(0, dtype=np.int64)
         self.going_on = (nothing, nothing)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk, Times
-from cedr.operators.join import Keys, each_once
+from cedr.operators.join import JoinKeys, each_once
 from cedr.operators.patterns.events import EventList, Events, content_of, in_order
 from cedr.operators.patterns.questions import names_in
 from cedr.plan.patterns.keys import Key
@@ -33,7 +33,7 @@ class Entry:
         self.variant_of = [variants.index(name) for name in named]
         self.ports = np.array([port for port, _ in variants])
         """The port of each variant: events of a port with one key."""
-        self.keys = Keys([schemas[port] for port, _ in variants], [attributes for _, attributes in variants])
+        self.keys = JoinKeys([schemas[port] for port, _ in variants], [attributes for _, attributes in variants])
         fixed = [c for c in where if isinstance(c, AttributeEqual)]
         self.evaluated = [leaf for leaf in range(len(leaves)) if leaves[leaf].bit == leaf]
         """The event types that accept other events than those before them."""

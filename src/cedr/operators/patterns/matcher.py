@@ -33,7 +33,7 @@ from cedr.operators.patterns.instances import Instances, Mask, Scope
 from cedr.operators.patterns.prepared import Prepared
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import Consumed, Selection
-from cedr.operators.synopsis import Order
+from cedr.operators.synopsis import OutputOrder
 from cedr.plan.latency import Latency
 from cedr.plan.patterns.outputs import Outputs
 from cedr.plan.patterns.tree import Condition, Pattern
@@ -103,7 +103,7 @@ class Matcher(Operator):
         self.consumers = [p for p in self.prepared.parts if p.consumes]
         nothing = np.empty(0, dtype=np.int64)
         self.waiting = WaitingMatches(nothing, nothing, nothing)
-        self.order = Order()
+        self.order = OutputOrder()
 
     # --- one chunk -----------------------------------------------------------------------------------------------
 

@@ -40,12 +40,12 @@ class Properties:
         return ", ".join(part for part in parts if part) or "nothing known"
 
 
-class Order(TypedDict):
+class OrderProperties(TypedDict):
     insert_only: bool
     ordered: bool
 
 
-def order_at(latency: str | None, input: Properties) -> Order:
+def order_at(latency: str | None, input: Properties) -> OrderProperties:
     """Perfect operators turn perfect input into perfect output, ordered ones ordered input into ordered output."""
     return {
         "insert_only": input.perfect and latency == "perfect",

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from cedr.plan.automata.compiled import AFTER, AT, RANK, SOURCE, SYMBOL, TARGET
-from cedr.plan.automata.steps import MOST_STEPS, Step, register_conditions
+from cedr.plan.automata.steps import MOST_STEPS, AutomatonStep, register_conditions
 from cedr.plan.iteration import iterate, loop_of
 from cedr.plan.loop import Settings
 from cedr.plan.node import Node
@@ -91,7 +91,7 @@ class Recursive:
         about = [e for _, step in self.node.steps for e in (*self.conditions(step), *(e for _, e in step.updates))]
         return list(dict.fromkeys(n for e in about for n in e.meta.root_names() if n in self.node.events.schema))
 
-    def conditions(self, step: Step) -> list[pl.Expr]:
+    def conditions(self, step: AutomatonStep) -> list[pl.Expr]:
         return register_conditions(step, list(self.registers))
 
     @property

@@ -35,7 +35,7 @@ MOST_REGISTERS = 62
 
 
 @dataclass(frozen=True)
-class Step:
+class AutomatonStep:
     """An event takes the step if `when` holds, of its columns and the registers; then it sets registers."""
 
     when: pl.Expr | None = None
@@ -153,7 +153,7 @@ class Compiler:
 
 
 def compile_steps(
-    steps: Mapping[str, Step], registers: Mapping[str, float], schema: Schema, what: str
+    steps: Mapping[str, AutomatonStep], registers: Mapping[str, float], schema: Schema, what: str
 ) -> CompiledSteps:
     floating = any(isinstance(value, float) for value in registers.values())
     while True:
@@ -169,7 +169,7 @@ def compile_steps(
 
 
 def assembled(
-    steps: Mapping[str, Step], compiler: Compiler, kind: Any, registers: Mapping[str, float]
+    steps: Mapping[str, AutomatonStep], compiler: Compiler, kind: Any, registers: Mapping[str, float]
 ) -> CompiledSteps:
     conditions, guard, update, holds, set_from, sets = [], [], [], [], [0], []
     for step in steps.values():
@@ -201,13 +201,13 @@ def assembled(
     return CompiledSteps(tuple(steps), tuple(conditions), tuple(compiler.columns), built, tuple(registers), initial)
 
 
-def divided(step: Step, compiler: Compiler) -> tuple[list[pl.Expr], list[pl.Expr]]:
+def divided(step: AutomatonStep, compiler: Compiler) -> tuple[list[pl.Expr], list[pl.Expr]]:
     """The conditions of a step about the event alone, and those about registers."""
     parts = [] if step.when is None else conjuncts(step.when)
     return [e for e in parts if not compiler.reads_registers(e)], register_conditions(step, compiler.registers)
 
 
-def register_conditions(step: Step, registers: Sequence[str]) -> list[pl.Expr]:
+def register_conditions(step: AutomatonStep, registers: Sequence[str]) -> list[pl.Expr]:
     """The conditions of a step that can only be evaluated run by run."""
     parts = [] if step.when is None else conjuncts(step.when)
     return [e for e in parts if not set(e.meta.root_names()).isdisjoint(registers)]

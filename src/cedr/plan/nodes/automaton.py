@@ -20,7 +20,7 @@ from cedr.plan.aspects.progress import (
 from cedr.plan.aspects.promises import Schemes
 from cedr.plan.aspects.properties import Properties, shortest_memory
 from cedr.plan.automata.compiled import COLUMNS, SYMBOL, TARGET, CompiledSteps, Shape
-from cedr.plan.automata.steps import MOST_REGISTERS, MOST_STEPS, Step, compile_steps
+from cedr.plan.automata.steps import MOST_REGISTERS, MOST_STEPS, AutomatonStep, compile_steps
 from cedr.plan.node import Columns, Node, Work, lifetimes
 from cedr.plan.schema import (
     Schema,
@@ -48,7 +48,7 @@ class Automaton(Node):
     events: Node
     transitions: Node | tuple[Triple, ...]
     shape: Shape
-    steps: tuple[tuple[str, Step], ...] = ()
+    steps: tuple[tuple[str, AutomatonStep], ...] = ()
     registers: tuple[tuple[str, float], ...] = ()
     text: str = "automaton"
 

@@ -18,7 +18,7 @@ from cedr.plan.aspects.progress import (
     to_emit_ends,
 )
 from cedr.plan.aspects.promises import CTI, Schemes, called, narrowed
-from cedr.plan.aspects.properties import Order, Properties, order_at, shortest_memory
+from cedr.plan.aspects.properties import OrderProperties, Properties, order_at, shortest_memory
 from cedr.plan.node import Columns, Node, Speculative, Work
 from cedr.plan.patterns.explain import pattern_lines
 from cedr.plan.patterns.keys import Key, key_of
@@ -156,7 +156,9 @@ class Match(Speculative):
         return "events that may still take part in a match or forbid one: as far before the CTI as the scopes reach"
 
     def derive_properties(self, *inputs: Properties) -> Properties:
-        order = order_at(self.latency, inputs[0]) if len(inputs) == 1 else Order(insert_only=False, ordered=False)
+        order = (
+            order_at(self.latency, inputs[0]) if len(inputs) == 1 else OrderProperties(insert_only=False, ordered=False)
+        )
         endless = any(getattr(p, "w", 1) == INF for p in self.pattern.walk())
         as_inputs = self.bitemporal or ends_with_event(self.pattern)
         finite = all(p.finite for p in inputs) if as_inputs else not endless

@@ -14,7 +14,7 @@ from cedr.sources.files.listing import Stamp
 
 
 @dataclass(frozen=True)
-class File:
+class InputFile:
     """`rows` are those of each row group of a Parquet file; `bad` is the reason why the file cannot be read at all."""
 
     path: str
@@ -24,7 +24,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """Row groups `first` to `end` (not included) of a Parquet file, or a whole file."""
 
     file: int
@@ -33,12 +33,12 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """`clock` is how the times of the source are written, see `clock.py`; it is the same for all entries. An entry that
+class BatchFiles:
+    """`clock` is how the times of the source are written, see `clock.py`; it is the same for all batches. A batch that
     `ends` the source has no files: it declares the end of the input."""
 
-    files: tuple[File, ...]
-    splits: tuple[tuple[Part, ...], ...]
+    files: tuple[InputFile, ...]
+    splits: tuple[tuple[FilePart, ...], ...]
     clock: str | None
     ends: bool = False
 
@@ -53,47 +53,47 @@ class Entry:
         return json.dumps({"clock": self.clock, "files": files, "splits": splits, **end}).encode()
 
     @staticmethod
-    def from_json(content: bytes) -> "Entry":
+    def from_json(content: bytes) -> "BatchFiles":
         values = json.loads(content)
         files = tuple(
-            File(path, Stamp(size, modified), None if rows is None else tuple(rows), bad)
+            InputFile(path, Stamp(size, modified), None if rows is None else tuple(rows), bad)
             for path, size, modified, rows, bad in values["files"]
         )
-        splits = tuple(tuple(Part(*part) for part in split) for split in values["splits"])
-        return Entry(files, splits, values["clock"], values.get("ends", False))
+        splits = tuple(tuple(FilePart(*part) for part in split) for split in values["splits"])
+        return BatchFiles(files, splits, values["clock"], values.get("ends", False))
 
 
-def end(clock: str | None) -> Entry:
+def end(clock: str | None) -> BatchFiles:
     """The last entry of a source: one empty split."""
-    return Entry((), ((),), clock, ends=True)
+    return BatchFiles((), ((),), clock, ends=True)
 
 
-def cut(files: Sequence[File], parallelism: int, by_row_group: bool) -> tuple[tuple[Part, ...], ...]:
+def cut(files: Sequence[InputFile], parallelism: int, by_row_group: bool) -> tuple[tuple[FilePart, ...], ...]:
     """Splits of about equal size, at least `parallelism` of them if possible."""
     pieces = list(row_group_parts(files) if by_row_group else whole_parts(files))
     weights = [weight for _, weight in pieces]
     return tuple(joined([part for part, _ in pieces[start:end]]) for start, end in runs(weights, parallelism))
 
 
-def whole_parts(files: Sequence[File]) -> Iterator[tuple[Part, int]]:
+def whole_parts(files: Sequence[InputFile]) -> Iterator[tuple[FilePart, int]]:
     for number, file in enumerate(files):
-        yield Part(number, 0, len(file.rows or ())), file.stamp.size if file.rows is None else sum(file.rows)
+        yield FilePart(number, 0, len(file.rows or ())), file.stamp.size if file.rows is None else sum(file.rows)
 
 
-def row_group_parts(files: Sequence[File]) -> Iterator[tuple[Part, int]]:
+def row_group_parts(files: Sequence[InputFile]) -> Iterator[tuple[FilePart, int]]:
     for number, file in enumerate(files):
         if not file.rows:
-            yield Part(number), 0
+            yield FilePart(number), 0
         for group, rows in enumerate(file.rows or ()):
-            yield Part(number, group, group + 1), rows
+            yield FilePart(number, group, group + 1), rows
 
 
-def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+def joined(parts: Sequence[FilePart]) -> tuple[FilePart, ...]:
     """Merges consecutive row groups of the same file into one part."""
-    found: list[Part] = []
+    found: list[FilePart] = []
     for part in parts:
         if found and found[-1].file == part.file:
-            found[-1] = Part(part.file, found[-1].first, part.end)
+            found[-1] = FilePart(part.file, found[-1].first, part.end)
         else:
             found.append(part)
     return tuple(found)

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable
 
-from cedr.sources.files.entry import Entry
+from cedr.sources.files.entry import BatchFiles
 from cedr.sources.files.listing import Stamp, stamp
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError, QueryError
@@ -21,7 +21,7 @@ from cedr.temporal.errors import DamagedFileError, QueryError
 SEGMENT = 256
 """Number of entries in one compacted file. It bounds the number of files that a start reads one by one."""
 
-Plan = Callable[[list[tuple[str, Stamp]], str | None], Entry]
+Plan = Callable[[list[tuple[str, Stamp]], str | None], BatchFiles]
 """Makes an entry from files, given the clock if it is known."""
 
 
@@ -34,10 +34,10 @@ class FileLog:
         self.ended = False
         self.length = 0
         self._compacted = 0
-        self._recent: dict[int, Entry] = {}
+        self._recent: dict[int, BatchFiles] = {}
         self._load()
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: BatchFiles) -> int:
         """Returns the offset after the entry."""
         number, content = self.length + 1, entry.to_json()
         if self.folder.write_once(f"{number}.json", content) != content:
@@ -48,7 +48,7 @@ class FileLog:
         self._add(entry)
         return number
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> BatchFiles:
         """Entry n, starting at 1."""
         if number in self._recent:
             return self._recent[number]
@@ -99,10 +99,10 @@ class FileLog:
                     self._add(entry, keep=False)
         for first, last in spans:
             if first == last == self.length + 1:
-                self._add(Entry.from_json(self.folder.read(f"{first}.json")))
+                self._add(BatchFiles.from_json(self.folder.read(f"{first}.json")))
         self.check_reached(max((last for _, last in spans), default=0))
 
-    def _add(self, entry: Entry, keep: bool = True) -> None:
+    def _add(self, entry: BatchFiles, keep: bool = True) -> None:
         self.length += 1
         self.seen.update(entry.stamps)
         self.clock = self.clock or entry.clock
@@ -123,5 +123,5 @@ def entry_span(name: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2] or found[1])) if found else None
 
 
-def segment_entries(content: bytes) -> list[Entry]:
-    return [Entry.from_json(json.dumps(entry).encode()) for entry in json.loads(content)]
+def segment_entries(content: bytes) -> list[BatchFiles]:
+    return [BatchFiles.from_json(json.dumps(entry).encode()) for entry in json.loads(content)]

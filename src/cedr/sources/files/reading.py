@@ -11,7 +11,7 @@ from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import direct_column
 from cedr.sources.files import clock, parquet, text
 from cedr.sources.files.columns import ExpectedColumns
-from cedr.sources.files.entry import Entry, File, Part, cut
+from cedr.sources.files.entry import BatchFiles, FilePart, InputFile, cut
 from cedr.sources.files.listing import Stamp, stamp
 from cedr.sources.files.settings import Files
 from cedr.sources.files.unreadable import BadFileError, BadLine, ProblemError, Unreadable
@@ -30,12 +30,12 @@ class Split:
 
     origin: int
     entry: int
-    parts: tuple[tuple[Part, File], ...]
+    parts: tuple[tuple[FilePart, InputFile], ...]
     clock: str | None
     ends: bool = False
 
 
-def splits(entries: list[tuple[int, Entry]]) -> list[Split]:
+def splits(entries: list[tuple[int, BatchFiles]]) -> list[Split]:
     runs = [(number, entry, run) for number, entry in entries for run in entry.splits]
     return [
         Split(origin, number, tuple((part, entry.files[part.file]) for part in run), entry.clock, entry.ends)
@@ -54,13 +54,15 @@ class Planner:
     source: Source
     parallelism: int
 
-    def plan(self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[File, ...] = ()) -> Entry:
+    def plan(
+        self, found: list[tuple[str, Stamp]], written: str | None, changed: tuple[InputFile, ...] = ()
+    ) -> BatchFiles:
         """`written` is the clock if it is known; `changed` are files that were read before, to be recorded again."""
         written = written or self.clock([path for path, _ in found])
         expected = ExpectedColumns(self.source, written)
         planned = tuple(self._file(path, seen, expected) for path, seen in found) + changed
         by_row_group = self.settings.format == "parquet" and self.settings.on_bad == "raise"
-        return Entry(planned, cut(planned, self.parallelism, by_row_group), written)
+        return BatchFiles(planned, cut(planned, self.parallelism, by_row_group), written)
 
     def clock(self, paths: list[str]) -> str | None:
         """From the schema, or from the first file that determines it."""
@@ -73,15 +75,15 @@ class Planner:
         column = direct_column(self.source, self.source.vs)
         return text.clock_in(path, self.settings, self.source.vs, column)
 
-    def _file(self, path: str, seen: Stamp, expected: ExpectedColumns) -> File:
+    def _file(self, path: str, seen: Stamp, expected: ExpectedColumns) -> InputFile:
         if self.settings.format != "parquet":
-            return File(path, seen)
+            return InputFile(path, seen)
         try:
-            return File(path, seen, parquet.row_groups(path, expected))
+            return InputFile(path, seen, parquet.row_groups(path, expected))
         except ProblemError as e:
             if self.settings.on_bad == "raise":
                 raise BadFileError(path, e.what, "planning") from None
-            return File(path, seen, bad=e.what)
+            return InputFile(path, seen, bad=e.what)
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ def rows_of(frames: list[pl.DataFrame]) -> int:
     return sum(frame.height for frame in frames)
 
 
-def file_pieces(part: Part, file: File, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
+def file_pieces(part: FilePart, file: InputFile, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
     try:
         check_stamp(file)
         if file.bad is not None:
@@ -129,7 +131,7 @@ def file_pieces(part: Part, file: File, settings: Files, expected: ExpectedColum
         yield Unreadable.of_file(file.path, rows, problem)
 
 
-def check_stamp(file: File) -> None:
+def check_stamp(file: InputFile) -> None:
     now = stamp(file.path)
     if now is None:
         raise ProblemError(" was planned for this batch and no longer exists", "gone")
@@ -137,7 +139,7 @@ def check_stamp(file: File) -> None:
         raise ProblemError(f" was planned for this batch with {file.stamp} and has changed to {now}", "changed")
 
 
-def check_not_empty(file: File, settings: Files) -> None:
+def check_not_empty(file: InputFile, settings: Files) -> None:
     """A text file of 0 bytes is neither a gzip file nor a table with a header line. It was probably not written
     completely, as after a power cut."""
     if file.stamp.size == 0 and file.path.lower().endswith(".gz"):
@@ -146,7 +148,9 @@ def check_not_empty(file: File, settings: Files) -> None:
         raise ProblemError(" is empty (0 bytes): a CSV file without rows has a header line")
 
 
-def parquet_pieces(part: Part, file: File, settings: Files, expected: ExpectedColumns) -> Iterator[pl.DataFrame]:
+def parquet_pieces(
+    part: FilePart, file: InputFile, settings: Files, expected: ExpectedColumns
+) -> Iterator[pl.DataFrame]:
     if settings.sealed is not None:
         folder, name = os.path.split(file.path)
         Folder(folder, os.path.basename(folder), settings.sealed).read_parquet_bytes(name)
@@ -156,9 +160,9 @@ def parquet_pieces(part: Part, file: File, settings: Files, expected: ExpectedCo
     yield from parquet.frames(file.path, part.first, part.end, expected)
 
 
-def text_pieces(file: File, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
+def text_pieces(file: InputFile, settings: Files, expected: ExpectedColumns) -> Iterator[Piece]:
     bad: list[BadLine] = []
-    for piece in text.Text(file.path, settings, expected).pieces():
+    for piece in text.TextFileReader(file.path, settings, expected).pieces():
         if isinstance(piece, BadLine):
             bad.append(piece)
         else:

@@ -36,7 +36,7 @@ NULL_AS_OBJECT = re.compile(rb"(?:\A|})\s*null")
 missing values. A match inside of a string only costs time."""
 
 
-class Text:
+class TextFileReader:
     """Reads one file."""
 
     def __init__(self, path: str, settings: Files, columns: ExpectedColumns | None) -> None:
@@ -304,7 +304,7 @@ def inner_type(kind: object) -> pl.DataType:
 
 def clock_in(path: str, settings: Files, column: str, otherwise: str | None = None) -> str | None:
     """How times are written, from the first lines that have one. `otherwise` is used if `column` does not exist."""
-    text = Text(path, settings, None)
+    text = TextFileReader(path, settings, None)
     with open(path, "rb") as file:
         try:
             block = next((block for block in text._blocks(text._bytes(file)) if isinstance(block, bytes)), b"")
@@ -319,7 +319,7 @@ def clock_in(path: str, settings: Files, column: str, otherwise: str | None = No
     return None
 
 
-def csv_values(text: Text, lines: Sequence[bytes]) -> Iterator[dict[str, object]]:
+def csv_values(text: TextFileReader, lines: Sequence[bytes]) -> Iterator[dict[str, object]]:
     with suppress(csv.Error):  # errors are reported when the lines are read
         for values in csv.reader((line.decode(errors="replace") for line in lines), delimiter=text.separator):
             if text.names and len(values) == len(text.names):

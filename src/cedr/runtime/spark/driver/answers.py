@@ -18,9 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cedr.columnar.chunk import empty
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_header
-from cedr.runtime.spark.shard.shard import Answer, Metrics
+from cedr.runtime.spark.shard.shard import Answer, ShardMetrics
 from cedr.sinks import spark_types as types
 from cedr.sinks.readable import changes
 from cedr.storage.folder import Folder
@@ -28,7 +28,7 @@ from cedr.temporal.time import MIN
 
 METRICS = "_cedr"
 METRICS_TYPE = pa.struct(
-    [("stage", pa.int32()), ("shard", pa.int32()), *((name, pa.int64()) for name in Metrics._fields[2:])]
+    [("stage", pa.int32()), ("shard", pa.int32()), *((name, pa.int64()) for name in ShardMetrics._fields[2:])]
 )
 
 
@@ -36,28 +36,28 @@ def as_batches(frame: pl.DataFrame) -> Iterator[pa.RecordBatch]:
     yield from types.as_table(frame).to_batches(max_chunksize=200_000)
 
 
-def changelog(rows: pl.DataFrame, cti: int, shard: int, job: Job) -> pl.DataFrame:
+def changelog(rows: pl.DataFrame, cti: int, shard: int, job: SparkJob) -> pl.DataFrame:
     """The rows of a chunk in the user's types, and the progress after them."""
     shown = changes(rows, cti, job.time_type, job.plan.schema)
     name = "_shard" if "shard" in job.plan.schema else "shard"
     return shown.with_columns(pl.lit(shard, pl.Int32).alias(name))
 
 
-def no_changes(job: Job) -> pl.DataFrame:
+def no_changes(job: SparkJob) -> pl.DataFrame:
     return changelog(empty(dict(job.plan.schema)).rows, MIN, 0, job)
 
 
-def answer_schema(job: Job) -> StructType:
+def answer_schema(job: SparkJob) -> StructType:
     return from_arrow_schema(arrow_schema(job))
 
 
-def arrow_schema(job: Job) -> pa.Schema:
+def arrow_schema(job: SparkJob) -> pa.Schema:
     if job.answer == "table":
         return pa.schema([("blob", pa.binary()), (METRICS, METRICS_TYPE)])
     return types.arrow_schema(no_changes(job).schema).append(pa.field(METRICS, METRICS_TYPE))
 
 
-def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
+def batches(job: SparkJob, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
     """The answer of one shard, with its own metrics and those of earlier stages."""
     schema = arrow_schema(job)
     metrics = [{METRICS: m._asdict()} for m in (answer.metrics, *(from_header(packet.header) for packet in counted))]
@@ -71,13 +71,13 @@ def batches(job: Job, shard: int, answer: Answer, counted: list[Packet]) -> Iter
     yield pa.RecordBatch.from_pylist(metrics, schema=schema)
 
 
-def metrics_packet(stage: int, metrics: Metrics) -> Packet:
+def metrics_packet(stage: int, metrics: ShardMetrics) -> Packet:
     return Packet(stage, metrics.shard, "metrics", origin=metrics.shard, header=to_header(metrics))
 
 
-def observed(answer: DataFrame, job: Job) -> DataFrame:
+def observed(answer: DataFrame, job: SparkJob) -> DataFrame:
     """The answer without the metrics, which Spark reports with each micro-batch as `observedMetrics["cedr"]`."""
-    field = {name: sf.col(f"{METRICS}.{name}") for name in Metrics._fields}
+    field = {name: sf.col(f"{METRICS}.{name}") for name in ShardMetrics._fields}
     is_first, is_last = field["stage"] == 1, field["stage"] == job.last
     sums = {
         "rows_in": sf.sum(sf.when(is_first, field["rows_in"])),

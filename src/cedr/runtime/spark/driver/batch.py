@@ -24,7 +24,7 @@ from cedr.runtime.engine import Engine
 from cedr.runtime.result import unknown_tuples
 from cedr.runtime.spark.driver.answers import as_batches
 from cedr.runtime.spark.driver.inputs import Inputs
-from cedr.runtime.spark.driver.job import Job, PackedJob
+from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
 from cedr.runtime.spark.reader.packer import row_packets
 from cedr.runtime.spark.shard.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
@@ -45,7 +45,7 @@ def batch(
     plan = staged(query)
     inputs = Inputs(spark, plan, data, streaming=False)
     inputs.check_lengths(query)
-    job = Job(
+    job = SparkJob(
         plan,
         shards or spark.sparkContext.defaultParallelism,
         uuid.uuid4().hex,
@@ -66,7 +66,7 @@ def batch(
     return arrived.mapInArrow(task(packed, job.last), spark_schema(no_table(job).schema))
 
 
-def no_table(job: Job) -> pl.DataFrame:
+def no_table(job: SparkJob) -> pl.DataFrame:
     return table_of(Tally(job.plan.schema), job.time_type)
 
 
@@ -83,7 +83,7 @@ def task(job: PackedJob, number: int) -> Callable[[Iterator[pa.RecordBatch]], It
 
 
 class BatchShard:
-    def __init__(self, job: Job, number: int, shard: int) -> None:
+    def __init__(self, job: SparkJob, number: int, shard: int) -> None:
         self.job, self.number, self.shard = job, number, shard
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)

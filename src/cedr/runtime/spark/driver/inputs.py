@@ -18,7 +18,7 @@ from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import StagedPlan
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
-from cedr.runtime.spark.driver.job import Job, PackedJob
+from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.reader.batch_time import clock_of
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE, Packer, closing
 from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
@@ -71,7 +71,7 @@ class Inputs:
         """Whether rows become packets before Spark sees them."""
         return all(isinstance(given, Files) for given in self.data.values())
 
-    def packets(self, job: Job, packed: PackedJob, closes: bool = False) -> DataFrame:
+    def packets(self, job: SparkJob, packed: PackedJob, closes: bool = False) -> DataFrame:
         """The packets of all inputs; `closes`: files declare the end of the input, once they are read."""
         frames = []
         for name, given in self.data.items():

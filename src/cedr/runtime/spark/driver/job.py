@@ -19,7 +19,7 @@ from cedr.storage.private import read_private, write_private
 
 
 @dataclass(frozen=True)
-class Job:
+class SparkJob:
     """`run` names this run of the query, `application` the Spark application it is part of.
 
     `folder` contains its state, `late` the rows that cannot be used. `at` is its start, in microseconds since 1970: the
@@ -66,7 +66,7 @@ class PackedJob:
     content: bytes
     digest: str
 
-    def open(self) -> Job:
+    def open(self) -> SparkJob:
         return opened(self.run, self.content)
 
 
@@ -75,9 +75,9 @@ def digest_of(content: bytes) -> str:
 
 
 @lru_cache(maxsize=4)
-def opened(run: str, content: bytes) -> Job:
+def opened(run: str, content: bytes) -> SparkJob:
     job = cloudpickle.loads(content)
-    assert isinstance(job, Job)
+    assert isinstance(job, SparkJob)
     return job
 
 

@@ -31,7 +31,7 @@ from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver import answers
 from cedr.runtime.spark.driver.answers import answer_schema
 from cedr.runtime.spark.driver.inputs import Inputs
-from cedr.runtime.spark.driver.job import Job, PackedJob, description, fingerprint
+from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.starting import started
 from cedr.runtime.spark.driver.waiting import waiting
@@ -42,7 +42,7 @@ from cedr.runtime.spark.shard.errors import carried, kind_of, original
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
-from cedr.sinks.base import Table, TableSink
+from cedr.sinks.base import SinkTable, TableSink
 from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.late_rows import counted, in_user_times, warn_of_late
 from cedr.storage.folder import Folder, checkpoint_folder
@@ -93,7 +93,7 @@ def start(
         lines = [*description(plan, shards), f"close: {close}"]
         lines += ["each source closes after its last file"] if close and inputs.packed else []
         now = CheckpointIdentity(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
-        table = Table(now.name, dict(plan.schema), inputs.time_type, shards)
+        table = SinkTable(now.name, dict(plan.schema), inputs.time_type, shards)
         sink.check(table)
         if before is None:
             inputs.check_lengths(query)
@@ -105,7 +105,7 @@ def start(
         sink.open(table)
         if isinstance(sink, TableSink):
             sink.check_reached(last_committed(folder))
-        job = Job(
+        job = SparkJob(
             plan,
             shards,
             uuid.uuid4().hex,
@@ -179,7 +179,7 @@ def last_committed(folder: Folder) -> int | None:
 # --- the tasks ----------------------------------------------------------------------------------------------------
 
 
-def pipeline(job: Job, packed: PackedJob, packets: DataFrame) -> DataFrame:
+def pipeline(job: SparkJob, packed: PackedJob, packets: DataFrame) -> DataFrame:
     """Packets through all stages; the result has the columns of the answer, and the metrics."""
     for stage in job.plan.stages:
         arrived = packets.repartitionById(job.shards, "shard")
@@ -240,7 +240,7 @@ class RunningQuery:
     def __init__(
         self,
         spark: SparkSession,
-        job: Job,
+        job: SparkJob,
         inputs: Inputs,
         sink: TableSink | Changelog,
         folder: Folder,

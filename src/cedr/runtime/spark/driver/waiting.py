@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from cedr.runtime.spark.driver.answers import read_metrics
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.shard.packet import from_header
 from cedr.runtime.spark.shard.state import SOURCE_STATUS
@@ -14,7 +14,7 @@ from cedr.sources.source_status import SourceStatus
 from cedr.storage.folder import Folder
 
 
-def waiting(job: Job, missing: Iterable[str]) -> WhyWaiting:
+def waiting(job: SparkJob, missing: Iterable[str]) -> WhyWaiting:
     """What holds the query back after the last micro-batch; `missing` is what its plan lacks."""
     folder = Folder(job.folder)
     held = held_by_stage(job, read_metrics(folder.sub("metrics")))
@@ -29,7 +29,7 @@ def source_statuses(folder: Folder) -> list[SourceStatus]:
     return [s for content in found if content is not None for s in from_header(content)]
 
 
-def held_by_stage(job: Job, metrics: pl.DataFrame) -> list[Held]:
+def held_by_stage(job: SparkJob, metrics: pl.DataFrame) -> list[Held]:
     if not metrics.height:
         return []
     return [

@@ -10,7 +10,7 @@ import json
 from pyspark import TaskContext
 
 from cedr.plan.nodes.source import Source
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.shard.packet import BATCH_ID
 from cedr.sources.ingest import Clock, wall_clock
 from cedr.storage.folder import Folder
@@ -24,7 +24,7 @@ def spark_checkpoint(folder: Folder) -> str:
     return folder.place.removesuffix("/cedr") + "/spark"
 
 
-def clock_of(job: Job, source: Source) -> Clock:
+def clock_of(job: SparkJob, source: Source) -> Clock:
     """The wall-clock time for a source that needs it; for others any clock is fine."""
     if source.max_ahead is None and source.idle is None:
         return wall_clock
@@ -34,7 +34,7 @@ def clock_of(job: Job, source: Source) -> Clock:
     return lambda: now
 
 
-def time_of(job: Job, batch: int) -> int:
+def time_of(job: SparkJob, batch: int) -> int:
     """When a micro-batch was started for the first time, in microseconds since 1970."""
     offsets = Folder(f"{spark_checkpoint(Folder(job.folder))}/offsets")
     for line in (offsets.find_plain(str(batch)) or b"").splitlines():
@@ -61,7 +61,7 @@ def numbers(folder: Folder) -> list[int]:
     return sorted(int(name) for name in folder.names() if name.isdecimal())
 
 
-def sync_notes(job: Job, batch: int) -> None:
+def sync_notes(job: SparkJob, batch: int) -> None:
     """Sync Spark's own files that a shard's log relies on: the offsets of this micro-batch, and the commit of the
     previous one. Spark does not sync them; with other offsets the same number would have other rows."""
     checkpoint = spark_checkpoint(Folder(job.folder))

@@ -15,7 +15,7 @@ from cedr.columnar.promises import NONE
 from cedr.columnar.sharding import shards_of, split
 from cedr.plan.partitioning import Exchange
 from cedr.runtime.engine import Engine
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.shard.packet import Packet, to_blob, to_header
 from cedr.runtime.spark.shard.state import SpillFile, with_files
 from cedr.sources.ingest import Clock, Ingest, wall_clock
@@ -37,7 +37,7 @@ class Packer:
 
     def __init__(
         self,
-        job: Job,
+        job: SparkJob,
         source: str,
         origin: int,
         spill: SpillFile | None = None,
@@ -97,7 +97,7 @@ class Packer:
             yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
 
 
-def closing(job: Job, source: str) -> Iterator[Packet]:
+def closing(job: SparkJob, source: str) -> Iterator[Packet]:
     """Declares the end of a source, for every shard of every stage that it leads to."""
     for stage in sorted({path.exchange.stage for path in job.paths_from(source)}):
         for shard in range(job.shards):

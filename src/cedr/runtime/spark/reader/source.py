@@ -25,7 +25,7 @@ from cedr.runtime.spark.shard.worker import in_worker
 from cedr.sources.event_time import shown_type
 from cedr.sources.files import clock
 from cedr.sources.files.columns import check_source
-from cedr.sources.files.entry import Entry, File, end
+from cedr.sources.files.entry import BatchFiles, InputFile, end
 from cedr.sources.files.listing import Stamp, check_place, complete, in_order, listed, stamp
 from cedr.sources.files.log import FileLog, report_bad
 from cedr.sources.files.reading import Piece, Planner, Split, pieces, splits
@@ -197,7 +197,7 @@ class Supply:
         assert job.log is not None
         self.job, self.log = job, FileLog(Folder(job.log, label=f"files/{job.source.name}"))
         self.waiting: deque[str] = deque()
-        self.changed: list[File] = []
+        self.changed: list[InputFile] = []
         self._looking = True
         self._to_check: list[str] = []
         if not self.log.length:
@@ -228,7 +228,7 @@ class Supply:
         self.changed = []
         return self.log.append(entry)
 
-    def entries(self, start: int, end: int) -> list[tuple[int, Entry]]:
+    def entries(self, start: int, end: int) -> list[tuple[int, BatchFiles]]:
         numbers = range(start + 1, end + 1)
         for number in numbers:
             self.log.replan(number, self.job.planner.plan)
@@ -251,10 +251,10 @@ class Supply:
             what = f" was read with {before} and has changed to {now}"
             if self.job.settings.on_bad == "raise":
                 raise BadFileError(path, what, "changed later")
-            self.changed.append(File(path, now, bad=what))
+            self.changed.append(InputFile(path, now, bad=what))
 
 
-def partitions_of(entries: list[tuple[int, Entry]]) -> list[InputPartition]:
+def partitions_of(entries: list[tuple[int, BatchFiles]]) -> list[InputPartition]:
     return [SplitPartition(split) for split in splits(entries)]
 
 

@@ -21,7 +21,7 @@ from cedr.runtime.spark.driver.environment import ENVIRONMENT
 from cedr.runtime.spark.driver.job import PackedJob, leave_job
 from cedr.runtime.spark.shard.errors import carried
 from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
-from cedr.runtime.spark.shard.shard import Answer, Metrics
+from cedr.runtime.spark.shard.shard import Answer, ShardMetrics
 from cedr.runtime.spark.shard.wire import Wire, connect
 from cedr.storage.private import (
     PREFIX,
@@ -62,7 +62,7 @@ def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet
     if kind == "error":
         raise carried(*rest)
     metrics, small = rest
-    return Answer(from_parts(small, blobs[1:]), blobs[0], Metrics(*metrics))
+    return Answer(from_parts(small, blobs[1:]), blobs[0], ShardMetrics(*metrics))
 
 
 def forget(application: str, run: str) -> None:

@@ -35,7 +35,7 @@ LOOK_SECONDS = 0.5
 Reply = tuple[list[Any], list[bytes]]
 
 
-class Place(NamedTuple):
+class ShardId(NamedTuple):
     run: str
     stage: int
     shard: int
@@ -46,9 +46,9 @@ class Server:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.shards: dict[Place, Shard] = {}
+        self.shards: dict[ShardId, Shard] = {}
         self.digests: dict[str, str] = {}
-        self.last_used: dict[Place, float] = {}
+        self.last_used: dict[ShardId, float] = {}
         self.busy, self.last = False, time.monotonic()
 
     def serve(self, wire: Wire) -> None:
@@ -64,7 +64,7 @@ class Server:
         with wire:
             match wire.receive():
                 case ["work", str(run), str(digest), int(stage), int(shard), int(batch), list(small)], parts:
-                    place = Place(run, stage, shard)
+                    place = ShardId(run, stage, shard)
                     answer = self._work(place, digest, batch, small, parts)
                     try:
                         wire.send(*answer)
@@ -80,7 +80,7 @@ class Server:
         if place in self.shards:  # the answer has been sent, so deferred work can be done
             self.shards[place].tidy()
 
-    def _work(self, place: Place, digest: str, batch: int, small: list[list[Any]], parts: list[bytes]) -> Reply:
+    def _work(self, place: ShardId, digest: str, batch: int, small: list[list[Any]], parts: list[bytes]) -> Reply:
         """["answer", ...], ["error", kind, text], or ["job?"] if the job is not in the folder yet."""
         self.last_used[place] = time.monotonic()
         try:
@@ -97,7 +97,7 @@ class Server:
         except Exception:
             return ["error", "", traceback.format_exc()], []
 
-    def _forget(self, places: Iterable[Place]) -> None:
+    def _forget(self, places: Iterable[ShardId]) -> None:
         for place in list(places):
             self.shards.pop(place, None)
             self.last_used.pop(place, None)

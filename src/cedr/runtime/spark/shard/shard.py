@@ -22,7 +22,7 @@ from cedr.operators.late import Late, LateStream
 from cedr.plan.fragment import Input
 from cedr.plan.partitioning import Exchange
 from cedr.runtime.engine import Engine
-from cedr.runtime.spark.driver.job import Job
+from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
 from cedr.runtime.spark.reader.batch_time import sync_notes
 from cedr.runtime.spark.reader.packer import Highest, highest_of, highest_packets, row_packets
@@ -38,7 +38,7 @@ from cedr.temporal.time import INF, MIN
 
 
 @allowed
-class Metrics(NamedTuple):
+class ShardMetrics(NamedTuple):
     """Metrics of a shard for one micro-batch, and its state after it."""
 
     stage: int
@@ -57,11 +57,11 @@ class Answer(NamedTuple):
 
     packets: list[Packet]
     blob: bytes
-    metrics: Metrics
+    metrics: ShardMetrics
 
 
 class Shard:
-    def __init__(self, job: Job, stage: int, shard: int) -> None:
+    def __init__(self, job: SparkJob, stage: int, shard: int) -> None:
         self.job, self.number, self.shard = job, stage, shard
         self.stage, self.is_last = job.stage(stage), stage == job.last
         folder = Folder(job.folder)
@@ -131,7 +131,7 @@ class Shard:
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
         self._write_status(core)
-        metrics = Metrics(
+        metrics = ShardMetrics(
             self.number,
             self.shard,
             rows,
@@ -177,7 +177,7 @@ class Worked(NamedTuple):
 class Core:
     """The state of a shard: the engine, the progress of the sources, and the progress of earlier stages."""
 
-    def __init__(self, job: Job, number: int, shard: int, store: StateStore) -> None:
+    def __init__(self, job: SparkJob, number: int, shard: int, store: StateStore) -> None:
         self.job, self.shard, self.store = job, shard, store
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)

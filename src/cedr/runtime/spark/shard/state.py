@@ -34,7 +34,7 @@ KEPT_SNAPSHOTS = 2
 SMALL_LOG = 64 << 20
 """A log of up to this many bytes never causes a snapshot."""
 MANY_BATCHES = 64
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Of what operators save. Increase it when that changes, so that an older snapshot is refused by name."""
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 MANY_BYTES = 64 << 10
