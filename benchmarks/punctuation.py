@@ -65,7 +65,10 @@ def run(report: BenchmarkReport, quick: bool = False) -> None:
 
 def compare(report: BenchmarkReport, title: str, workload: Workload, text_keys: bool, n: int, quick: bool) -> None:
     kind = pl.String if text_keys else pl.Int64
-    sources = [cedr.source(s, {"key": kind, "item": pl.Int64}, promises="key") for s in workload.sources]
+    sources = [
+        cedr.source(s, {"key": kind, "item": pl.Int64}, progress=cedr.Progress(promises="key"))
+        for s in workload.sources
+    ]
     query = workload.query(*sources).with_latency("ordered")
     fed = feed(n, workload.sources, text_keys)
     silent = [(name, replace(chunk, promises=NONE)) for name, chunk in fed]

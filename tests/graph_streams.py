@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import strategies as st
 from plan.catalogue import AsOperator
 
-from cedr import api
+from cedr.api import source_of_keys
 from cedr.stream import Stream
 from cedr.temporal import END, INF, Adjust, Cti, Element, Insert, Row
 from cedr.testing import rows
@@ -20,11 +20,11 @@ NODES = rows(node=st.integers(0, 2))
 
 
 def links(name: str = "a", **options) -> Stream:
-    return api.source(name, EDGES, **options)
+    return source_of_keys(name, EDGES, **options)
 
 
 def weighed(**options) -> Stream:
-    return api.source("a", GRAPHS, **options)
+    return source_of_keys("a", GRAPHS, **options)
 
 
 AsPorts = AsOperator

@@ -131,7 +131,7 @@ def test_so_have_errors():
     with pytest.raises(cedr.CedrError, match="its sync time 2024-07-01 12:00:00 lies before 2024-07-01 12:00:59, but"):
         strict.run(rows, chunk_size=1)
     with pytest.raises(cedr.CedrError, match="declared ordered, but 2024-07-01 12:01:00 came before"):
-        cedr.source("e", {"k": int}, vs="ts", ordered=True).run(rows)
+        cedr.source("e", {"k": int}, vs="ts", progress=cedr.Progress(ordered=True)).run(rows)
 
 
 def test_lengths_and_ends_in_messages():

@@ -30,7 +30,7 @@ class Size:
 
 
 def source(name: str) -> Stream:
-    return cedr.source(name, COLUMNS, vs="vs", ve="ve", ve_new="ve_new", delay=DELAY)
+    return cedr.source(name, COLUMNS, vs="vs", ve="ve", times=cedr.Times(ve_new="ve_new"), delay=DELAY)
 
 
 def hopping() -> Stream:

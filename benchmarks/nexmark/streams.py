@@ -16,4 +16,6 @@ def auction() -> cedr.Stream:
 
 def bid(corrected: bool) -> cedr.Stream:
     schema = {"auction": int, "bidder": int, "price": int}
-    return cedr.source("bid", schema, vs="ts", ve_new="ve_new" if corrected else None, delay=WATERMARK)
+    return cedr.source(
+        "bid", schema, vs="ts", times=cedr.Times(ve_new="ve_new" if corrected else None), delay=WATERMARK
+    )

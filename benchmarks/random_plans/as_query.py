@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 import cedr
+from cedr.api import source_of_keys
 from random_plans.expressions import predicate, value
 from random_plans.tables import TIME_TYPES, Shape, source_arguments
 
@@ -21,7 +22,7 @@ def query(plan: list[dict[str, Any]], shape: Shape) -> Stream:
     for node in plan:
         if node["op"] == "source":
             name = node["name"]
-            sources.setdefault(name, cedr.source(name, shape.schema, **source_arguments(shape)))
+            sources.setdefault(name, source_of_keys(name, shape.schema, **source_arguments(shape)))
             found.append(sources[name])
         else:
             found.append(OPERATORS[node["op"]](node, *(found[i] for i in node["of"])))

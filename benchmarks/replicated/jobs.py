@@ -9,7 +9,7 @@ COLUMNS = {"machine": str, "load": int}
 
 def reports() -> cedr.Stream:
     """Rows that correct others, and rows that tell progress; the last says that nothing more comes."""
-    return cedr.source("reports", COLUMNS, vs="at", ve="until", ve_new="corrected", cti="cti")
+    return cedr.source("reports", COLUMNS, vs="at", ve="until", times=cedr.Times(ve_new="corrected"), cti="cti")
 
 
 def first() -> cedr.Stream:

@@ -20,7 +20,7 @@ REPORT = {"zone": int, "hour": int}
 
 def office(name: str) -> cedr.Stream:
     """Reports about an hour hold for that hour. A row with `over` is a punctuation: no more of its hour, ever."""
-    return cedr.source(name, REPORT, vs="start", punctuation="over", promises="hour")
+    return cedr.source(name, REPORT, vs="start", progress=cedr.Progress(punctuation="over", promises="hour"))
 
 
 OFFICES = ("monitors", "phones", "announced")

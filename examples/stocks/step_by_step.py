@@ -13,7 +13,7 @@ from cedr.runtime.result import Result
 warnings.simplefilter("ignore", cedr.LateWarning)  # what is late is shown below
 
 DAY = 24
-readings = cedr.source("readings", {"symbol": str, "price": float}, vs="vs", ve="ve", ve_new="ve_new")
+readings = cedr.source("readings", {"symbol": str, "price": float}, vs="vs", ve="ve", times=cedr.Times(ve_new="ve_new"))
 averages = (
     readings.tumbling(DAY)
     .group_by("symbol")

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cedr.replicas.replicas import Replicas
     from cedr.runtime.spark.driver.session import spark_session
     from cedr.sources.files.settings import files
+    from cedr.sources.settings import Progress, Times
     from cedr.stream import Stream
 
 __version__ = "0.1.0"
@@ -66,9 +67,11 @@ LAZY = {
     **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
     **dict.fromkeys(("causality_chains", "connected_components", "reachability", "shortest_paths"), "cedr.graphs"),
     "Policy": "cedr.plan.merge_policy",
+    "Progress": "cedr.sources.settings",
     "Replica": "cedr.replicas.job",
     "Replicas": "cedr.replicas.replicas",
     "Stream": "cedr.stream",
+    "Times": "cedr.sources.settings",
     "files": "cedr.sources.files.settings",
     "queries": "cedr.language.query",
     "query": "cedr.language.query",
@@ -108,6 +111,7 @@ __all__ = [
     "LateWarning",
     "OneOf",
     "Policy",
+    "Progress",
     "Punctuation",
     "Range",
     "Replica",
@@ -115,6 +119,7 @@ __all__ = [
     "Row",
     "Secret",
     "Stream",
+    "Times",
     "aggregate",
     "automaton",
     "avg",

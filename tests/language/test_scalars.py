@@ -16,7 +16,7 @@ from cedr.language import tree
 from cedr.language.functions import FUNCTIONS
 from cedr.language.show import show
 
-table, in_micros = (api.source("t", COLUMNS, vs="vs", unit=unit) for unit in (None, "us"))
+table, in_micros = (api.source("t", COLUMNS, vs="vs", times=cedr.Times(unit=unit)) for unit in (None, "us"))
 ORDER = {"vs": pl.Int64, **COLUMNS}
 
 

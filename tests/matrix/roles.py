@@ -11,7 +11,7 @@ import polars as pl
 from matrix.compare import comparable
 
 import cedr
-from cedr import api
+from cedr.api import source_of_keys
 from cedr.stream import Stream
 
 END = 1000
@@ -55,7 +55,7 @@ CORRECTED = {**INSTANTS, "ve": "end", "ve_new": "new"}
 
 
 def feed(kind: pl.DataType, name: str, **options: Any) -> Stream:
-    return api.source(name, {"id": pl.Int64, "v": kind}, **{**INSTANTS, **options})
+    return source_of_keys(name, {"id": pl.Int64, "v": kind}, **{**INSTANTS, **options})
 
 
 def source(kind: pl.DataType, name: str = "s", **options: Any) -> Stream:

@@ -164,7 +164,7 @@ def test_streams_to_tables(spark, tmp_path, place):
     rows = table(kept).with_columns(new=pl.lit(None, pl.Int64))
     files = in_files(tmp_path / "in", [pl.concat([rows, rows]), rows.with_columns(new=pl.lit(0, pl.Int64))])
     schema = {name: values.dtype for name, values in kept.items()}
-    query = cedr.source("s", schema, vs="ts", ve="end", ve_new="new", delay=0)
+    query = cedr.source("s", schema, vs="ts", ve="end", times=cedr.Times(ve_new="new"), delay=0)
     start(spark, tmp_path, query, files, sink)
     same_rows(sink.read().select(*kept), rows.select(*kept))
 

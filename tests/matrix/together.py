@@ -15,7 +15,7 @@ from matrix import cells
 from matrix.roles import INSTANTS, ROLES
 from matrix.values import COLUMNS
 
-import cedr
+from cedr.api import source_of_keys
 from cedr.sinks.spark_types import spark_type
 from cedr.stream import Stream
 from cedr.temporal import QueryError
@@ -121,7 +121,7 @@ class KeyColumns:
 
 
 def wide_source(name: str, kinds: Mapping[str, Any], options: Mapping[str, Any]) -> Stream:
-    return cedr.source(name, {"cell": str, "id": pl.Int64, **kinds}, **{**INSTANTS, **options})
+    return source_of_keys(name, {"cell": str, "id": pl.Int64, **kinds}, **{**INSTANTS, **options})
 
 
 @cache

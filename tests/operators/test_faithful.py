@@ -48,7 +48,11 @@ class Query:
 
     def over(self, about) -> cedr.Stream:
         sources = [
-            cedr.source(f"s{i}", dict.fromkeys(names, int), promises=subsets([n for n in about if n in names]))
+            cedr.source(
+                f"s{i}",
+                dict.fromkeys(names, int),
+                progress=cedr.Progress(promises=subsets([n for n in about if n in names])),
+            )
             for i, names in enumerate(self.tables)
         ]
         return self.build(*sources).with_consistency("strong")
@@ -196,7 +200,11 @@ def test_a_query_is_faithful_and_proper(name, drawn):
 
 @given(sl.sliced(("n", "tag"), about=["n"]))
 def test_sort_emits_what_the_iterator_of_the_paper_emits(slices):
-    query = cedr.source("s0", {"n": int, "tag": int}, promises="n").sort("n").with_consistency("strong")
+    query = (
+        cedr.source("s0", {"n": int, "tag": int}, progress=cedr.Progress(promises="n"))
+        .sort("n")
+        .with_consistency("strong")
+    )
     slices = [xs for xs in slices if xs]
     results = emitted_by(query, [(0, xs) for xs in slices])
     expected = [tups(out) for out in punctuated.unary(punctuated.sort("n", MIN), slices)]

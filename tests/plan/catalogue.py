@@ -12,6 +12,7 @@ from random_patterns import engine_ids
 
 from cedr import api, automata
 from cedr import reference as ref
+from cedr.api import source_of_keys
 from cedr.columnar.chunk import Chunk
 from cedr.plan.fragment import fragment_of
 from cedr.plan.nodes import Match
@@ -42,11 +43,11 @@ payloads = rows(m=st.integers(0, 1), v=st.one_of(st.none(), st.integers(0, 3)))
 
 
 def a(**options) -> Stream:
-    return api.source("a", SCHEMA, **options)
+    return source_of_keys("a", SCHEMA, **options)
 
 
 def b(**options) -> Stream:
-    return api.source("b", SCHEMA, **options)
+    return source_of_keys("b", SCHEMA, **options)
 
 
 class Query(NamedTuple):

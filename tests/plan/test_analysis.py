@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from plan.catalogue import few
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.explain import finding_lines
 from cedr.plan.nodes import Join, Project
@@ -23,11 +24,11 @@ PUNCTUATED = {"punctuation": "done", "promises": ["k"]}
 
 
 def a(**options):
-    return cedr.source("a", SCHEMA, vs="ts", **options)
+    return source_of_keys("a", SCHEMA, vs="ts", **options)
 
 
 def b(**options):
-    return cedr.source("b", SCHEMA, vs="ts", **options)
+    return source_of_keys("b", SCHEMA, vs="ts", **options)
 
 
 def by_k(stream):
@@ -202,7 +203,9 @@ def test_patterns(name):
     (found,) = cedr.query(f"EVENT q WHEN {text} WHERE CorrelationKey(k, EQUAL) OUTPUT x.k AS k", feed).findings()
     assert found.unblocked == unblocked
     assert found.bounded_by == (bounded,)
-    per = cedr.source("feed", {"kind": str, "k": int}, vs="ts", types="kind", delay="1s", progress_by="k")
+    per = cedr.source(
+        "feed", {"kind": str, "k": int}, vs="ts", types="kind", delay="1s", progress=cedr.Progress(by="k")
+    )
     query = cedr.query(f"EVENT q WHEN {text} WHERE CorrelationKey(k, EQUAL) OUTPUT x.k AS k", per)
     *_, found, _ = query.with_consistency("strong").findings()
     assert found.unblocked_by == ("promises about k",)

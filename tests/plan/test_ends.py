@@ -8,6 +8,7 @@ import pytest
 
 import cedr
 from cedr import INF, Adjust, Cti, Insert, Row
+from cedr.api import source_of_keys
 from cedr.plan.analysis import analyse
 from cedr.plan.analysis.warning import warnings_of
 from cedr.plan.nodes import Level
@@ -19,7 +20,7 @@ COLUMNS = {"k": pl.Int64}
 
 
 def source(name, **options):
-    return cedr.source(name, COLUMNS, vs="vs", ve="ve", delay=10, **options)
+    return source_of_keys(name, COLUMNS, vs="vs", ve="ve", delay=10, **options)
 
 
 def joined(**options):
@@ -86,10 +87,10 @@ def test_a_row_without_an_end_is_late(kind):
 
 
 def test_so_is_one_without_a_length_and_one_that_is_lengthened_for_ever():
-    lengths = cedr.source("a", COLUMNS, vs="vs", duration="d", ends=True)
+    lengths = cedr.source("a", COLUMNS, vs="vs", duration="d", times=cedr.Times(ends=True))
     table = pl.DataFrame({"vs": [1, 2], "d": [None, 3], "k": [1, 2]})
     assert lengths.run(table).table().rows() == [(2, 5, 2)]
-    corrected = cedr.source("a", COLUMNS, vs="vs", ve="ve", ve_new="new", ends=True)
+    corrected = cedr.source("a", COLUMNS, vs="vs", ve="ve", times=cedr.Times(ve_new="new", ends=True))
     table = pl.DataFrame({"vs": [1, 1], "ve": [4, 4], "new": [None, INF], "k": [1, 1]})
     result = corrected.run(table)
     assert (result.table().rows(), result.late().height) == ([(1, 4, 1)], 1)
@@ -97,15 +98,23 @@ def test_so_is_one_without_a_length_and_one_that_is_lengthened_for_ever():
 
 def test_so_are_elements():
     elements = [Insert(1, 4, Row(k=1)), Insert(2, INF, Row(k=2)), Adjust(1, 4, INF, Row(k=1)), Cti(3)]
-    result = cedr.source("a", COLUMNS, ends=True).run(elements)
+    result = cedr.source("a", COLUMNS, times=cedr.Times(ends=True)).run(elements)
     assert result.table().rows() == [(1, 4, 1)]
     assert [message[:9] for message in result.late()["message"]] == ["element 1", "element 2"]
     with pytest.raises(cedr.CedrError, match="ends=True"):
-        cedr.source("a", COLUMNS, ends=True, late="raise").run(elements)
+        cedr.source("a", COLUMNS, times=cedr.Times(ends=True), late="raise").run(elements)
 
 
 def test_rows_that_only_tell_progress_have_no_lifetime():
-    told = cedr.source("a", COLUMNS, vs="vs", ve="ve", cti="cti", punctuation="done", promises=["k"], ends=True)
+    told = cedr.source(
+        "a",
+        COLUMNS,
+        vs="vs",
+        ve="ve",
+        cti="cti",
+        progress=cedr.Progress(punctuation="done", promises=["k"]),
+        times=cedr.Times(ends=True),
+    )
     table = pl.DataFrame(
         {
             "vs": [1, None, 9],
@@ -121,7 +130,7 @@ def test_rows_that_only_tell_progress_have_no_lifetime():
 
 def test_a_duration_without_end_contradicts_it():
     with pytest.raises(QueryError, match="ends=True contradicts duration='inf'"):
-        cedr.source("a", COLUMNS, vs="vs", duration="inf", ends=True)
+        cedr.source("a", COLUMNS, vs="vs", duration="inf", times=cedr.Times(ends=True))
 
 
 def test_the_end_of_a_zoned_interval_may_be_any_time():

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.columnar.chunk import chunk_of
 from cedr.plan.aspects.promises import CTI
 from cedr.plan.aspects.properties import Properties
@@ -17,7 +18,7 @@ SCHEMA = {"m": pl.Int64, "v": pl.Int64}
 
 
 def source(name="a", **known):
-    return cedr.source(name, SCHEMA, vs="vs", duration=5, **known)
+    return source_of_keys(name, SCHEMA, vs="vs", duration=5, **known)
 
 
 def runs(stream):

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.plan.node import topological
 from cedr.plan.nodes.align import Align
 from cedr.plan.nodes.level import Level
@@ -17,11 +18,11 @@ FOR_EVER = {"punctuation": "done", "promises": ["k", ["g", "k"]]}
 
 
 def a(**options):
-    return cedr.source("a", SCHEMA, vs="ts", **options)
+    return source_of_keys("a", SCHEMA, vs="ts", **options)
 
 
 def b(**options):
-    return cedr.source("b", SCHEMA, vs="ts", **options)
+    return source_of_keys("b", SCHEMA, vs="ts", **options)
 
 
 CTI, K, GK = (), ("k",), ("g", "k")
@@ -68,7 +69,7 @@ def test_schemes(name):
 
 
 def test_patterns_pass_promises_about_a_key_that_is_shown():
-    feed = cedr.source("feed", {"kind": str, "k": int}, types="kind", promises="k")
+    feed = cedr.source("feed", {"kind": str, "k": int}, types="kind", progress=cedr.Progress(promises="k"))
     text = "EVENT q WHEN UNLESS(A x, B y, 5) WHERE CorrelationKey(k, EQUAL) OUTPUT"
     shown, hidden = cedr.query(f"{text} x.k AS key", feed), cedr.query(f"{text} x.Vs AS t", feed)
     assert all_schemes(shown.plan)[id(shown.plan)] == {CTI: False, ("key",): True}
@@ -76,7 +77,9 @@ def test_patterns_pass_promises_about_a_key_that_is_shown():
 
 
 def test_a_single_event_passes_what_it_shows():
-    feed = cedr.source("feed", {"kind": str, "k": int, "v": int}, types="kind", promises=["k", "v"])
+    feed = cedr.source(
+        "feed", {"kind": str, "k": int, "v": int}, types="kind", progress=cedr.Progress(promises=["k", "v"])
+    )
     query = cedr.query("EVENT q WHEN A x OUTPUT x.k AS one, x.k AS two, x.Vs AS v", feed)
     assert all_schemes(query.plan)[id(query.plan)] == {CTI: False, ("one",): True, ("two",): True}
 
@@ -123,7 +126,7 @@ def test_strong_tells_of_a_key_that_is_done_and_holds_the_others():
     1     |---------)  done
     2     |---------)
     """
-    events = cedr.source("a", {"k": int}, promises="k")
+    events = cedr.source("a", {"k": int}, progress=cedr.Progress(promises="k"))
     query = events.group_by("k").agg(n=cedr.count()).with_consistency("strong")
     one, two = Insert(0, 5, Row(k=1)), Insert(0, 5, Row(k=2))
     results = list(query.updates(iter([[one, two], [punctuation(k=1)], [Cti(INF)]]), close=False))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan.catalogue import QUERIES, SCHEMA, a, b, few, payloads
 
+import cedr
 from cedr import api, testing
 from cedr.temporal import END, INF, Adjust, Cti, ExternalCti, History, Insert, QueryError, Row, StreamError, canonical
 from cedr.temporal.errors import CedrError
@@ -70,7 +71,7 @@ def test_times_keep_their_type():
 
 
 def test_ends_durations_and_corrections():
-    source = api.source("s", {"v": int}, vs="s", ve="e", ve_new="n", cti="c")
+    source = api.source("s", {"v": int}, vs="s", ve="e", times=cedr.Times(ve_new="n"), cti="c")
     table = pl.DataFrame(
         {
             "s": [1, 2, None, 1, 2],
@@ -254,7 +255,7 @@ def test_progress_follows_from_the_delay():
     result = source.run(table, chunk_size=1, close=False)
     assert [e.t for e in result.elements() if isinstance(e, Cti)] == [7]
     assert result.late()["v"].to_list() == [3]
-    ordered = api.source("s", {"v": int}, vs="s", ordered=True)
+    ordered = api.source("s", {"v": int}, vs="s", progress=cedr.Progress(ordered=True))
     assert ordered.run(table.sort("s"), close=False).elements()[-1] == Cti(10)
 
 

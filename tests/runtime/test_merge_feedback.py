@@ -10,6 +10,7 @@ from merge_check import PAYLOADS, SCHEMA, histories, often_promised, row
 from oracle_check import arrivals_of
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.runtime.engine import Engine
@@ -58,7 +59,7 @@ def query(plan, ports):
     how = {"insert_only": True, **how}
     level = how.pop("consistency", None)
     dears = [Dear() for _ in range(ports)]
-    members = [above(d.where(cedr.source(f"s{i}", SCHEMA, **how))) for i, d in enumerate(dears)]
+    members = [above(d.where(source_of_keys(f"s{i}", SCHEMA, **how))) for i, d in enumerate(dears)]
     merged = members[0].merge(*members[1:], algorithm=None if level == "strong" else "R4")
     return (merged.with_consistency(level) if level else merged), dears
 

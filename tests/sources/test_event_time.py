@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.cli import app
 from cedr.job.job import read
 from cedr.job.local import LocalAnswer
@@ -33,7 +34,7 @@ STARTS = [datetime(2024, 1, 1, 5, 3), datetime(2024, 1, 1, 5, 59)]
 
 
 def starts(data: Any = flights, **times: Any) -> list[Any]:
-    return cedr.source("s", {"v": int}, **times).run(data).table()["vs"].to_list()
+    return source_of_keys("s", {"v": int}, **times).run(data).table()["vs"].to_list()
 
 
 @pytest.mark.parametrize(
@@ -57,11 +58,13 @@ def test_all_times_may_be_expressions():
         vs="hour + minute * 1 minute",
         ve="hour + (minute + length) * 1 minute",
         cti="hour - 1 hour",
-        ve_new="CASE WHEN v = 99 THEN hour END",
+        times=cedr.Times(ve_new="CASE WHEN v = 99 THEN hour END"),
     )
     table = source.run(flights).table()
     assert table["ve"].to_list() == [datetime(2024, 1, 1, 5, 13), datetime(2024, 1, 1, 6, 19)]
-    lasting = cedr.source("s", {"v": int}, vs="us", format="%m/%d/%Y %H:%M", duration="length * 1 minute")
+    lasting = cedr.source(
+        "s", {"v": int}, vs="us", times=cedr.Times(format="%m/%d/%Y %H:%M"), duration="length * 1 minute"
+    )
     assert lasting.run(flights).table()["ve"].to_list() == table["ve"].to_list()
     lasting = cedr.source("s", {"v": int}, vs="hour", duration=pl.duration(minutes=pl.col("length")))
     assert lasting.run(flights).table()["ve"].to_list() == [datetime(2024, 1, 1, 5, 10), datetime(2024, 1, 1, 5, 20)]
@@ -81,7 +84,7 @@ def test_a_column_of_this_name_comes_first():
     ],
 )
 def test_formats(texts, format, found):
-    source = cedr.source("s", {"v": int}, vs="t", format=format)
+    source = cedr.source("s", {"v": int}, vs="t", times=cedr.Times(format=format))
     result = source.run(pl.DataFrame({"t": texts, "v": range(len(texts))}))
     assert result.table()["vs"].to_list() == found
     assert result.late().height == len(texts) - len(found)
@@ -95,21 +98,21 @@ def test_a_format_for_parts():
 
 @pytest.mark.parametrize(("unit", "number"), [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 10**9)])
 def test_units(unit, number):
-    source = cedr.source("s", {"v": int}, vs="t", duration="d", unit=unit)
+    source = cedr.source("s", {"v": int}, vs="t", duration="d", times=cedr.Times(unit=unit))
     table = source.run(pl.DataFrame({"t": [number], "d": [2 * number], "v": [1]})).table()
     assert table.row(0) == (datetime.fromtimestamp(1, UTC), datetime.fromtimestamp(3, UTC), 1)
-    fixed = cedr.source("s", {"v": int}, vs="t", duration=2 * number, unit=unit)
+    fixed = cedr.source("s", {"v": int}, vs="t", duration=2 * number, times=cedr.Times(unit=unit))
     assert fixed.run(pl.DataFrame({"t": [number], "v": [1]})).table().rows() == table.rows()
 
 
 def test_plain_numbers_count_the_unit():
-    source = cedr.source("s", {"v": int}, vs="t", unit="s", delay=5).plan
+    source = cedr.source("s", {"v": int}, vs="t", times=cedr.Times(unit="s"), delay=5).plan
     assert source.delay == 5_000_000
-    assert cedr.source("s", {"v": int}, vs="t", unit="s", delay="5s").plan.delay == 5_000_000
+    assert cedr.source("s", {"v": int}, vs="t", times=cedr.Times(unit="s"), delay="5s").plan.delay == 5_000_000
 
 
 def test_numbers_of_a_unit_outside_the_range_of_times():
-    source = cedr.source("s", {"v": int}, vs="t", unit="s")
+    source = cedr.source("s", {"v": int}, vs="t", times=cedr.Times(unit="s"))
     result = source.run(pl.DataFrame({"t": [10**13, 5], "v": [1, 2]}))
     assert result.table()["v"].to_list() == [2]
     assert "vs is 10000000000000, which is outside the range of times" in result.late()["message"][0]
@@ -127,7 +130,7 @@ def test_numbers_of_a_unit_outside_the_range_of_times():
 )
 def test_mistakes_in_settings(settings, message):
     with pytest.raises(QueryError, match=message.replace("?", r"\?")):
-        cedr.source("s", {"v": int}, **settings)
+        source_of_keys("s", {"v": int}, **settings)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +370,7 @@ INSIDE_EXPRESSIONS = [
 
 
 def plain(**settings: Any) -> cedr.Stream:
-    return cedr.source("s", {"v": int}, vs="t", **settings)
+    return source_of_keys("s", {"v": int}, vs="t", **settings)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +428,7 @@ def test_a_length_beside_a_timestamp_of_the_payload_needs_no_unit():
 @pytest.mark.parametrize("unit", [None, "s", "us"])
 def test_a_length_beside_whole_numbers_in_an_expression_of_event_time(unit):
     """The expression is computed before the unit counts."""
-    query = cedr.source("s", {"v": int}, vs="t + 5 minutes", unit=unit)
+    query = cedr.source("s", {"v": int}, vs="t + 5 minutes", times=cedr.Times(unit=unit))
     if unit == "us":
         assert query.run(NUMBERS).table()["vs"].dt.epoch("us").to_list() == [300_000_001, 300_000_002, 300_000_005]
         return

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.columnar.promises import PromiseIndex, promises_of
 from cedr.runtime.local import LocalRun
 from cedr.sources.ingest import Ingest
@@ -24,7 +25,7 @@ SCHEMA = {"k": str, "v": int}
 
 
 def source(**options):
-    return cedr.source("s", SCHEMA, **{"vs": "ts", **options}).plan
+    return source_of_keys("s", SCHEMA, **{"vs": "ts", **options}).plan
 
 
 def table(*rows, **columns) -> pl.DataFrame:
@@ -107,7 +108,7 @@ records = st.lists(
 def test_rows_that_break_a_promise_are_those_a_stream_may_not_have(rows, chunk_size, guard):
     """Whatever the size of chunks, a query puts aside what breaks a promise told before, and nothing else."""
     told = table(*rows, cti=pl.Int64)
-    stream = cedr.source("s", SCHEMA, vs="ts", cti="cti", punctuation="done")
+    stream = cedr.source("s", SCHEMA, vs="ts", cti="cti", progress=cedr.Progress(punctuation="done"))
     query = stream if guard else stream.group_by("k").agg(n=cedr.sum("v"))
     result = query.run(told, chunk_size=chunk_size, close=False)
     elements = []
@@ -229,7 +230,7 @@ def test_what_was_heard_of_partitions():
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5), max_size=5), st.randoms())
 def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promises(batches, order: random.Random):
-    plan = cedr.source("s", {"k": int}, vs="ts", progress_by="k", delay=3, idle=2).plan
+    plan = cedr.source("s", {"k": int}, vs="ts", progress=cedr.Progress(by="k", idle=2), delay=3).plan
     one, two = Progress(plan), Progress(plan)
     ones, twos = PromiseIndex(), PromiseIndex()
     everyone = pl.DataFrame({"k": range(4)})
@@ -299,7 +300,11 @@ def test_raising_for_rows_from_the_future():
 
 
 def test_a_query_counts_them_as_late():
-    query = cedr.source("s", SCHEMA, vs="ts", delay=0, max_ahead=10).group_by("k").agg(n=cedr.count())
+    query = (
+        cedr.source("s", SCHEMA, vs="ts", delay=0, progress=cedr.Progress(max_ahead=10))
+        .group_by("k")
+        .agg(n=cedr.count())
+    )
     run = LocalRun(query.fragment(), clock=lambda: 100)
     chunks = list(run.steps(table((100, "a", 1, None), (1000, "a", 1, None)), close=True))
     result = run.result(chunks)
@@ -336,24 +341,13 @@ def test_what_does_not_go_together(options, message):
 
 
 def test_promises_reach_the_answer():
-    query = cedr.source("s", SCHEMA, vs="ts", progress_by="k", delay=0).where(pl.col("v") > 0).select("k", w="v")
+    query = (
+        cedr.source("s", SCHEMA, vs="ts", progress=cedr.Progress(by="k"), delay=0)
+        .where(pl.col("v") > 0)
+        .select("k", w="v")
+    )
     result = query.run(table((1, "a", 1, None), (9, "b", 2, None)), close=False)
     said = promises_of(
         [e for e in result.elements() if not isinstance(e, Insert | Cti)], {"k": pl.String, "w": pl.Int64}
     )
     assert said.of(pl.DataFrame({"k": ["a", "b"]})).tolist() == [1, 9]
-
-
-@pytest.mark.parametrize(
-    ("former", "current"),
-    [({"per": "k", "delay": 1}, {"progress_by": "k", "delay": 1}), ({"future": "1h"}, {"max_ahead": "1h"})],
-    ids=["per", "future"],
-)
-def test_former_names_of_arguments_still_work_and_warn(former, current):
-    old, new = next(iter(former)), next(iter(current))
-    with pytest.warns(DeprecationWarning, match=f"{old}= is now called {new}=") as warned:
-        made = source(**former)
-    assert warned[0].filename == __file__
-    assert (made.progress_by, made.max_ahead) == (source(**current).progress_by, source(**current).max_ahead)
-    with pytest.raises(QueryError, match=f"{old}= is the former name of {new}=; leave {old} out"):
-        source(**former, **{new: current[new]})

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.sources.ingest import Ingest
 from cedr.sources.progress import Progress, ProgressReport
 from cedr.temporal import ExternalCti, QueryError
@@ -12,7 +13,7 @@ from cedr.temporal.time import MIN
 
 
 def source(**options):
-    return cedr.source("s", {"v": int}, vs="ts", **options).plan
+    return source_of_keys("s", {"v": int}, vs="ts", **options).plan
 
 
 def test_a_delay_is_counted_from_the_highest_start():
@@ -88,7 +89,7 @@ def test_partitions_of_a_table_tell_their_own_ctis():
 
 
 def test_rows_with_a_count_are_external_ctis():
-    query = cedr.source("s", {"v": int}, vs="ts", ve="e", external_ctis="n").agg(c=cedr.count())
+    query = cedr.source("s", {"v": int}, vs="ts", ve="e", progress=cedr.Progress(external_ctis="n")).agg(c=cedr.count())
     table = pl.DataFrame({"ts": [1, 4, 0], "e": [3, 6, 10], "n": [None, None, 2], "v": [1, 2, None]})
     result = query.run(table, close=False)
     assert result.table().rows() == [(1, 3, 1), (4, 6, 1)]

@@ -5,6 +5,7 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
+import cedr
 from cedr import api
 from cedr.sources.user_times import chronons_within
 from cedr.temporal.errors import StreamError, TimeError
@@ -59,7 +60,7 @@ def test_a_fixed_length_that_leads_past_the_last_time():
 @pytest.mark.parametrize("kind", [pl.UInt64, pl.Int128])
 @pytest.mark.parametrize("setting", ["t", "e", "n", "c"])
 def test_numbers_outside_of_64_bits(kind, setting):
-    source = api.source("s", {"v": int}, vs="t", ve="e", ve_new="n", cti="c", insert_only=False)
+    source = api.source("s", {"v": int}, vs="t", ve="e", times=cedr.Times(ve_new="n"), cti="c", insert_only=False)
     good = {"t": [1, 2], "e": [5, 6], "n": [None, None], "c": [None, None]}
     columns = {name: pl.Series(values, dtype=kind) for name, values in good.items()}
     columns[setting] = pl.Series([2**63, good[setting][1]], dtype=kind)
@@ -87,7 +88,7 @@ def test_far_dates_are_set_aside(kind):
 
 
 def test_a_punctuation_with_an_impossible_time_promises_nothing():
-    source = api.source("s", {"v": int}, vs="t", punctuation="p", promises="v")
+    source = api.source("s", {"v": int}, vs="t", progress=cedr.Progress(punctuation="p", promises="v"))
     table = pl.DataFrame(
         {"t": pl.Series([2**63, 3, None, 4], dtype=pl.UInt64), "v": [1, 1, 2, 2], "p": [True, False, True, False]}
     )
@@ -96,7 +97,7 @@ def test_a_punctuation_with_an_impossible_time_promises_nothing():
 
 
 def test_external_counts_with_impossible_spans():
-    source = api.source("s", {"v": int}, vs="t", ve="e", external_ctis="n")
+    source = api.source("s", {"v": int}, vs="t", ve="e", progress=cedr.Progress(external_ctis="n"))
     with pytest.raises(TimeError, match="a row with a count: ve is 9223372036854775808"):
         run(source, t=pl.Series([1], dtype=pl.UInt64), e=pl.Series([2**63], dtype=pl.UInt64), n=[1])
 
@@ -118,6 +119,6 @@ def test_the_end_of_time_is_a_timestamp_too(zone):
 
 def test_rows_from_the_future_name_their_file():
     rows = pl.DataFrame({"ts": [0, 2**60, 2**60], "v": [1, 2, 3], "_cedr_file": ["a.csv", "a.csv", "b.csv"]})
-    late = api.source("A", {"v": int}, vs="ts", max_ahead=5).run(rows).late()
+    late = api.source("A", {"v": int}, vs="ts", progress=cedr.Progress(max_ahead=5)).run(rows).late()
     found = [(reason, message.partition(" (in ")[2]) for reason, message in late.select("reason", "message").rows()]
     assert found == [("from_the_future", "file a.csv)"), ("from_the_future", "file b.csv)")]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.runtime.local import LocalRun
 from cedr.sources.keys import extremes
 
@@ -37,7 +38,7 @@ def table(*lines, first=0, rows=10) -> pl.DataFrame:
 
 
 def lines(**options):
-    return cedr.source("lines", {"line": int, "v": int}, vs="ts", delay=5, **options)
+    return source_of_keys("lines", {"line": int, "v": int}, vs="ts", delay=5, **options)
 
 
 def test_a_silent_partition():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from cedr.api import source
+from cedr.api import source_of_keys
 from cedr.job.section import (
     COLUMN_OR_FLAG,
     FLAG,
@@ -126,7 +126,7 @@ def source_of(section: Section) -> JobSource:
     columns = section.sub("columns")
     times = section.pick(*OF_STREAM) | time_format_of(section)
     with section.about(f"source({name!r})", f"source({name!r}, types={section.get('types')!r})", key="columns"):
-        stream = source(name, schema_of(columns), **times)
+        stream = source_of_keys(name, schema_of(columns), **times)
     found = files_of(section) if origin == "files" else None
     for key in OF_FILES if origin != "files" else OF_LINES:
         if key in section and not (key == "format" and is_time_format(section)):

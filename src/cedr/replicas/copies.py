@@ -26,6 +26,7 @@ from cedr.plan.schema import Schema
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE
 from cedr.sinks.base import PreparedChanges, SinkError, SinkTable, TableSink, joined
 from cedr.sources.files.settings import Files, files
+from cedr.sources.settings import Progress, Times
 from cedr.storage.folder import Folder
 from cedr.stream import Stream
 from cedr.temporal.errors import QueryError
@@ -159,9 +160,8 @@ def copies_of(schema: Schema, source: str = "replicas") -> Stream:
         {COPY: str, JOIN: int, **schema},
         vs=START,
         ve=END,
-        ve_new=NEW_END,
-        punctuation=DONE,
-        promises=[COPY, [COPY, JOIN]],
+        times=Times(ve_new=NEW_END),
+        progress=Progress(punctuation=DONE, promises=[COPY, [COPY, JOIN]]),
         valid=True,
     )
 

@@ -116,8 +116,8 @@ class Sentences:
         if self._ahead_of_clock(s):
             yield (
                 f"source {s.source!r} is ahead of the clock, at {self.time(s.cti)}: a row from the future has moved it "
-                'and makes others late; declare it with max_ahead="1h", or with progress_by="column" if clocks differ '
-                "by key"
+                'and makes others late; declare max_ahead="1h" for its progress, or progress by a column if clocks '
+                "differ by key"
             )
 
     def _slow(self, source: Source, s: SourceStatus, slow: PartitionStatus) -> str:

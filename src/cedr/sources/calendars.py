@@ -23,5 +23,5 @@ def check_calendar(calendar: Calendar | None, source: str, kind: TimeType | None
     if calendar is not None and kind is not None and not isinstance(kind, pl.Datetime):
         raise QueryError(
             f"source {source!r} has whole numbers as times, and windows of {calendar} require their unit; "
-            f'declare it, such as cedr.source({source!r}, ..., unit="ms"), or use timestamps'
+            f'declare it, such as cedr.source({source!r}, ..., times=cedr.Times(unit="ms")), or use timestamps'
         )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from operators.automata.random_automata import DEFINED, REGISTERS, SCHEMA, STEPS, payloads, shapes
 from oracle_check import check_against_oracle, runs
 
+import cedr
 from cedr import api, automata
 from cedr.columnar.chunk import chunk_of
 from cedr.physical import operator_of
@@ -119,7 +120,7 @@ def test_events_that_differ_in_their_ends_alone(run, tree, shape):
 
 def test_what_grows_is_no_stream_of_inserts_alone():
     """The longer of two equal events comes last, in order; the planner must not count on inserts."""
-    events = api.source("e", {"k": str}, ordered=True, insert_only=True)
+    events = api.source("e", {"k": str}, progress=cedr.Progress(ordered=True), insert_only=True)
     op = letters()
     assert emitted(op, Insert(0, 5, A_ROW)) == [Insert(0, 5, Row(begin=0, end=0))]
     assert emitted(op, Insert(0, 9, A_ROW)) == [Adjust(0, 5, 9, Row(begin=0, end=0))]

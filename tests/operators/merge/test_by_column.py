@@ -177,12 +177,19 @@ def test_mistakes_are_explained(mistake):
 
 def test_explain_and_findings_know_that_promises_about_copies_are_enough():
     columns = {"p": str, "copy": str, "join": int}
-    source = cedr.source("s", columns, vs="vs", ve="ve", ve_new="new", punctuation="done", promises=["copy"])
+    source = cedr.source(
+        "s",
+        columns,
+        vs="vs",
+        ve="ve",
+        times=cedr.Times(ve_new="new"),
+        progress=cedr.Progress(punctuation="done", promises=["copy"]),
+    )
     text = source.merge_by("copy", join="join").explain()
     assert "MergeBy copy, complete from join, first, fastest" in text
     assert "R4, as copies come and go; a payload may be there twice" in text
     (*_, finding) = source.merge_by("copy", join="join").findings()
     assert finding.bounded
-    silent = cedr.source("s", columns, vs="vs", ve="ve", ve_new="new")
+    silent = cedr.source("s", columns, vs="vs", ve="ve", times=cedr.Times(ve_new="new"))
     (*_, finding) = silent.merge_by("copy").findings()
     assert not finding.bounded

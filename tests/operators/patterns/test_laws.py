@@ -175,7 +175,7 @@ def test_the_end_of_a_count_waits_for_the_instance_that_makes_it():
         WHEN ATMOST(1, events b, UNLESS(events a, events c, 3), 8)
         WHERE b.kind = 'B' AND a.kind = 'A' AND c.kind = 'B'
     """
-    events = cedr.source("events", {"kind": str}, ordered=True, insert_only=True)
+    events = cedr.source("events", {"kind": str}, progress=cedr.Progress(ordered=True), insert_only=True)
     arriving = [("B", 1), ("A", 4), ("A", 6), ("B", 6)]
     query = cedr.query(text, events).with_latency("perfect")
     found = query.run([Insert(t, t + 1, Row(kind=kind)) for kind, t in arriving], chunk_size=1)

@@ -7,6 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.temporal.errors import CedrError, QueryError
 
 ALL_THERE = {"availableNow": True}
@@ -31,7 +32,7 @@ SCHEMA = "hour timestamp_ntz, minute long, ms long, us string, v long"
 
 
 def query(times):
-    return cedr.source("s", {"v": int}, delay="1 day", **times).group_by().agg(v=cedr.sum("v")).with_latency("eager")
+    return source_of_keys("s", {"v": int}, delay="1 day", **times).group_by().agg(v=cedr.sum("v")).with_latency("eager")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from runtime.spark.tables import COLUMNS, history_of, table_of
 
 import cedr
 from cedr import reference as ref
+from cedr.api import source_of_keys
 from cedr.reference.fixed_point import components, distances, fixed_point, reachable
 from cedr.runtime.spark.driver.late_files import read_late
 from cedr.storage.folder import Folder
@@ -23,7 +24,7 @@ very_few = settings(max_examples=max(settings.default.max_examples // 10, 1))
 
 
 def edges() -> Stream:
-    return cedr.source("a", GRAPHS, **COLUMNS)
+    return source_of_keys("a", GRAPHS, **COLUMNS)
 
 
 def from_all() -> Stream:

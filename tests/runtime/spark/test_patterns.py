@@ -16,6 +16,7 @@ from runtime.spark.test_same_answer import in_few, on_spark
 from runtime.spark.test_shard import Cluster, history, very_few
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.runtime.spark.driver.late_files import read_late
 from cedr.storage.folder import Folder
 from cedr.stream import Stream
@@ -52,7 +53,7 @@ def questions(draw, depth: int, size: int, most: int = 1):
 
 def in_one(patterns, names, ports) -> Stream:
     """The matches of several patterns, each with the number of its pattern; columns a pattern has not are missing."""
-    members = tuple(cedr.source(kind, SCHEMA, **COLUMNS).plan for kind in KINDS[:ports])
+    members = tuple(source_of_keys(kind, SCHEMA, **COLUMNS).plan for kind in KINDS[:ports])
     found = []
     for number, node in enumerate(patterns):
         own = {**dict.fromkeys(names, pl.lit(None, pl.Int64)), **dict(node.outputs)}
@@ -145,7 +146,7 @@ def bitemporal_questions(draw, size: int):
         elements = draw(streams(of_port, max_size=size, max_time=6, closed=True))
         whole.append(canonical(elements))
         pieces[member.name] = draw(slicings(elements))
-    members = tuple(cedr.source(kind, VERSIONS, **OCCURRENCE).plan for kind in pieces)
+    members = tuple(source_of_keys(kind, VERSIONS, **OCCURRENCE).plan for kind in pieces)
     return Stream(replace(node, members=members)), pieces, oracle(*whole)
 
 

@@ -56,7 +56,7 @@ def test_one_partition_is_silent_and_another_a_year_ahead(finished):
     year = YEAR // timedelta(microseconds=1)
     going_on = [pl.DataFrame({"p": range(7), "ts": [*[step] * 6, step + year]}) for step in (10, 20, 30)]
     tables = [pl.DataFrame({"p": range(8), "ts": [0] * 8}), *going_on]
-    source = cedr.source("s", {"p": int}, vs="ts", progress_by="p", delay=5)
+    source = cedr.source("s", {"p": int}, vs="ts", progress=cedr.Progress(by="p"), delay=5)
     query = source.tumbling(10).group_by("p").agg(n=cedr.count()).with_consistency("strong")
     running = finished(query, tables)
     told = running.table()
@@ -78,7 +78,7 @@ def test_rows_that_are_punctuations_settle_what_they_are_about(finished):
         table((10, 1, True), (None, 2, True)),  # of 1 nothing before 10 any more, of 2 nothing at all
         table((3, 1, False), (12, 1, False), (4, 2, False), (5, 3, False)),
     ]
-    source = cedr.source("s", {"p": int}, vs="ts", punctuation="done", promises="p")
+    source = cedr.source("s", {"p": int}, vs="ts", progress=cedr.Progress(punctuation="done", promises="p"))
     query = source.tumbling(10).group_by("p").agg(n=cedr.count()).with_consistency("strong")
     running = finished(query, tables)
     assert running.table().rows() == [(0, 10, 1, 1), (0, 10, 2, 1)]
@@ -96,7 +96,7 @@ def test_rows_that_are_punctuations_settle_what_they_are_about(finished):
 def test_in_a_table_at_rest_they_say_nothing(spark, tmp_path):
     rows = pl.DataFrame({"ts": [1, None, 2], "p": [1, 1, 2], "done": [False, True, None]})
     rows.write_parquet(tmp_path / "rows.parquet")
-    source = cedr.source("s", {"p": int}, vs="ts", punctuation="done", promises="p")
+    source = cedr.source("s", {"p": int}, vs="ts", progress=cedr.Progress(punctuation="done", promises="p"))
     query = source.tumbling(10).group_by("p").agg(n=cedr.count())
     answer = query.batch(spark, cedr.files(tmp_path)).toArrow()
     assert_frame_equal(pl.DataFrame(answer).sort("p"), query.run(rows).table())
@@ -108,7 +108,7 @@ def test_rows_from_the_future_are_put_aside_and_move_nobody(finished):
     tables = [
         pl.DataFrame({"ts": ts, "p": range(len(ts))}, schema_overrides={"ts": pl.Datetime("us")}) for ts in starts
     ]
-    source = cedr.source("s", {"p": int}, vs="ts", delay="1m", max_ahead="10m")
+    source = cedr.source("s", {"p": int}, vs="ts", delay="1m", progress=cedr.Progress(max_ahead="10m"))
     running = finished(source.tumbling("1m").agg(n=cedr.count()).with_consistency("strong"), tables)
     assert running.table()["n"].to_list() == [1]
     late = running.late()

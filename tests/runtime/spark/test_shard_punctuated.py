@@ -14,6 +14,7 @@ from runtime.spark.tables import TIMES, parts
 
 import cedr
 from cedr import reference as ref
+from cedr.api import source_of_keys
 from cedr.columnar.promises import PromiseIndex, point_promises
 from cedr.runtime.spark.driver.late_files import read_late
 from cedr.runtime.spark.shard.upstream import Upstream
@@ -69,7 +70,7 @@ def table_of(elements) -> pl.DataFrame:
 
 
 def source(name="a", **options):
-    return cedr.source(name, SCHEMA, **COLUMNS, promises=["m"], **options)
+    return source_of_keys(name, SCHEMA, **COLUMNS, promises=["m"], **options)
 
 
 @st.composite
@@ -137,7 +138,7 @@ def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data,
 
 
 def test_the_progress_of_each_key_reaches_all_shards():
-    keyed = cedr.source("a", {"k": str, "v": int}, vs="ts", progress_by="k", delay=0)
+    keyed = cedr.source("a", {"k": str, "v": int}, vs="ts", progress=cedr.Progress(by="k"), delay=0)
     query = keyed.tumbling(10).group_by("k").agg(n=cedr.count()).with_consistency("strong")
     batches = [
         pl.DataFrame({"ts": [1, 2, 3, 4], "k": ["a", "b", "c", "b"], "v": [1, 2, 3, 4]}),

@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import cedr
+from cedr.api import source_of_keys
 from cedr.temporal import QueryError, TimeError
 from cedr.temporal.time import INF
 
@@ -17,7 +18,7 @@ ALL_THERE = {"availableNow": True}
 
 
 def readings(**options):
-    return cedr.source("readings", {"k": str, "v": int}, vs="ts", **{"delay": 5, **options})
+    return source_of_keys("readings", {"k": str, "v": int}, vs="ts", **{"delay": 5, **options})
 
 
 def totals(**options):

@@ -19,8 +19,8 @@ def readings(first: int, members: list[int], ahead: int | None = None) -> pl.Dat
 
 def test_the_silent_partition_and_the_key_ahead_are_named(spark, tmp_path):
     schema = {"id": str, "v": int}
-    lines = cedr.source("lines", schema, vs="ts", delay="5s", partition="id")
-    devices = cedr.source("devices", schema, vs="ts", delay="5s", progress_by="id")
+    lines = cedr.source("lines", schema, vs="ts", delay="5s", progress=cedr.Progress(partition="id"))
+    devices = cedr.source("devices", schema, vs="ts", delay="5s", progress=cedr.Progress(by="id"))
     given = {
         "lines": [readings(0, list(range(8))), readings(20, list(range(7)))],
         "devices": [readings(0, list(range(8))), readings(20, list(range(8)), ahead=3)],

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cedr
+from cedr.api import source_of_keys
 from cedr.plan.nodes.source import Source
 from cedr.sources.files import files, reading, text
 from cedr.sources.files import parquet as parquet_file
@@ -30,7 +30,7 @@ SCHEMA: dict[str, Any] = {"k": int, "v": float}
 
 
 def source(schema: dict[str, Any] | None = None, **times: Any) -> Source:
-    found = cedr.source("feed", SCHEMA if schema is None else schema, **({"vs": "ts"} | times)).plan
+    found = source_of_keys("feed", SCHEMA if schema is None else schema, **({"vs": "ts"} | times)).plan
     assert isinstance(found, Source)
     return found
 

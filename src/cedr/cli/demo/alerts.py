@@ -14,7 +14,7 @@ def overloaded() -> cedr.Stream:
         "reports",
         {"machine": str, "load": float},
         vs="time",
-        ve_new="corrected",  # a later row may retract a report
+        times=cedr.Times(ve_new="corrected"),  # a later row may retract a report
         delay="60s",  # no report arrives later than this
     )
     return (

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from cedr.api import source
+from cedr.api import source_of_keys
 from cedr.cli.prompt.guessing import USUAL, guesses, is_time
 from cedr.plan.schema import Schema, check_columns, first_line, show_schema
 from cedr.stream import Stream
@@ -85,7 +85,7 @@ def as_stream(name: str, rows: pl.DataFrame, given: Mapping[str, str], texts: pl
     rows = with_types(rows, settings.get("types"))
     times = [settings[setting] for setting in (*TIMES, "duration") if setting in settings]
     schema = {column: kind for column, kind in rows.schema.items() if column not in times}
-    stream = source(name, schema, **settings)
+    stream = source_of_keys(name, schema, **settings)
     return Loaded(stream, rows, about(name, rows, schema, settings, guessed))
 
 
