@@ -89,11 +89,7 @@ def test_the_difference_is_that_of_the_histories(one, two, to):
 
 @given(STREAMS, st.sampled_from(["emitted", "vs"]))
 def test_a_source_reads_what_is_replayed(stream, by):
-<<<<<<< HEAD
-    source = cedr.source("changes", SCHEMA, vs="vs", ve="ve", ve_new="ve_new", cti="cti")
-=======
-    source = cedr.source("told", SCHEMA, vs="vs", ve="ve", times=cedr.Times(ve_new="ve_new"), cti="cti")
->>>>>>> 84e93b8 (Group the settings of a source: cedr.Times and cedr.Progress)
+    source = cedr.source("changes", SCHEMA, vs="vs", ve="ve", times=cedr.Times(ve_new="ve_new"), cti="cti")
     tables = [moment.rows for moment in moments(record(stream), by)]
     result = list(source.updates(iter(tables)))[-1:]
     assert (result[0].history() if result else History()) == canonical(stream)

@@ -16,7 +16,7 @@ from cedr.columnar.promises import PromiseIndex, promises_of
 from cedr.runtime.local import LocalRun
 from cedr.sources.ingest import Ingest
 from cedr.sources.keys import HIGHEST, KeyProgress
-from cedr.sources.progress import Progress, ProgressReport
+from cedr.sources.progress import ProgressReport, SourceProgress
 from cedr.temporal import INF, MIN, Cti, Insert, PayloadError, QueryError, Row, StreamError
 from cedr.temporal.punctuation import Range, punctuation
 from cedr.temporal.stream import violations
@@ -200,7 +200,7 @@ def test_keys_of_several_columns():
 
 
 def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
-    progress = Progress(source(progress_by="k", delay=0, idle=1000))
+    progress = SourceProgress(source(progress_by="k", delay=0, idle=1000))
 
     def hear(at, **keys):
         told = pl.DataFrame({"k": list(keys), HIGHEST: list(keys.values())})
@@ -217,12 +217,12 @@ def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
 
 
 def test_without_an_idle_time_keys_say_nothing_about_the_whole():
-    progress = Progress(source(progress_by="k", delay=0))
+    progress = SourceProgress(source(progress_by="k", delay=0))
     assert progress.update([ProgressReport(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
 
 
 def test_what_was_heard_of_partitions():
-    progress = Progress(source(delay=3, partition="p"))
+    progress = SourceProgress(source(delay=3, partition="p"))
     progress.update([ProgressReport({"x": 10, "y": 5}, at=7)])
     progress.update([ProgressReport({"x": 20}, at=9)])
     assert progress.table().rows() == [("y", 5, 2, 7, 2), ("x", 20, 17, 9, 0)]
@@ -231,13 +231,13 @@ def test_what_was_heard_of_partitions():
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5), max_size=5), st.randoms())
 def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promises(batches, order: random.Random):
     plan = cedr.source("s", {"k": int}, vs="ts", progress=cedr.Progress(by="k", idle=2), delay=3).plan
-    one, two = Progress(plan), Progress(plan)
+    one, two = SourceProgress(plan), SourceProgress(plan)
     ones, twos = PromiseIndex(), PromiseIndex()
     everyone = pl.DataFrame({"k": range(4)})
     for at, batch in enumerate(batches):
         told = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
         one.update(told)
-        restored = Progress(plan)
+        restored = SourceProgress(plan)
         restored.load(pickle.loads(pickle.dumps(two.save())))
         two = restored
         two.update(order.sample(told, len(told)))

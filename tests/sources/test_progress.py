@@ -7,7 +7,7 @@ import pytest
 import cedr
 from cedr.api import source_of_keys
 from cedr.sources.ingest import Ingest
-from cedr.sources.progress import Progress, ProgressReport
+from cedr.sources.progress import ProgressReport, SourceProgress
 from cedr.temporal import ExternalCti, QueryError
 from cedr.temporal.time import MIN
 
@@ -17,24 +17,24 @@ def source(**options):
 
 
 def test_a_delay_is_counted_from_the_highest_start():
-    progress = Progress(source(delay=10))
+    progress = SourceProgress(source(delay=10))
     assert progress.update([ProgressReport({None: 100})]) == 90
     assert progress.update([ProgressReport({None: 50})]) == 90
     assert progress.update([ProgressReport({None: 120})]) == 110
 
 
 def test_rows_in_order_have_no_delay():
-    assert Progress(source(ordered=True)).update([ProgressReport({None: 100})]) == 100
+    assert SourceProgress(source(ordered=True)).update([ProgressReport({None: 100})]) == 100
 
 
 def test_a_source_is_as_far_as_its_last_partition():
-    progress = Progress(source(delay=0, partition="p"))
+    progress = SourceProgress(source(delay=0, partition="p"))
     assert progress.update([ProgressReport({"x": 100, "y": 30})]) == 30
     assert progress.update([ProgressReport({"y": 70})]) == 70
 
 
 def test_a_silent_partition_holds_nobody_back_after_the_idle_time():
-    progress = Progress(source(delay=0, partition="p", idle=1000))
+    progress = SourceProgress(source(delay=0, partition="p", idle=1000))
     assert progress.update([ProgressReport({"x": 10, "y": 5}, at=0)]) == 5
     assert progress.update([ProgressReport({"x": 20}, at=1000)]) == 5
     assert progress.update([ProgressReport({"x": 30}, at=1001)]) == 30
@@ -44,21 +44,21 @@ def test_a_silent_partition_holds_nobody_back_after_the_idle_time():
 
 
 def test_a_cti_of_the_whole_source_counts_for_all_partitions():
-    progress = Progress(source(partition="p", cti="c"))
+    progress = SourceProgress(source(partition="p", cti="c"))
     assert progress.update([ProgressReport({"x": 10, "y": 5}, {"x": 8})]) == MIN
     assert progress.update([ProgressReport(ctis={None: 7})]) == 7
     assert progress.update([ProgressReport(ctis={"y": 9})]) == 8
 
 
 def test_external_ctis_close_when_all_their_elements_have_come():
-    progress = Progress(source(ve="e", external_ctis="n"), counts=True)
+    progress = SourceProgress(source(ve="e", external_ctis="n"), counts=True)
     count = ExternalCti(0, 10, 3)
     assert progress.update([ProgressReport({None: 5}, external=(count,), syncs=np.array([1, 5]))]) < 10
     assert progress.update([ProgressReport({None: 9}, syncs=np.array([9]))]) == 10
 
 
 def test_external_ctis_that_cannot_be_right_are_kept_with_the_reason():
-    progress = Progress(source(ve="e", external_ctis="n"), counts=True)
+    progress = SourceProgress(source(ve="e", external_ctis="n"), counts=True)
     progress.update([ProgressReport({None: 5}, external=(ExternalCti(0, 10, 1),), syncs=np.array([1, 5]))])
     ((cti, reason, _),) = progress.take_broken()
     assert cti == ExternalCti(0, 10, 1)
@@ -67,9 +67,9 @@ def test_external_ctis_that_cannot_be_right_are_kept_with_the_reason():
 
 
 def test_progress_goes_on_after_save_and_load():
-    progress = Progress(source(delay=0, partition="p", idle=1000))
+    progress = SourceProgress(source(delay=0, partition="p", idle=1000))
     progress.update([ProgressReport({"x": 10, "y": 5}, at=0)])
-    other = Progress(source(delay=0, partition="p", idle=1000))
+    other = SourceProgress(source(delay=0, partition="p", idle=1000))
     other.load(progress.save())
     assert other.update([ProgressReport({"y": 9}, at=10)]) == progress.update([ProgressReport({"y": 9}, at=10)]) == 9
 

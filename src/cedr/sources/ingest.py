@@ -24,7 +24,7 @@ from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
 from cedr.sources.event_time import needed_columns
 from cedr.sources.keys import highest_of_keys
-from cedr.sources.progress import Partition, Progress, ProgressReport, highest_by
+from cedr.sources.progress import Partition, ProgressReport, SourceProgress, highest_by
 from cedr.sources.punctuation_rows import PunctuationGroup, about_everything, grouped, marked
 from cedr.sources.row_times import NO_END, RowTimes, row_times
 from cedr.sources.timed_table import Externals, TimedTable
@@ -63,7 +63,7 @@ class Ingest:
         self.source, self.clock, self.query = source, clock, query
         self.late = LateStream(source.schema)
         self.time_type: TimeType | None = None
-        self.progress = Progress(source)
+        self.progress = SourceProgress(source)
         self._arrived = 0
 
     def chunks(self, data: Any, chunk_size: int) -> Iterator[Chunk]:
@@ -137,7 +137,7 @@ def is_elements(data: Any) -> bool:
     return isinstance(data, Sequence) and not isinstance(data, str) and all(isinstance(e, ELEMENTS) for e in data)
 
 
-def check_order(source: Source, chunk: Chunk, progress: Progress) -> None:
+def check_order(source: Source, chunk: Chunk, progress: SourceProgress) -> None:
     highest = max((partition.highest for partition in progress.partitions.values()), default=MIN)
     syncs = np.concatenate([[highest], chunk.sync])
     if (falls := syncs[1:] < syncs[:-1]).any():

@@ -72,7 +72,7 @@ class KeyProgress:
         return point_promises(self._index.take(ids), before) if len(ids) else NONE
 
     def _promised(self, highest: Times) -> Times:
-        """The promises for highest starts; infinity promises nothing, as in `Progress`."""
+        """The promises for highest starts; infinity promises nothing, as in `SourceProgress`."""
         before = np.maximum(highest, MIN + self.delay) - self.delay
         return np.where(highest == INF, MIN, before)
 

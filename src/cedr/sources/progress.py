@@ -65,7 +65,7 @@ class PartitionProgress:
     at: int = 0
 
 
-class Progress:
+class SourceProgress:
     """`cti` is the promise for the whole source. `counts`: external CTIs are counted here."""
 
     def __init__(self, source: Source, counts: bool = False) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 from cedr.columnar.promises import BEFORE
 from cedr.columnar.times import Times
 from cedr.sources.keys import AT, HIGHEST
-from cedr.sources.progress import SILENT, Progress
+from cedr.sources.progress import SILENT, SourceProgress
 from cedr.storage.plain import allowed
 from cedr.temporal.time import INF, MIN
 
@@ -50,7 +50,7 @@ class SourceStatus:
     """The median of the highest starts."""
 
 
-def source_status(progress: Progress) -> SourceStatus:
+def source_status(progress: SourceProgress) -> SourceStatus:
     slowest, furthest = members(progress.table(FEW)), members(progress.table(FEW, furthest=True))
     highest = progress.highest()
     lower, usual, upper = quarters(highest)

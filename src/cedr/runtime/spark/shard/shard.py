@@ -30,7 +30,7 @@ from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_b
 from cedr.runtime.spark.shard.state import SOURCE_STATUS, SpillFile, StateStore, state_folder
 from cedr.runtime.spark.shard.upstream import Upstream
 from cedr.sinks.readable import readable
-from cedr.sources.progress import Progress
+from cedr.sources.progress import SourceProgress
 from cedr.sources.source_status import source_status
 from cedr.storage.folder import Folder
 from cedr.storage.plain import allowed
@@ -185,7 +185,7 @@ class Core:
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
         names = {path.source for path, _ in self.paths}
         sources = job.plan.sources
-        self.progress = {name: Progress(sources[name], counts=sources[name].external) for name in sorted(names)}
+        self.progress = {name: SourceProgress(sources[name], counts=sources[name].external) for name in sorted(names)}
         self.upstream: dict[str, Upstream] = {}
         self.ctis_in: dict[str, int] = defaultdict(lambda: MIN)
         self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
