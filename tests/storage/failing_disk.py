@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from cedr.storage.disk import Body, Disk, Head, Parts
+from cedr.storage.disk import Body, Disk, Parts
+from cedr.storage.seal import Header
 
 
 class PowerCut(BaseException):
@@ -85,9 +86,10 @@ class FailingDisk(Disk):
             self._step()
             content.synced = not self.lies
 
-    def fill(self, path: str, body: Body, head: Head, size: int) -> None:
+    def fill(self, path: str, body: Body, header: Header) -> None:
         body(buffer := io.BytesIO())
-        self.write(path, [head(buffer.getbuffer()), buffer.getvalue()], sync=False)
+        header.add(buffer.getvalue())
+        self.write(path, [header.line(), buffer.getvalue()], sync=False)
 
     def sync(self, path: str) -> None:
         self._step()

@@ -172,7 +172,7 @@ def concat_rows(parts: list[tuple[pl.DataFrame, tuple[str, ...]]]) -> tuple[pl.D
     """The rows of all parts in order, with their files."""
     different = {files for rows, files in parts if rows.height or files}
     if not different or (len(different) == 1 and all(len(files) < 2 for files in different)):
-        return pl.concat([rows for rows, _ in parts]), next(iter(different), ())
+        return pl.concat([rows for rows, _ in parts], rechunk=True), next(iter(different), ())
     found: list[pl.DataFrame] = []
     names: list[str] = []
     for rows, files in parts:
@@ -180,4 +180,4 @@ def concat_rows(parts: list[tuple[pl.DataFrame, tuple[str, ...]]]) -> tuple[pl.D
         own = pl.col(FILE) if FILE in rows.columns else pl.lit(0 if files else None)
         found.append(rows.select(*columns, (own.cast(pl.Int32) + len(names)).alias(FILE)))
         names += files
-    return pl.concat(found), tuple(names)
+    return pl.concat(found, rechunk=True), tuple(names)

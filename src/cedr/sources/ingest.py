@@ -262,7 +262,7 @@ def timed_rows(ingest: Ingest, frame: pl.DataFrame) -> tuple[dict[Partition, int
         is_adjust = changed.is_not_null()
         old, new = end.zip_with(is_adjust, vs), changed.zip_with(is_adjust, end)
     else:
-        is_adjust, old, new = pl.repeat(False, frame.height, eager=True), vs, end
+        is_adjust, old, new = None, vs, end
     payloads, is_punctuation = payload(frame, source), marked(source, frame)
     if times.wrong is not None:
         ctis = ctis.set(times.wrong.is_not_null(), MIN)
@@ -305,7 +305,7 @@ def without_rejected(
     rows: pl.DataFrame,
     times: RowTimes,
     ctis: pl.Series,
-    is_adjust: pl.Series,
+    is_adjust: pl.Series | None,
     is_punctuation: pl.Series | None,
     partitions: pl.Series | None,
     external: Externals,
@@ -316,9 +316,10 @@ def without_rejected(
     """
     vs, old, new = (rows[name] for name in TIMES)
     only_progress = vs.is_null() & (ctis > MIN)
-    good_insert = ~is_adjust & (new > vs)
-    good_adjust = is_adjust & (old > vs) & (new >= vs) & (new != old)
-    good = (good_insert | good_adjust).fill_null(False)
+    good = new > vs
+    if is_adjust is not None:
+        good = (~is_adjust & good) | (is_adjust & (old > vs) & (new >= vs) & (new != old))
+    good = good.fill_null(False)
     if is_punctuation is not None:
         only_progress, good = only_progress | is_punctuation, good & ~is_punctuation
     if times.wrong is not None:
@@ -333,16 +334,24 @@ def without_rejected(
         from_files = None if times.files is None else times.files.filter(early)
         ingest.reject_early(rows.filter(early), first + np.flatnonzero(early.to_numpy()), from_files)
         good, ctis = good & ~early, ctis.set(early, MIN)
-    progress = np.maximum.accumulate(np.concatenate([[MIN], ctis.to_numpy()]))
-    kept = np.flatnonzero(good.to_numpy())
+    progress = progress_before(ctis)
     files, numbers = times.numbered_files()
     filed = rows.with_columns(numbers.alias(FILE)) if len(files) > 1 else rows
-    if len(kept) == rows.height:
+    if good.all():
         return ctis, TimedTable(filed, progress, partitions, external, [], files)
+    kept = np.flatnonzero(good.to_numpy())
     progress = progress[np.append(kept, rows.height)]
     kept_partitions = None if partitions is None else partitions[kept]
     punctuations = punctuations_between(ingest.source, rows, is_punctuation, kept)
     return ctis, TimedTable(filed[kept], progress, kept_partitions, external, punctuations, files)
+
+
+def progress_before(ctis: pl.Series) -> Times:
+    """The progress reported before each row, and at the end."""
+    progress = np.full(len(ctis) + 1, MIN)
+    if ctis.max() != MIN:
+        np.maximum.accumulate(ctis.to_numpy(), out=progress[1:])
+    return progress
 
 
 def punctuations_between(

@@ -13,7 +13,7 @@ from cedr.columnar.chunk import FILE
 from cedr.operators.late import naming_files
 from cedr.plan.nodes.source import Source
 from cedr.sources.event_time import how_to_read, named, shown_type, time_settings, time_values
-from cedr.sources.user_times import TimeType, chronons_within, counted_chronons
+from cedr.sources.user_times import TimeType, chronons_within, counted_chronons, limits
 from cedr.temporal.errors import TimeError
 from cedr.temporal.formats import parsed
 from cedr.temporal.time import INF, MIN
@@ -45,12 +45,12 @@ class RowTimes:
         return texts if self.files is None else naming_files(texts, self.files.filter(rows))
 
     def numbered_files(self) -> tuple[tuple[str, ...], pl.Series]:
-        """The files in order, and the index of each row's file."""
+        """The files in order, and the index of each row's file, if there are several."""
         if self.files is None or not len(self.files):
             return (), pl.Series([], dtype=pl.Int32)
+        if (self.files.to_physical() == self.files.to_physical()[0]).all():
+            return (self.files[0],), pl.Series([], dtype=pl.Int32)
         numbers = self.files.rle_id().cast(pl.Int32)
-        if numbers[-1] == 0:
-            return (self.files[0],), numbers
         return tuple(self.files.filter(numbers != numbers.shift(fill_value=-1))), numbers
 
 
@@ -131,6 +131,8 @@ class ReadTimes:
         column = self.source.duration
         if column == INF:
             return pl.Series(np.full(len(vs), INF))
+        if isinstance(column, int) and column >= 0 and (limits(vs) or (0, 0))[1] < INF - column:
+            return vs + column
         length = self.times("duration") if isinstance(column, str) else pl.repeat(column, len(vs), eager=True)
         if (negative := length < 0).any():
             self.note(negative, "its duration is ", length, "; a lifetime cannot have a negative length")

@@ -82,12 +82,21 @@ def counted_chronons(numbers: pl.Series, unit: Unit) -> tuple[pl.Series, pl.Seri
 def scaled(times: pl.Series, factor: int, limit: int) -> tuple[pl.Series, pl.Series | None]:
     """Counts of a unit as chronons. The counts are compared, because products could overflow."""
     counts = times.to_physical().cast(pl.Int64)
+    first, last = limits(counts) or (0, 0)
+    if first >= -(limit // factor) and last <= limit // factor:
+        return counts if factor == 1 else counts * factor, None
     outside = ((counts > limit // factor) | (counts < -(limit // factor))).fill_null(False)
     if isinstance(times.dtype, pl.Datetime) and factor == 1:
         outside &= (counts != INF).fill_null(False)  # cedr itself writes the end of time like this
     if outside.any():
         return counts.set(outside, None) * factor, outside
     return counts * factor, None
+
+
+def limits(numbers: pl.Series) -> tuple[int, int] | None:
+    """The lowest and the highest of some whole numbers, if there are any."""
+    low, high = numbers.min(), numbers.max()
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else None
 
 
 def as_user_times(frame: pl.DataFrame, columns: Iterable[str], kind: TimeType) -> pl.DataFrame:

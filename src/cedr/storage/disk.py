@@ -8,14 +8,29 @@ import errno
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from mmap import ACCESS_READ, mmap
+from io import RawIOBase
 from typing import BinaryIO
+
+from cedr.storage.seal import Header
 
 Parts = Iterable[bytes | memoryview]
 Body = Callable[[BinaryIO], object]
-Head = Callable[[memoryview], bytes]
 NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
 """Errors of file systems that cannot sync a folder, or do not allow opening it."""
+
+
+class SealedFile(RawIOBase):
+    """A file to write to, whose header gets everything that is written."""
+
+    def __init__(self, file: BinaryIO, header: Header) -> None:
+        self.file, self.header = file, header
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: bytes | memoryview) -> int:  # type: ignore[override]
+        self.header.add(content)
+        return self.file.write(content)
 
 
 class Disk:
@@ -28,17 +43,13 @@ class Disk:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def fill(self, path: str, body: Body, head: Head, size: int) -> None:
-        """A new file, not synced, whose body is written by a function. The `size` bytes before it depend on it."""
-        with open(path, "wb+") as file:
-            file.write(bytes(size))
-            file.flush()
-            body(file)
-            file.flush()
-            with mmap(file.fileno(), 0, access=ACCESS_READ) as whole, memoryview(whole)[size:] as written:
-                start = head(written)
+    def fill(self, path: str, body: Body, header: Header) -> None:
+        """A new file, not synced, whose body is written by a function. The header before it depends on it."""
+        with open(path, "wb") as file:
+            file.write(bytes(header.size))
+            body(SealedFile(file, header))  # type: ignore[arg-type]  # all that writers of a body use
             file.seek(0)
-            file.write(start)
+            file.write(header.line())
 
     def sync(self, path: str) -> None:
         """The content of any file."""

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
 from typing import Any, BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ from pyarrow import fs
 from cedr.secret import remember_credentials, without_credentials
 from cedr.storage import disk
 from cedr.storage.disk import Body, Parts
-from cedr.storage.seal import LONGEST_HEADER, DamageError, check, check_parquet, header, sealed_parquet
+from cedr.storage.seal import LONGEST_HEADER, DamageError, Header, check, check_parquet, header, sealed_parquet
 from cedr.temporal.errors import CedrError, DamagedFileError, StorageError
 
 NEW_CHECKPOINT = (
@@ -34,7 +35,6 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 """Names of files that are not complete."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-PIECE = 1 << 20
 T = TypeVar("T")
 Sync = Literal["folder", "file", "none"]
 """What a power cut must not take: the file under its name; its content, while a later step syncs the folder; nothing,
@@ -106,13 +106,13 @@ class Folder:
         return bytes(content)
 
     def read_body(self, name: str, read: Callable[[BinaryIO], T]) -> T:
-        """What `read` makes of the content, which may be large: it is read twice instead of copied."""
+        """What `read` makes of the content, which may be large: it is mapped and read instead of copied."""
         if not self.local:
             return read(io.BytesIO(self.read(name)))
         with open(f"{self.path}/{name}", "rb") as file:
             line = file.readline(LONGEST_HEADER)
-            with self._checking(name):
-                check(line, iter(lambda: file.read(PIECE), b""), self.label_of(name))
+            with self._checking(name), mapped(file, len(line)) as content:
+                check(line, [content], self.label_of(name))
             file.seek(len(line))
             return read(file)
 
@@ -183,7 +183,7 @@ class Folder:
             self.write(name, buffer.getvalue())
             return
         with self._hidden(name) as path:
-            disk.local.fill(path, body, lambda content: header(label, content), len(header(label, b"")))
+            disk.local.fill(path, body, Header(label))
             disk.local.rename(path, f"{self.path}/{name}")
 
     def write_plain(self, name: str, content: bytes, sync: Sync = "folder") -> None:
@@ -291,6 +291,16 @@ class Folder:
             with suppress(OSError):
                 self.system.delete_file(path)
             raise StorageError(self._shown(name), e) from e
+
+
+@contextmanager
+def mapped(file: BinaryIO, start: int) -> Iterator[memoryview]:
+    """The content of a local file from a position on, without a copy."""
+    if os.fstat(file.fileno()).st_size <= start:
+        yield memoryview(b"")  # an empty file cannot be mapped
+        return
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as whole, memoryview(whole)[start:] as content:
+        yield content
 
 
 def checkpoint_folder(checkpoint: str) -> Folder:

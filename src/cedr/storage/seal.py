@@ -37,10 +37,26 @@ NO_CHECKSUM = "it has no checksum: an earlier version of cedr wrote it, or it is
 OTHER_CONTENT = "its content does not match its checksum"
 
 
+class Header:
+    """The line that goes before the content, which is added piece by piece. Its size depends on the label alone."""
+
+    def __init__(self, label: str) -> None:
+        self.name = as_bytes(label)
+        self.checksum, self.length = crc32(self.name), 0
+        self.size = len(self.line())
+
+    def add(self, content: Content) -> None:
+        self.checksum, self.length = crc32(content, self.checksum), self.length + len(content)
+
+    def line(self) -> bytes:
+        return b"cedr %d crc32 %08x bytes %012d %s\n" % (VERSION, self.checksum, self.length, self.name)
+
+
 def header(label: str, content: Content) -> bytes:
-    """The line that goes before the content; its length depends on the label alone."""
-    name = as_bytes(label)
-    return b"cedr %d crc32 %08x bytes %012d %s\n" % (VERSION, crc32(content, crc32(name)), len(content), name)
+    """The line that goes before this content."""
+    found = Header(label)
+    found.add(content)
+    return found.line()
 
 
 def check(line: bytes, content: Iterable[Content], label: str) -> None:

@@ -92,13 +92,14 @@ class Planner:
 def pieces(split: Split, settings: Files, source: Source) -> Iterator[Piece]:
     """All rows of a split; small files are combined into larger frames."""
     expected = ExpectedColumns(source, split.clock, settings.format == "parquet")
+    names = pl.Enum(list(dict.fromkeys(file.path for _, file in split.parts)))
     waiting: list[pl.DataFrame] = []
     for part, file in split.parts:
         for piece in file_pieces(part, file, settings, expected):
             if isinstance(piece, Unreadable):
                 yield piece
                 continue
-            piece = piece.with_columns(pl.lit(file.path).alias(FILE))
+            piece = piece.with_columns(pl.Series(FILE, [file.path], dtype=names).new_from_index(0, piece.height))
             if waiting and (piece.schema != waiting[0].schema or rows_of([*waiting, piece]) > ROWS_AT_ONCE):
                 yield pl.concat(waiting)
                 waiting = []
