@@ -1,7 +1,12 @@
-"""The code follows pyproject.toml: ruff's style and format, mypy's strict types, and layers of packages."""
+"""The code follows pyproject.toml: ruff's style and format, mypy's strict types, and layers of packages.
 
+A class has a name of its own: a name means one thing in all modules.
+"""
+
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -21,3 +26,12 @@ CHECKS = {
 def test_style(check: str) -> None:
     done = subprocess.run([sys.executable, *CHECKS[check]], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{check} found:\n{done.stdout}{done.stderr}"
+
+
+def test_no_class_name_exists_in_two_modules() -> None:
+    modules = defaultdict(list)
+    for file in sorted((REPOSITORY / "src").rglob("*.py")):
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                modules[node.name].append(str(file.relative_to(REPOSITORY)))
+    assert {name: files for name, files in modules.items() if len(files) > 1} == {}
