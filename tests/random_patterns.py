@@ -21,6 +21,7 @@ from cedr.kernels.ids import event_ids, idgen_of, leaf_ids, summands
 from cedr.operators.patterns.events import content_of
 from cedr.plan.nodes import Match
 from cedr.plan.patterns import tree as plan
+from cedr.plan.patterns.spec import ends_with_event, scoped
 from cedr.reference import patterns as ref
 from cedr.temporal import History, Row
 from cedr.testing import rows
@@ -64,7 +65,7 @@ ENGINE_IDS = engine_ids(**SCHEMA)
 class Pair:
     """One pattern in both forms."""
 
-    oracle: ref.Pattern
+    oracle: ref.ReferencePattern
     plan: plan.Pattern
 
 
@@ -96,7 +97,7 @@ class Drawing:
         modes = self.draw_modes() if selecting else {}
         port = KINDS.index(kind) if self.ports > 1 else 0
         where = None if self.ports > 1 else pl.col("kind") == kind
-        return Pair(ref.Kind(kind, var, **modes), plan.EventType(kind, port, where, var=var, **modes))
+        return Pair(ref.ReferenceEventType(kind, var, **modes), plan.EventType(kind, port, where, var=var, **modes))
 
     def draw_modes(self) -> dict[str, str]:
         if not self.modes:
@@ -179,7 +180,7 @@ def renamed(pattern, names: dict[str, str]):
     def anew(value):
         if isinstance(value, tuple):
             return tuple(map(anew, value))
-        return renamed(value, names) if isinstance(value, ref.Pattern | plan.Pattern) else value
+        return renamed(value, names) if isinstance(value, ref.ReferencePattern | plan.Pattern) else value
 
     parts = {f.name: anew(getattr(pattern, f.name)) for f in fields(pattern)}
     return replace(pattern, **{**parts, "var": names.get(pattern.var)})
@@ -217,18 +218,18 @@ ALONE = {
 @st.composite
 def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
     """Conditions in both forms; those about a pattern are often said of its copies, too."""
-    scopes = [(own, outer) for own, outer in plan.scoped(pattern.plan) if own]
+    scopes = [(own, outer) for own, outer in scoped(pattern.plan) if own]
     events = {leaf.var for leaf in pattern.plan.leaves() if leaf.var}
     counts = any(isinstance(p, plan.AtMost) for p in pattern.plan.walk())
-    both: list[tuple[ref.Condition, plan.Condition]] = []
+    both: list[tuple[ref.ReferenceCondition, plan.Condition]] = []
     for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
         kind = draw(st.sampled_from(["key", "unique", "fixed", "pair", "pair", "pair", "alone"]))
         if kind == "key":
-            both.append((ref.CorrelationKey("m"), plan.CorrelationKey("m")))
+            both.append((ref.ReferenceCorrelationKey("m"), plan.CorrelationKey("m")))
         elif kind == "unique" and not counts:
-            both.append((ref.CorrelationKey("n", "UNIQUE"), plan.CorrelationKey("n", "UNIQUE")))
+            both.append((ref.ReferenceCorrelationKey("n", "UNIQUE"), plan.CorrelationKey("n", "UNIQUE")))
         elif kind == "fixed":
-            both.append((ref.AttributeEqual("n", 1), plan.AttributeEqual("n", 1)))
+            both.append((ref.ReferenceAttributeEqual("n", 1), plan.AttributeEqual("n", 1)))
         elif kind == "alone" and scopes:
             x = draw(st.sampled_from(sorted(draw(st.sampled_from(scopes))[0])))
             name = draw(st.sampled_from(["n", "start", "id"] if x in events else ["start", "id"]))
@@ -246,9 +247,9 @@ def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
     return tuple(one for one, _ in both), tuple(other for _, other in both)
 
 
-def predicate(forms, *names: str) -> tuple[ref.Predicate, plan.Predicate]:
+def predicate(forms, *names: str) -> tuple[ref.ReferencePredicate, plan.Predicate]:
     test, expression = forms
-    return ref.Predicate(" ".join(names), test), plan.Predicate(names, expression(*names))
+    return ref.ReferencePredicate(" ".join(names), test), plan.Predicate(names, expression(*names))
 
 
 def said_of(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...]]:
@@ -265,7 +266,7 @@ def said_of(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...
 
 @dataclass(frozen=True)
 class Asked:
-    query: ref.PatternQuery
+    query: ref.ReferencePatternQuery
     node: Match
 
     @property
@@ -314,7 +315,7 @@ def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: 
     output, outputs = outputs_of(pattern, extra)
     members = tuple(api.source(kind, SCHEMA).plan for kind in KINDS[:ports])
     node = Match(members, pattern.plan, where[1], outputs, latency=latency)
-    return Asked(ref.PatternQuery(pattern.oracle, where[0], output, ENGINE_IDS), node)
+    return Asked(ref.ReferencePatternQuery(pattern.oracle, where[0], output, ENGINE_IDS), node)
 
 
 @st.composite
@@ -325,7 +326,7 @@ def asked(
     drawing = Drawing(draw, draw(st.sampled_from(ports)), modes, repeats)
     kinds = ["sequence", "atleast", "atmost", "unless", "not", "cancel"]
     pattern = drawing.operator(operator or draw(st.sampled_from(kinds)), depth)
-    if plan.ends_with_event(pattern.plan):
+    if ends_with_event(pattern.plan):
         pattern = Pair(ref.ANY(pattern.oracle), plan.AtLeast(1, (pattern.plan,), 1))
     where = draw(conditions(pattern, drawing.copies))
     extra = tuple(h for h in ("Rt", "Vs", "Ve", "Id", "cbt") if h == "Rt" or draw(st.integers(0, 4)) == 0)

@@ -285,15 +285,15 @@ def _(node: Sort, known: Sequence[Properties]) -> Operator:
 
 @operator_of.register
 def _(node: Match, known: Sequence[Properties]) -> Operator:
-    from cedr.operators.patterns.bitemporal import BitemporalMatcher
-    from cedr.operators.patterns.matcher import Matcher
-    from cedr.operators.patterns.single import Single
+    from cedr.operators.patterns.bitemporal import BitemporalMatchOperator
+    from cedr.operators.patterns.matcher import MatchOperator
+    from cedr.operators.patterns.single import SingleEventOperator
 
     schemas = [m.schema for m in node.members]
     if node.of_single_events:
-        return Single(len(schemas), node.pattern, node.where, node.outputs, node.schema)
+        return SingleEventOperator(len(schemas), node.pattern, node.where, node.outputs, node.schema)
     arguments = schemas, node.pattern, node.where, node.outputs, node.schema, node.latency or "perfect"
-    return BitemporalMatcher(*arguments) if node.bitemporal else Matcher(*arguments, node.outputs_of_key)
+    return BitemporalMatchOperator(*arguments) if node.bitemporal else MatchOperator(*arguments, node.outputs_of_key)
 
 
 @operator_of.register

@@ -55,14 +55,14 @@ def sliding(h: Histories) -> History:
 
 
 def pattern(h: Histories) -> History:
-    x, y, z = (patterns.Kind("events", name) for name in "xyz")
+    x, y, z = (patterns.ReferenceEventType("events", name) for name in "xyz")
     where = (
-        patterns.CorrelationKey("k", "EQUAL"),
-        patterns.Predicate("x", lambda x: x.payload.v < LOW),
-        patterns.Predicate("y", lambda y: LOW <= y.payload.v < HIGH),
-        patterns.Predicate("z", lambda z: z.payload.v >= HIGH),
+        patterns.ReferenceCorrelationKey("k", "EQUAL"),
+        patterns.ReferencePredicate("x", lambda x: x.payload.v < LOW),
+        patterns.ReferencePredicate("y", lambda y: LOW <= y.payload.v < HIGH),
+        patterns.ReferencePredicate("z", lambda z: z.payload.v >= HIGH),
     )
-    query = patterns.PatternQuery(
+    query = patterns.ReferencePatternQuery(
         patterns.NOT(z, patterns.SEQUENCE(x, y, w=SCOPE * SECOND)),
         where,
         lambda m: Row(k=m.cbt[0].payload.k, first=m.cbt[0].payload.v, second=m.cbt[1].payload.v),

@@ -53,10 +53,10 @@ def oracle(statements: list[Statement]) -> History:
         )
         for kind in "AB"
     }
-    pattern = ref.SEQUENCE(ref.Kind("A", "x"), ref.Kind("B", "y"), w=6)
-    query = ref.PatternQuery(
+    pattern = ref.SEQUENCE(ref.ReferenceEventType("A", "x"), ref.ReferenceEventType("B", "y"), w=6)
+    query = ref.ReferencePatternQuery(
         pattern,
-        (ref.CorrelationKey("m"),),
+        (ref.ReferenceCorrelationKey("m"),),
         lambda match: Row(first=match.cbt[0].vs, second=match.cbt[1].vs),
         ids=ref.Ids(composite=composite_id),
     )

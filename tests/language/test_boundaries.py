@@ -10,7 +10,7 @@ from cedr.reference import patterns as rp
 from cedr.temporal import History, Insert, Row
 
 CASES = list(cases("language.md", "Which ends are included"))
-A, B, C = (rp.Kind(name, name.lower()) for name in "ABC")
+A, B, C = (rp.ReferenceEventType(name, name.lower()) for name in "ABC")
 
 ORACLES = {
     "SEQUENCE(A, B, 5)": rp.SEQUENCE(A, B, w=5),
@@ -23,7 +23,7 @@ ORACLES = {
     "NOT(C, SEQUENCE(A, B, 5))": rp.NOT(C, rp.SEQUENCE(A, B, w=5)),
     "CANCEL-WHEN(SEQUENCE(A, B, 5), C)": rp.CANCEL_WHEN(rp.SEQUENCE(A, B, w=5), C),
 }
-STEPS = {name: ra.Step(lambda p, _, name=name: p.kind == name) for name in "AB"}
+STEPS = {name: ra.ReferenceStep(lambda p, _, name=name: p.kind == name) for name in "AB"}
 
 
 def engine(case: Case) -> str:
@@ -39,7 +39,7 @@ def oracle(case: Case) -> str:
         events = History((e.vs, e.ve, Row(kind=name)) for name, h in inputs.items() for e in h)
         found = ref_regex(events)
     else:
-        found = rp.PatternQuery(ORACLES[case.written], (), lambda match: Row()).run(inputs)
+        found = rp.ReferencePatternQuery(ORACLES[case.written], (), lambda match: Row()).run(inputs)
     return shown(History((e.vs, e.ve, Row()) for e in found))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import cedr
 from cedr import api
-from cedr.operators.patterns.matcher import Matcher
+from cedr.operators.patterns.matcher import MatchOperator
 from cedr.plan import nodes
 from cedr.plan.patterns import tree as patterns
 from cedr.temporal.time import INF, MIN
@@ -260,7 +260,7 @@ def test_a_statement_that_two_others_read_is_computed_once():
     )
     matches = [node for node in nodes.topological(found.plan) if isinstance(node, nodes.Match)]
     assert [node.pattern.word for node in matches].count("SEQUENCE") == 2
-    assert len([o for o in found.engine().operators if isinstance(o, Matcher)]) == len(matches) == 4
+    assert len([o for o in found.engine().operators if isinstance(o, MatchOperator)]) == len(matches) == 4
 
 
 # --- explain -------------------------------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ from cedr.reference.patterns import (
     NOT,
     SEQUENCE,
     UNLESS,
-    AttributeEqual,
-    CorrelationKey,
-    Kind,
-    PatternQuery,
-    Predicate,
+    ReferenceAttributeEqual,
+    ReferenceCorrelationKey,
+    ReferenceEventType,
+    ReferencePatternQuery,
+    ReferencePredicate,
 )
 from cedr.temporal import History, Row
 
@@ -86,11 +86,11 @@ def test_a_late_restart_takes_the_match_back():
 
 SCHEMA = {"kind": pl.String, "m": pl.Int64, "v": pl.Int64}
 numbers = api.source("numbers", SCHEMA, vs="ts", types="kind")
-A, B, C = Kind("A", "x"), Kind("B", "y"), Kind("C", "z")
+A, B, C = ReferenceEventType("A", "x"), ReferenceEventType("B", "y"), ReferenceEventType("C", "z")
 
 
-def both(test) -> Predicate:
-    return Predicate("x y", lambda x, y: test(x.payload, y.payload))
+def both(test) -> ReferencePredicate:
+    return ReferencePredicate("x y", lambda x, y: test(x.payload, y.payload))
 
 
 def known(*values) -> bool:
@@ -101,14 +101,14 @@ def of(match, name, attribute="v"):
     return match.bound[name].payload[attribute] if name in match.bound else None
 
 
-SAME = CorrelationKey("m")
+SAME = ReferenceCorrelationKey("m")
 CASES = {
-    "SEQUENCE(A x, B y, 6) WHERE x.m = y.m AND x.v < y.v OUTPUT x.v, y.v - x.v AS d, y.Vs, Rt": PatternQuery(
+    "SEQUENCE(A x, B y, 6) WHERE x.m = y.m AND x.v < y.v OUTPUT x.v, y.v - x.v AS d, y.Vs, Rt": ReferencePatternQuery(
         SEQUENCE(A, B, w=6),
         (both(lambda x, y: known(x.m, y.m) and x.m == y.m), both(lambda x, y: known(x.v, y.v) and x.v < y.v)),
         lambda e: Row(v=of(e, "x"), d=of(e, "y") - of(e, "x"), Vs=e.bound["y"].vs, Rt=e.rt),
     ),
-    "SEQUENCE(A, B, 6) OUTPUT COUNT(*) AS n, SUM(v) AS s, MAX(v + 1) AS h, COUNT(v) AS c": PatternQuery(
+    "SEQUENCE(A, B, 6) OUTPUT COUNT(*) AS n, SUM(v) AS s, MAX(v + 1) AS h, COUNT(v) AS c": ReferencePatternQuery(
         SEQUENCE(A, B, w=6),
         (),
         lambda e: Row(
@@ -119,50 +119,54 @@ CASES = {
         ),
     ),
     "ATLEAST(2, A x, B y, C z, 6) WHERE CorrelationKey(m, EQUAL) AND x.v < z.v OUTPUT x.v AS a, z.v AS c, COUNT(*)": (
-        PatternQuery(
+        ReferencePatternQuery(
             ATLEAST(2, A, B, C, w=6),
-            (SAME, Predicate("x z", lambda x, z: known(x.payload.v, z.payload.v) and x.payload.v < z.payload.v)),
+            (
+                SAME,
+                ReferencePredicate("x z", lambda x, z: known(x.payload.v, z.payload.v) and x.payload.v < z.payload.v),
+            ),
             lambda e: Row(a=of(e, "x"), c=of(e, "z"), count=2),
         )
     ),
-    "ATLEAST(1, A x, B y, 6) OUTPUT SUM(COALESCE(v, 5)) AS s, COUNT(1) AS n, MIN(v) AS v": PatternQuery(
+    "ATLEAST(1, A x, B y, 6) OUTPUT SUM(COALESCE(v, 5)) AS s, COUNT(1) AS n, MIN(v) AS v": ReferencePatternQuery(
         ATLEAST(1, A, B, w=6),
         (),
         lambda e: Row(s=5 if e.cbt[0].payload.v is None else e.cbt[0].payload.v, n=1, v=e.cbt[0].payload.v),
     ),
-    "ALL(A x, B y, 5) WHERE CorrelationKey(m, UNIQUE) OUTPUT x.m AS a, y.m AS b": PatternQuery(
-        ALL(A, B, w=5), (CorrelationKey("m", "UNIQUE"),), lambda e: Row(a=of(e, "x", "m"), b=of(e, "y", "m"))
+    "ALL(A x, B y, 5) WHERE CorrelationKey(m, UNIQUE) OUTPUT x.m AS a, y.m AS b": ReferencePatternQuery(
+        ALL(A, B, w=5), (ReferenceCorrelationKey("m", "UNIQUE"),), lambda e: Row(a=of(e, "x", "m"), b=of(e, "y", "m"))
     ),
-    "ANY(A x, B y) WHERE [m EQUAL 1] AND x.v >= 1 OUTPUT COALESCE(x.v, y.v) AS v, Vs, Ve": PatternQuery(
+    "ANY(A x, B y) WHERE [m EQUAL 1] AND x.v >= 1 OUTPUT COALESCE(x.v, y.v) AS v, Vs, Ve": ReferencePatternQuery(
         ANY(A, B),
-        (AttributeEqual("m", 1), Predicate("x", lambda x: known(x.payload.v) and x.payload.v >= 1)),
+        (ReferenceAttributeEqual("m", 1), ReferencePredicate("x", lambda x: known(x.payload.v) and x.payload.v >= 1)),
         lambda e: Row(v=of(e, "x") if of(e, "x") is not None else of(e, "y"), Vs=e.vs, Ve=e.ve),
     ),
-    "ATMOST(2, A, B, 4) WHERE CorrelationKey(m, EQUAL)": PatternQuery(
+    "ATMOST(2, A, B, 4) WHERE CorrelationKey(m, EQUAL)": ReferencePatternQuery(
         ATMOST(2, replace(A, var=None), replace(B, var=None), w=4), (SAME,), lambda e: Row(count=len(e.cbt))
     ),
-    "UNLESS(A x, B y, 4) WHERE y.v > x.v OUTPUT x.v": PatternQuery(
+    "UNLESS(A x, B y, 4) WHERE y.v > x.v OUTPUT x.v": ReferencePatternQuery(
         UNLESS(A, B, w=4), (both(lambda x, y: known(x.v, y.v) and y.v > x.v),), lambda e: Row(v=of(e, "x"))
     ),
-    "UNLESS(SEQUENCE(A x, B y, 6) AS s, C z, 1, 4) WHERE CorrelationKey(m, EQUAL) OUTPUT s.Vs AS a, y.v": PatternQuery(
+    "UNLESS(SEQUENCE(A x, B y, 6) AS s, C z, 1, 4) WHERE CorrelationKey(m, EQUAL) "
+    "OUTPUT s.Vs AS a, y.v": ReferencePatternQuery(
         UNLESS(SEQUENCE(A, B, w=6, var="s"), C, n=1, w=4),
         (SAME,),
         lambda e: Row(a=e.bound["s"].vs, v=of(e, "y")),
     ),
-    "NOT(C z, SEQUENCE(A x, B y, 8)) WHERE x.m = y.m AND z.m = x.m OUTPUT x.m": PatternQuery(
+    "NOT(C z, SEQUENCE(A x, B y, 8)) WHERE x.m = y.m AND z.m = x.m OUTPUT x.m": ReferencePatternQuery(
         NOT(C, SEQUENCE(A, B, w=8)),
         (
             both(lambda x, y: known(x.m, y.m) and x.m == y.m),
-            Predicate("x z", lambda x, z: known(x.payload.m, z.payload.m) and x.payload.m == z.payload.m),
+            ReferencePredicate("x z", lambda x, z: known(x.payload.m, z.payload.m) and x.payload.m == z.payload.m),
         ),
         lambda e: Row(m=of(e, "x", "m")),
     ),
-    "CANCEL-WHEN(SEQUENCE(A x, B y, 8), C z) WHERE z.v IN (1, 2) OUTPUT y.v": PatternQuery(
+    "CANCEL-WHEN(SEQUENCE(A x, B y, 8), C z) WHERE z.v IN (1, 2) OUTPUT y.v": ReferencePatternQuery(
         CANCEL_WHEN(SEQUENCE(A, B, w=8), C),
-        (Predicate("z", lambda z: z.payload.v in (1, 2)),),
+        (ReferencePredicate("z", lambda z: z.payload.v in (1, 2)),),
         lambda e: Row(v=of(e, "y")),
     ),
-    "SEQUENCE(A x LAST CONSUME, B y, 8) OUTPUT x.Vs AS a, y.Vs AS b": PatternQuery(
+    "SEQUENCE(A x LAST CONSUME, B y, 8) OUTPUT x.Vs AS a, y.Vs AS b": ReferencePatternQuery(
         SEQUENCE(replace(A, selection="LAST", consumption="CONSUME"), B, w=8),
         (),
         lambda e: Row(a=e.bound["x"].vs, b=e.bound["y"].vs),

@@ -4,17 +4,17 @@ from cedr.lineage import reasons
 from cedr.lineage.definition import conditions
 from cedr.reference import patterns as ref
 from cedr.reference.patterns.instance import primitives
-from cedr.reference.patterns.pattern import Scope
+from cedr.reference.patterns.pattern import ReferenceScope
 from cedr.temporal.time import plus
 
 
 class Oracle:
     """A query of the oracle over finished histories, by event type."""
 
-    def __init__(self, query: ref.PatternQuery, histories):
+    def __init__(self, query: ref.ReferencePatternQuery, histories):
         events = {kind: primitives(kind, history, query.ids) for kind, history in histories.items()}
         self.pattern = query.pattern
-        self.scope = Scope(events, query.where, ids=query.ids)
+        self.scope = ReferenceScope(events, query.where, ids=query.ids)
         self.patterns = [p for p, _ in query.pattern.walk()]
         self.counted = {name for p in self.patterns for inner in p.counted for name in names(inner)}
         self.matches = query.pattern.instances(self.scope)
@@ -77,7 +77,7 @@ def holds(reason, oracle, nearby, named):
         case reasons.WrongOrder(_, earlier, later):
             return later.vs <= earlier.vs
         case reasons.TooFar(_, (first, *_, last), by):
-            counted = isinstance(own, type(ref.ATMOST(1, ref.Kind("A"), w=1)))
+            counted = isinstance(own, type(ref.ATMOST(1, ref.ReferenceEventType("A"), w=1)))
             return by > 0 and last.vs - first.vs == own.w + by - counted
         case reasons.Falsified(_, false, instance):
             where = conditions(nearby.node)

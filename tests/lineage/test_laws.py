@@ -11,7 +11,7 @@ from cedr.lineage.nearby import Nearby
 from cedr.lineage.observed import LINEAGE, observe
 from cedr.lineage.why import explained
 from cedr.lineage.why_not import taking_part, why_not
-from cedr.reference.patterns.kind import Kind
+from cedr.reference.patterns.event_type import ReferenceEventType
 from cedr.temporal import History, QueryError, canonical
 
 
@@ -59,7 +59,7 @@ def test_why_shows_the_events_of_every_match(data, modes):
 
 def leaves_of(query):
     """The event types whose events can be named."""
-    return [p for p in taking_part(query.query.pattern) if isinstance(p, Kind) and p.var]
+    return [p for p in taking_part(query.query.pattern) if isinstance(p, ReferenceEventType) and p.var]
 
 
 def check_why_not(query, data, oracle, named):

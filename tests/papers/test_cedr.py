@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cedr import reference, testing
-from cedr.reference.patterns import SEQUENCE, UNLESS, CorrelationKey, Kind, PatternQuery, Predicate
+from cedr.reference.patterns import (
+    SEQUENCE,
+    UNLESS,
+    ReferenceCorrelationKey,
+    ReferenceEventType,
+    ReferencePatternQuery,
+    ReferencePredicate,
+)
 from cedr.temporal import (
     INF,
     MIDDLE,
@@ -692,16 +699,22 @@ def test_a_hopping_window_is_alter_lifetime_with_integer_division(history, hop, 
 HOUR = 60
 """The chronon is a minute here."""
 
-MISSING_RESTART = UNLESS(SEQUENCE(Kind("INSTALL", "x"), Kind("SHUTDOWN", "y"), w=12 * HOUR), Kind("RESTART", "z"), w=5)
-CIDR07 = PatternQuery(
+MISSING_RESTART = UNLESS(
+    SEQUENCE(ReferenceEventType("INSTALL", "x"), ReferenceEventType("SHUTDOWN", "y"), w=12 * HOUR),
+    ReferenceEventType("RESTART", "z"),
+    w=5,
+)
+CIDR07 = ReferencePatternQuery(
     MISSING_RESTART,
     where=(
-        Predicate("x y", lambda x, y: x.payload.Machine_Id == y.payload.Machine_Id),
-        Predicate("x z", lambda x, z: x.payload.Machine_Id == z.payload.Machine_Id),
+        ReferencePredicate("x y", lambda x, y: x.payload.Machine_Id == y.payload.Machine_Id),
+        ReferencePredicate("x z", lambda x, z: x.payload.Machine_Id == z.payload.Machine_Id),
     ),
     output=lambda match: match.payload[0].Machine_Id,
 )
-CIDR07_BY_KEY = PatternQuery(MISSING_RESTART, where=(CorrelationKey("Machine_Id"),), output=CIDR07.output)
+CIDR07_BY_KEY = ReferencePatternQuery(
+    MISSING_RESTART, where=(ReferenceCorrelationKey("Machine_Id"),), output=CIDR07.output
+)
 
 
 def instants(*happened):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cedr.reference import punctuated as pt
 from cedr.reference.punctuated import tables
 from cedr.reference.punctuated.binary import minus
-from cedr.reference.punctuated.iterator import Side, pass_t, prop_t, purge_t
+from cedr.reference.punctuated.iterator import IteratorSide, pass_t, prop_t, purge_t
 from cedr.temporal.punctuation import (
     Punctuation,
     Range,
@@ -83,8 +83,10 @@ def test_rows_are_worked_in_before_punctuations_are_asked():
         return called
 
     step = side("step", lambda st: ([row(1, 1)], st))
-    ask = Side(step, side("pass", lambda _: [row(2, 2)]), side("prop", lambda _: [EOS]), side("purge", lambda st: st))
-    assert pt.unary(pt.Unary(None, ask), [[EOS, row(1, 1)]]) == [[row(1, 1), row(2, 2), EOS]]
+    ask = IteratorSide(
+        step, side("pass", lambda _: [row(2, 2)]), side("prop", lambda _: [EOS]), side("purge", lambda st: st)
+    )
+    assert pt.unary(pt.UnaryIterator(None, ask), [[EOS, row(1, 1)]]) == [[row(1, 1), row(2, 2), EOS]]
     assert calls == ["step", "pass", "prop", "purge"]
 
 
@@ -285,13 +287,13 @@ def test_a_sort_of_each_slice_is_not_faithful():
         return tables.sort(ts, "n"), st
 
     slices = [numbers(3), numbers(1)]
-    outputs = pt.unary(pt.Unary(None, Side(sorting)), slices)
+    outputs = pt.unary(pt.UnaryIterator(None, IteratorSide(sorting)), slices)
     with pytest.raises(AssertionError, match="is possible"):
         sl.check_faithful_in_order(outputs, slices, ["n"], lambda ts: tables.sort(ts, "n"))
 
 
 def test_a_group_by_that_never_speaks_is_not_complete():
-    silent = pt.Unary(None, Side(lambda _ts, st: ([], st)))
+    silent = pt.UnaryIterator(None, IteratorSide(lambda _ts, st: ([], st)))
     slices = [[row(1, 3)], [punctuation(zone=1)]]
     with pytest.raises(AssertionError, match="what is certain"):
         sl.check_faithful(pt.unary(silent, slices), [slices], [ROW], lambda ts: tables.group_by(ts, ["zone"], n=len))

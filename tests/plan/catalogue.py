@@ -247,7 +247,7 @@ def matches(pattern, where, outputs, *streams: Stream) -> Stream:
 
 def found(pattern, where, output):
     """The oracle's side: event type A is all of a, B all of b; of one stream, A is what is big and B the rest."""
-    query = rp.PatternQuery(pattern, where, output, engine_ids(**SCHEMA))
+    query = rp.ReferencePatternQuery(pattern, where, output, engine_ids(**SCHEMA))
 
     def run(*histories: History) -> History:
         if len(histories) == 1:
@@ -262,9 +262,9 @@ def found(pattern, where, output):
 
 A, B = EventType("A", 0, var="x"), EventType("B", 1, var="y")
 BIG, SMALL = EventType("A", 0, pl.col("v") > 1, var="x"), EventType("B", 0, pl.col("v") <= 1, var="y")
-RA, RB = rp.Kind("A", "x"), rp.Kind("B", "y")
+RA, RB = rp.ReferenceEventType("A", "x"), rp.ReferenceEventType("B", "y")
 SAME_M = Predicate(("x", "y"), pl.col("x.m") == pl.col("y.m"))
-R_SAME_M = rp.Predicate("x y", lambda x, y: x.payload.m == y.payload.m)
+R_SAME_M = rp.ReferencePredicate("x y", lambda x, y: x.payload.m == y.payload.m)
 
 PATTERNS = {
     "sequence": Query(
@@ -279,7 +279,7 @@ PATTERNS = {
             ref.select(
                 found(
                     rp.SEQUENCE(RA, RB, w=6),
-                    (rp.CorrelationKey("m"),),
+                    (rp.ReferenceCorrelationKey("m"),),
                     lambda i: Row(k=i.bound["x"].payload.m, v=i.bound["x"].payload.v, w=i.bound["y"].payload.v, t=i.vs),
                 )(g, h),
                 lambda p: (p.w or 0) > 0,
@@ -306,8 +306,8 @@ PATTERNS = {
             b,
         ),
         found(
-            rp.SEQUENCE(rp.Kind("A", "x", "FIRST", "CONSUME"), RB, w=6),
-            (rp.CorrelationKey("m"),),
+            rp.SEQUENCE(rp.ReferenceEventType("A", "x", "FIRST", "CONSUME"), RB, w=6),
+            (rp.ReferenceCorrelationKey("m"),),
             lambda i: Row(m=i.payload[0].m, v=i.payload[0].v, w=i.payload[1].v),
         ),
     ),
@@ -324,10 +324,12 @@ PATTERNS = {
             b,
         ),
         found(
-            rp.NOT(RB, rp.SEQUENCE(RA, rp.Kind("B", "z"), w=7)),
+            rp.NOT(RB, rp.SEQUENCE(RA, rp.ReferenceEventType("B", "z"), w=7)),
             (
                 R_SAME_M,
-                rp.Predicate("y z", lambda y, z: None not in (y.payload.v, z.payload.v) and y.payload.v < z.payload.v),
+                rp.ReferencePredicate(
+                    "y z", lambda y, z: None not in (y.payload.v, z.payload.v) and y.payload.v < z.payload.v
+                ),
             ),
             lambda i: Row(m=i.payload[0].m, w=i.payload[1].m),
         ),
@@ -336,15 +338,15 @@ PATTERNS = {
         lambda a, b: matches(AtLeast(1, (A, B), 1), (CorrelationKey("m"),), {"v": "x.v", "w": "y.v"}, a, b),
         found(
             rp.ANY(RA, RB),
-            (rp.CorrelationKey("m"),),
+            (rp.ReferenceCorrelationKey("m"),),
             lambda i: Row({n: i.bound[x].payload.v if x in i.bound else None for n, x in (("v", "x"), ("w", "y"))}),
         ),
     ),
 }
 LADDER = [("S", "low", "1"), ("1", "low", "1"), ("1", "rise", "2"), ("2", "rise", "2"), ("2", "low", "F")]
 RISES = automata.step(pl.col("v") > pl.col("r"), r=pl.col("v"))
-R_LOW = ra.Step(lambda p, s: p.v is not None and p.v <= 1)
-R_RISES = ra.Step(lambda p, s: p.v is not None and p.v > s["r"], lambda p, s: {"r": p.v})
+R_LOW = ra.ReferenceStep(lambda p, s: p.v is not None and p.v <= 1)
+R_RISES = ra.ReferenceStep(lambda p, s: p.v is not None and p.v > s["r"], lambda p, s: {"r": p.v})
 
 AUTOMATA = {
     "automaton": Query(

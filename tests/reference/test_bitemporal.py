@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cedr import reference as ref
-from cedr.reference.patterns import SEQUENCE, UNLESS, Kind, PatternQuery
+from cedr.reference.patterns import SEQUENCE, UNLESS, ReferenceEventType, ReferencePatternQuery
 from cedr.temporal import INF, History, Interval, Statement, Version, bitemporal, known_at
 from cedr.testing import lifetimes
 
-QUERY = PatternQuery(SEQUENCE(Kind("A"), Kind("B"), w=10))
+QUERY = ReferencePatternQuery(SEQUENCE(ReferenceEventType("A"), ReferenceEventType("B"), w=10))
 
 
 @st.composite
@@ -29,7 +29,7 @@ inputs = st.fixed_dictionaries({"A": providers("a"), "B": providers("b"), "C": p
 
 @given(inputs)
 def test_a_pattern_at_an_occurrence_time_is_the_pattern_over_what_was_known_then(data):
-    for query in (QUERY, PatternQuery(UNLESS(Kind("A"), Kind("B"), w=10))):
+    for query in (QUERY, ReferencePatternQuery(UNLESS(ReferenceEventType("A"), ReferenceEventType("B"), w=10))):
         result = query.run_bitemporal(data)
         for occurrence in range(12):
             known = {kind: known_at(history, occurrence) for kind, history in data.items()}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cedr.reference.merge import R3, R4, can_become, compatible, mutually_consistent
+from cedr.reference.merge import ReferenceR3, ReferenceR4, can_become, compatible, mutually_consistent
 from cedr.temporal import INF, Adjust, Cti, History, Insert, Relation, StreamError, canonical, closed_up_to
 from cedr.testing import streams_of
 
@@ -105,16 +105,16 @@ def tellings(draw, unique):
     return history, [(port, next(rest[port])) for port in turns]
 
 
-@pytest.mark.parametrize("make", [R3, R4])
+@pytest.mark.parametrize("make", [ReferenceR3, ReferenceR4])
 @given(data=st.data())
 def test_the_algorithms_stay_compatible_and_end_equivalent(make, data):
-    history, arrivals = data.draw(tellings(unique=make is R3))
+    history, arrivals = data.draw(tellings(unique=make is ReferenceR3))
     merge, inputs, output = make(), [[], [], []], []
     for port, element in arrivals:
         inputs[port].append(element)
         output += merge.take(port, element)
         assert mutually_consistent(inputs)
-        assert compatible(inputs, output, multiset=make is R4) == []
+        assert compatible(inputs, output, multiset=make is ReferenceR4) == []
         assert closed_up_to(output) == max(closed_up_to(i) for i in inputs)
     assert canonical(output) == history
     assert not merge.index

@@ -16,11 +16,11 @@ from cedr.reference.patterns import (
     NOT,
     SEQUENCE,
     UNLESS,
-    AttributeEqual,
-    CorrelationKey,
-    Kind,
-    PatternQuery,
-    Predicate,
+    ReferenceAttributeEqual,
+    ReferenceCorrelationKey,
+    ReferenceEventType,
+    ReferencePatternQuery,
+    ReferencePredicate,
 )
 from cedr.temporal import History, QueryError, Row, TimeError
 from cedr.testing import histories, rows
@@ -28,7 +28,7 @@ from cedr.testing import histories, rows
 events = histories(rows(m=st.integers(0, 1), n=st.integers(0, 2)), max_size=4, max_time=12)
 inputs = st.fixed_dictionaries({"A": events, "B": events, "C": events})
 scopes = st.integers(1, 10)
-A, B, C = Kind("A", "a"), Kind("B", "b"), Kind("C", "c")
+A, B, C = ReferenceEventType("A", "a"), ReferenceEventType("B", "b"), ReferenceEventType("C", "c")
 
 
 def same_m(x, z):
@@ -52,7 +52,7 @@ def sequence_of(chosen, w):
 @given(inputs, scopes)
 def test_sequence_is_brute_force_over_all_tuples(data, w):
     expected = [s for chosen in product(data["A"], data["B"], data["C"]) if (s := sequence_of(chosen, w))]
-    assert spans(PatternQuery(SEQUENCE(A, B, C, w=w)).instances(data)) == Counter(expected)
+    assert spans(ReferencePatternQuery(SEQUENCE(A, B, C, w=w)).instances(data)) == Counter(expected)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -62,21 +62,21 @@ def test_atleast_is_brute_force_over_all_choices_of_parameters(n, data, w):
     for kinds in combinations("ABC", n):
         for order in permutations(kinds):
             expected += [s for chosen in product(*(data[k] for k in order)) if (s := sequence_of(chosen, w))]
-    assert spans(PatternQuery(ATLEAST(n, A, B, C, w=w)).instances(data)) == Counter(expected)
+    assert spans(ReferencePatternQuery(ATLEAST(n, A, B, C, w=w)).instances(data)) == Counter(expected)
 
 
 @given(inputs, scopes)
 def test_all_is_atleast_of_all_and_any_of_one(data, w):
-    assert spans(PatternQuery(ALL(A, B, C, w=w)).instances(data)) == spans(
-        PatternQuery(ATLEAST(3, A, B, C, w=w)).instances(data)
+    assert spans(ReferencePatternQuery(ALL(A, B, C, w=w)).instances(data)) == spans(
+        ReferencePatternQuery(ATLEAST(3, A, B, C, w=w)).instances(data)
     )
-    any_of = PatternQuery(ANY(A, B)).instances(data)
+    any_of = ReferencePatternQuery(ANY(A, B)).instances(data)
     assert Counter((m.vs, m.ve) for m in any_of) == Counter((e.vs, e.vs + 1) for k in "AB" for e in data[k])
 
 
 @given(inputs, scopes, st.integers(1, 3))
 def test_atmost_tells_when_few_events_happened(data, w, n):
-    found = PatternQuery(ATMOST(n, A, B, w=w)).run(data)
+    found = ReferencePatternQuery(ATMOST(n, A, B, w=w)).run(data)
     for t in range(30):
         number = sum(t - w < e.vs <= t for k in "AB" for e in data[k])
         assert found.snapshot(t).total() == (1 if 1 <= number <= n else 0)
@@ -84,7 +84,7 @@ def test_atmost_tells_when_few_events_happened(data, w, n):
 
 @given(inputs, scopes)
 def test_atmost_with_a_correlation_key_counts_each_value(data, w):
-    found = PatternQuery(ATMOST(1, A, B, w=w), (CorrelationKey("m"),)).run(data)
+    found = ReferencePatternQuery(ATMOST(1, A, B, w=w), (ReferenceCorrelationKey("m"),)).run(data)
     for t in range(30):
         numbers = Counter(e.payload.m for k in "AB" for e in data[k] if t - w < e.vs <= t)
         assert found.snapshot(t).total() == sum(number == 1 for number in numbers.values())
@@ -92,7 +92,7 @@ def test_atmost_with_a_correlation_key_counts_each_value(data, w):
 
 @given(inputs, scopes)
 def test_unless_and_its_complement_are_e1(data, w):
-    kept = PatternQuery(UNLESS(A, B, w=w), (Predicate("a b", same_m),)).instances(data)
+    kept = ReferencePatternQuery(UNLESS(A, B, w=w), (ReferencePredicate("a b", same_m),)).instances(data)
     forbidden = [e for e in data["A"] if any(e.vs < f.vs < e.vs + w and f.payload.m == e.payload.m for f in data["B"])]
     both = Counter((m.vs, m.payload) for m in kept) + Counter((e.vs, e.payload) for e in forbidden)
     assert both == Counter((e.vs, e.payload) for e in data["A"])
@@ -101,7 +101,7 @@ def test_unless_and_its_complement_are_e1(data, w):
 
 @given(inputs, scopes, scopes, st.integers(1, 2))
 def test_unless_counts_its_scope_from_the_nth_contributor(data, w, v, n):
-    kept = PatternQuery(UNLESS(SEQUENCE(A, B, w=w), C, n=n, w=v)).instances(data)
+    kept = ReferencePatternQuery(UNLESS(SEQUENCE(A, B, w=w), C, n=n, w=v)).instances(data)
     expected = []
     for chosen in product(data["A"], data["B"]):
         if sequence := sequence_of(chosen, w):
@@ -114,7 +114,7 @@ def test_unless_counts_its_scope_from_the_nth_contributor(data, w, v, n):
 
 @given(inputs, scopes)
 def test_not_forbids_between_first_and_last_contributor(data, w):
-    kept = PatternQuery(NOT(C, SEQUENCE(A, B, w=w))).instances(data)
+    kept = ReferencePatternQuery(NOT(C, SEQUENCE(A, B, w=w))).instances(data)
     expected = [
         s
         for a, b in product(data["A"], data["B"])
@@ -125,9 +125,9 @@ def test_not_forbids_between_first_and_last_contributor(data, w):
 
 @given(inputs, scopes, scopes)
 def test_cancel_when_forbids_between_root_time_and_detection(data, w, v):
-    inner = SEQUENCE(UNLESS(A, Kind("B"), w=v), B, w=w)
-    kept = PatternQuery(CANCEL_WHEN(inner, C)).instances(data)
-    positive = PatternQuery(inner).instances(data)
+    inner = SEQUENCE(UNLESS(A, ReferenceEventType("B"), w=v), B, w=w)
+    kept = ReferencePatternQuery(CANCEL_WHEN(inner, C)).instances(data)
+    positive = ReferencePatternQuery(inner).instances(data)
     expected = [m for m in positive if not any(m.rt < c.vs < m.vs for c in data["C"])]
     assert spans(kept) == spans(expected)
 
@@ -135,23 +135,23 @@ def test_cancel_when_forbids_between_root_time_and_detection(data, w, v):
 @given(inputs, scopes)
 def test_where_on_positive_variables_filters_matches(data, w):
     pattern = SEQUENCE(A, B, w=w)
-    every = PatternQuery(pattern).instances(data)
+    every = ReferencePatternQuery(pattern).instances(data)
     for where, holds in [
-        (Predicate("a b", same_m), lambda p, q: p.m == q.m),
-        (CorrelationKey("m"), lambda p, q: p.m == q.m),
-        (CorrelationKey("n", "UNIQUE"), lambda p, q: p.n != q.n),
-        (AttributeEqual("n", 1), lambda p, q: p.n == q.n == 1),
-        (Predicate("b", lambda b: b.payload.n == 2), lambda p, q: q.n == 2),
+        (ReferencePredicate("a b", same_m), lambda p, q: p.m == q.m),
+        (ReferenceCorrelationKey("m"), lambda p, q: p.m == q.m),
+        (ReferenceCorrelationKey("n", "UNIQUE"), lambda p, q: p.n != q.n),
+        (ReferenceAttributeEqual("n", 1), lambda p, q: p.n == q.n == 1),
+        (ReferencePredicate("b", lambda b: b.payload.n == 2), lambda p, q: q.n == 2),
     ]:
-        kept = PatternQuery(pattern, (where,)).instances(data)
+        kept = ReferencePatternQuery(pattern, (where,)).instances(data)
         assert spans(kept) == spans(m for m in every if holds(*m.payload))
 
 
 @given(inputs, scopes)
 def test_a_correlation_key_reaches_the_negated_side(data, w):
-    by_key = PatternQuery(UNLESS(SEQUENCE(A, B, w=w), C, w=w), (CorrelationKey("m"),)).instances(data)
-    spelled = PatternQuery(
-        UNLESS(SEQUENCE(A, B, w=w), C, w=w), (Predicate("a b", same_m), Predicate("a c", same_m))
+    by_key = ReferencePatternQuery(UNLESS(SEQUENCE(A, B, w=w), C, w=w), (ReferenceCorrelationKey("m"),)).instances(data)
+    spelled = ReferencePatternQuery(
+        UNLESS(SEQUENCE(A, B, w=w), C, w=w), (ReferencePredicate("a b", same_m), ReferencePredicate("a c", same_m))
     ).instances(data)
     assert spans(by_key) == spans(spelled)
 
@@ -160,16 +160,16 @@ def test_where_on_a_negated_variable_never_filters_the_output():
     #  A(m=0)   1  kept: the B at 3 is of another machine, so it cannot negate
     #  B(m=1)     3
     data = {"A": History([(1, 9, Row(m=0))]), "B": History([(3, 9, Row(m=1))])}
-    query = PatternQuery(UNLESS(A, B, w=5), (Predicate("a b", same_m),))
+    query = ReferencePatternQuery(UNLESS(A, B, w=5), (ReferencePredicate("a b", same_m),))
     assert query.run(data) == History([(1, 6, Row(m=0))])
-    assert PatternQuery(UNLESS(A, B, w=5)).run(data) == History()
+    assert ReferencePatternQuery(UNLESS(A, B, w=5)).run(data) == History()
 
 
 def test_a_predicate_on_a_parameter_that_takes_no_part_does_not_restrict():
     data = {"A": History([(1, 9, Row(m=0))]), "B": History([(3, 9, Row(m=1))])}
-    where = (Predicate("a b", same_m),)
-    assert len(PatternQuery(ATLEAST(1, A, B, w=5), where).instances(data)) == 2
-    assert len(PatternQuery(ATLEAST(2, A, B, w=5), where).instances(data)) == 0
+    where = (ReferencePredicate("a b", same_m),)
+    assert len(ReferencePatternQuery(ATLEAST(1, A, B, w=5), where).instances(data)) == 2
+    assert len(ReferencePatternQuery(ATLEAST(2, A, B, w=5), where).instances(data)) == 0
 
 
 def test_negation_inside_negation_sees_the_outer_instance():
@@ -179,7 +179,7 @@ def test_negation_inside_negation_sees_the_outer_instance():
         "B": History([(2, 3, Row(m=9))]),
         "C": History([(3, 4, Row(m=1))]),
     }
-    query = PatternQuery(UNLESS(A, UNLESS(B, C, w=5), w=5), (Predicate("a c", same_m),))
+    query = ReferencePatternQuery(UNLESS(A, UNLESS(B, C, w=5), w=5), (ReferencePredicate("a c", same_m),))
     assert query.run(data) == History([(1, 6, Row(m=1))])
 
 
@@ -191,7 +191,7 @@ def test_any_parameter_may_be_an_expression():
         "C": History([(2, 3, "c"), (6, 7, "c2")]),
         "D": History([(4, 5, "d"), (8, 9, "d2")]),
     }
-    query = PatternQuery(ALL(A, NOT(B, SEQUENCE(C, Kind("D", "d"), w=3)), w=10))
+    query = ReferencePatternQuery(ALL(A, NOT(B, SEQUENCE(C, ReferenceEventType("D", "d"), w=3)), w=10))
     assert [m.payload for m in query.instances(data)] == [("a", ("c", "d")), ("a", ("c2", "d2"))]
     late = {**data, "B": History([(3, 4, "b")])}
     assert [m.payload for m in query.instances(late)] == [("a", ("c2", "d2"))]
@@ -199,14 +199,16 @@ def test_any_parameter_may_be_an_expression():
 
 def test_a_sequence_at_the_edge_of_its_scope_lives_one_chronon():
     data = {"A": History([(1, 2, "a")]), "B": History([(6, 7, "b")])}
-    assert PatternQuery(SEQUENCE(A, B, w=5)).run(data) == History([(6, 7, ("a", "b"))])
-    assert PatternQuery(SEQUENCE(A, B, w=4)).run(data) == History()
+    assert ReferencePatternQuery(SEQUENCE(A, B, w=5)).run(data) == History([(6, 7, ("a", "b"))])
+    assert ReferencePatternQuery(SEQUENCE(A, B, w=4)).run(data) == History()
 
 
 def test_header_of_a_nested_match():
     data = {"A": History([(1, 2, "a")]), "B": History([(3, 4, "b")]), "C": History([(4, 5, "c")])}
     inner = SEQUENCE(A, B, w=5, var="s")
-    (match,) = PatternQuery(SEQUENCE(inner, C, w=5), (Predicate("s c", lambda s, c: s.vs < c.vs),)).instances(data)
+    (match,) = ReferencePatternQuery(
+        SEQUENCE(inner, C, w=5), (ReferencePredicate("s c", lambda s, c: s.vs < c.vs),)
+    ).instances(data)
     assert (match.vs, match.ve, match.rt) == (4, 8, 1)
     assert [c.payload for c in match.cbt] == [("a", "b"), "c"]
     assert [leaf.payload for leaf in match.leaves] == ["a", "b", "c"]
@@ -216,7 +218,7 @@ def test_header_of_a_nested_match():
 @given(inputs, scopes)
 def test_ids_tell_matches_apart(data, w):
     for pattern in (SEQUENCE(A, B, w=w), ATLEAST(2, A, B, C, w=w), ATMOST(2, A, B, w=w), UNLESS(A, B, w=w)):
-        found = PatternQuery(pattern).instances(data)
+        found = ReferencePatternQuery(pattern).instances(data)
         assert len({m.id for m in found}) == len(found)
 
 
@@ -230,29 +232,33 @@ def test_ids_tell_matches_apart(data, w):
         (ATMOST(0, A, w=5), (), r"n must be at least 1"),
         (SEQUENCE(w=5), (), r"SEQUENCE has no parameters"),
         (NOT(C, A), (), r"NOT takes a sequence as its scope, not A"),
-        (SEQUENCE(A, Kind("B", "a"), w=5), (), r"variable 'a' is given to 2 parameters"),
-        (SEQUENCE(A, B, w=5), (Predicate("a z", same_m),), r"WHERE names 'z'; the variables are: a, b"),
-        (ATMOST(1, A, B, w=5), (Predicate("a b", same_m),), r"compares a and b, which never have a value together"),
+        (SEQUENCE(A, ReferenceEventType("B", "a"), w=5), (), r"variable 'a' is given to 2 parameters"),
+        (SEQUENCE(A, B, w=5), (ReferencePredicate("a z", same_m),), r"WHERE names 'z'; the variables are: a, b"),
+        (
+            ATMOST(1, A, B, w=5),
+            (ReferencePredicate("a b", same_m),),
+            r"compares a and b, which never have a value together",
+        ),
         (
             UNLESS(UNLESS(A, B, w=5), C, w=5),
-            (Predicate("b c", same_m),),
+            (ReferencePredicate("b c", same_m),),
             r"compares b and c, which never have a value together",
         ),
-        (ATMOST(1, A, w=5), (CorrelationKey("m", "UNIQUE"),), r"UNIQUE\) has no meaning for ATMOST"),
-        (UNLESS(A, Kind("B", "b", "FIRST"), w=5), (), r"B is not part of the output of UNLESS"),
+        (ATMOST(1, A, w=5), (ReferenceCorrelationKey("m", "UNIQUE"),), r"UNIQUE\) has no meaning for ATMOST"),
+        (UNLESS(A, ReferenceEventType("B", "b", "FIRST"), w=5), (), r"B is not part of the output of UNLESS"),
     ],
 )
 def test_queries_that_cannot_mean_anything_are_refused(pattern, where, message):
     with pytest.raises(QueryError, match=message):
-        PatternQuery(pattern, where)
+        ReferencePatternQuery(pattern, where)
 
 
 def test_bad_names_and_scopes_are_refused():
     with pytest.raises(TimeError, match="scope of SEQUENCE is 0"):
-        PatternQuery(SEQUENCE(A, B, w=0))
+        ReferencePatternQuery(SEQUENCE(A, B, w=0))
     with pytest.raises(QueryError, match="unknown event type 'A'; there are: B"):
-        PatternQuery(SEQUENCE(A, B, w=5)).instances({"B": History()})
+        ReferencePatternQuery(SEQUENCE(A, B, w=5)).instances({"B": History()})
     data = {"A": History([(0, 1, Row(m=1))]), "B": History([(1, 2, Row(m=1))])}
-    correlated = PatternQuery(SEQUENCE(A, B, w=5), (CorrelationKey("zone"),))
+    correlated = ReferencePatternQuery(SEQUENCE(A, B, w=5), (ReferenceCorrelationKey("zone"),))
     with pytest.raises(QueryError, match="the event m=1 at 0 has no attribute 'zone', which WHERE requires"):
         correlated.instances(data)

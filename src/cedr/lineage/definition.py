@@ -15,13 +15,13 @@ from cedr.plan.nodes.match import Match
 from cedr.plan.patterns import tree
 from cedr.plan.patterns.spec import shown
 from cedr.plan.schema import show_expression
-from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.atmost import ReferenceAtMost
+from cedr.reference.patterns.event_type import ReferenceEventType
 from cedr.reference.patterns.instance import Ids, Instance, composite
-from cedr.reference.patterns.kind import Kind
-from cedr.reference.patterns.negation import CancelWhen, Not, Unless
-from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.reference.patterns.predicates import AttributeEqual, Condition, CorrelationKey
-from cedr.reference.patterns.sequence import Atleast, Ordered
+from cedr.reference.patterns.negation import ReferenceCancelWhen, ReferenceNot, ReferenceUnless
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
+from cedr.reference.patterns.predicates import ReferenceAttributeEqual, ReferenceCondition, ReferenceCorrelationKey
+from cedr.reference.patterns.sequence import Ordered, ReferenceAtLeast
 
 HEADER = {"Vs": "vs", "Rt": "rt", "Id": "id"}
 """The header fields of a variable."""
@@ -31,7 +31,7 @@ HEADER = {"Vs": "vs", "Rt": "rt", "Id": "id"}
 
 
 @dataclass(frozen=True)
-class EventType(Kind):
+class TracedEventType(ReferenceEventType):
     """An event type; `kind` is its number among the event types of the pattern, `source` its node in the plan."""
 
     source: tree.EventType = field(default=tree.EventType(""), compare=False)
@@ -41,7 +41,7 @@ class EventType(Kind):
 
 
 class Chained(Ordered):
-    def candidates(self, scope: Scope) -> Iterator[Instance]:
+    def candidates(self, scope: ReferenceScope) -> Iterator[Instance]:
         found = [p.instances(scope) for p in self.parameters]
         return self.compose(found, scope.ids)
 
@@ -52,7 +52,7 @@ class Chained(Ordered):
                 yield composite(chosen, roles, self.w, ids)
 
 
-class ChainedAtleast(Chained, Atleast):
+class ChainedAtleast(Chained, ReferenceAtLeast):
     pass
 
 
@@ -68,12 +68,12 @@ def chains(
             yield from chains(found, w, (*begun, i))
 
 
-def defined(pattern: tree.Pattern, numbers: Iterator[int] | None = None) -> Pattern:
+def defined(pattern: tree.Pattern, numbers: Iterator[int] | None = None) -> ReferencePattern:
     """The pattern as the reference has it; event types are numbered as in `Pattern.leaves`."""
     numbers = count() if numbers is None else numbers
     how: dict[str, Any] = {"var": pattern.var, "selection": pattern.selection, "consumption": pattern.consumption}
     if isinstance(pattern, tree.EventType):
-        return EventType(str(next(numbers)), **how, source=pattern)
+        return TracedEventType(str(next(numbers)), **how, source=pattern)
     inner = [defined(p, numbers) for p in (*pattern.positive, *pattern.counted, *pattern.negated)]
     match pattern:
         case tree.Sequence(w=w):
@@ -81,19 +81,19 @@ def defined(pattern: tree.Pattern, numbers: Iterator[int] | None = None) -> Patt
         case tree.AtLeast(n=n, w=w):
             return ChainedAtleast(tuple(inner), w, **how, n=n)
         case tree.AtMost(n=n, w=w):
-            return Atmost(n, tuple(inner), w, pattern.var)
+            return ReferenceAtMost(n, tuple(inner), w, pattern.var)
         case tree.Unless(w=w, n=from_contributor):
-            return Unless(inner[0], inner[1], **how, w=w, n=from_contributor)
+            return ReferenceUnless(inner[0], inner[1], **how, w=w, n=from_contributor)
         case tree.Not():
-            return Not(inner[0], inner[1], **how)
-    return CancelWhen(inner[0], inner[1], **how)
+            return ReferenceNot(inner[0], inner[1], **how)
+    return ReferenceCancelWhen(inner[0], inner[1], **how)
 
 
 # --- conditions ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Question(Condition):
+class Question(ReferenceCondition):
     """A predicate of the plan, evaluated for instances."""
 
     variables: tuple[str, ...]
@@ -141,27 +141,27 @@ def plain(attribute: Any) -> Any:
     return [plain(inner) for inner in attribute] if isinstance(attribute, tuple) else attribute
 
 
-def conditions(node: Match) -> tuple[Condition, ...]:
+def conditions(node: Match) -> tuple[ReferenceCondition, ...]:
     return tuple(condition(c, node) for c in node.where)
 
 
-def condition(c: tree.Condition, node: Match) -> Condition:
+def condition(c: tree.Condition, node: Match) -> ReferenceCondition:
     match c:
         case tree.CorrelationKey():
-            return CorrelationKey(c.attribute, c.mode)
+            return ReferenceCorrelationKey(c.attribute, c.mode)
         case tree.AttributeEqual():
-            return AttributeEqual(c.attribute, c.value)
+            return ReferenceAttributeEqual(c.attribute, c.value)
     columns = node.spec.columns(dict.fromkeys(c.variables))
     types = {name: columns[name] for name in c.expression.meta.root_names()}
     return Question(c.variables, c.expression, c.text or show_expression(c.expression), types)
 
 
-def text_of(c: Condition) -> str:
+def text_of(c: ReferenceCondition) -> str:
     match c:
         case Question(text=text):
             return text
-        case CorrelationKey():
+        case ReferenceCorrelationKey():
             return shown(tree.CorrelationKey(c.attribute, c.mode))
-        case AttributeEqual():
+        case ReferenceAttributeEqual():
             return shown(tree.AttributeEqual(c.attribute, c.value))
     raise TypeError(f"{type(c).__name__} is not a condition of a plan")

@@ -11,14 +11,14 @@ from functools import cached_property
 from itertools import chain, product
 
 from cedr.lineage import reasons, selection
-from cedr.lineage.definition import Chained, EventType
+from cedr.lineage.definition import Chained, TracedEventType
 from cedr.lineage.reasons import Reason
-from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance, composite
-from cedr.reference.patterns.negation import Negation
-from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.reference.patterns.predicates import CorrelationKey, attribute
-from cedr.reference.patterns.sequence import Atleast
+from cedr.reference.patterns.negation import ReferenceNegation
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
+from cedr.reference.patterns.predicates import ReferenceCorrelationKey, attribute
+from cedr.reference.patterns.sequence import ReferenceAtLeast
 from cedr.temporal.time import INF, plus
 
 Named = Mapping[str, frozenset[int]]
@@ -27,12 +27,12 @@ Named = Mapping[str, frozenset[int]]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    whole: Pattern
-    scope: Scope
+    whole: ReferencePattern
+    scope: ReferenceScope
     named: Named
     _instances: dict[int, list[Instance]] = field(default_factory=dict)
 
-    def reason(self, pattern: Pattern) -> Reason | None:
+    def reason(self, pattern: ReferencePattern) -> Reason | None:
         """Why nothing of this pattern fits; None if something does."""
         if self.fitting(pattern):
             return None
@@ -40,22 +40,22 @@ class Diagnosis:
             if inner := self.reason(parameter):
                 return inner
         match pattern:
-            case EventType():
+            case TracedEventType():
                 return self.of_event(pattern)
             case Chained():
                 return self.of_ordered(pattern)
-            case Negation():
+            case ReferenceNegation():
                 return self.of_negation(pattern)
-            case Atmost():
+            case ReferenceAtMost():
                 return self.of_atmost(pattern)
         raise TypeError(f"no diagnosis for {pattern}")
 
-    def instances(self, pattern: Pattern) -> list[Instance]:
+    def instances(self, pattern: ReferencePattern) -> list[Instance]:
         if id(pattern) not in self._instances:
             self._instances[id(pattern)] = pattern.instances(self.scope)
         return self._instances[id(pattern)]
 
-    def fitting(self, pattern: Pattern) -> list[Instance]:
+    def fitting(self, pattern: ReferencePattern) -> list[Instance]:
         """The instances of a pattern that contain an event of each variable that is named in it."""
         inside = self.named_in(pattern)
         return [i for i in self.instances(pattern) if all(self.holds(i, x) for x in inside)]
@@ -73,21 +73,21 @@ class Diagnosis:
         """The named variables that are only counted, so that no instance binds them."""
         return {x for p in counting(self.whole) for x in self.named_in(p)}
 
-    def named_in(self, pattern: Pattern) -> list[str]:
+    def named_in(self, pattern: ReferencePattern) -> list[str]:
         own = [pattern.var] if pattern.var and pattern.var in self.named else []
         return [*own, *(x for p in (*pattern.positive, *pattern.counted) for x in self.named_in(p))]
 
-    def needed(self, pattern: Pattern) -> list[Pattern]:
+    def needed(self, pattern: ReferencePattern) -> list[ReferencePattern]:
         """The parameters without which there can be no fitting instance, those with named events first."""
-        optional = isinstance(pattern, Atleast | Atmost)
+        optional = isinstance(pattern, ReferenceAtLeast | ReferenceAtMost)
         parameters = (*pattern.positive, *pattern.counted)
-        required = isinstance(pattern, Atleast) and pattern.n == len(parameters)
+        required = isinstance(pattern, ReferenceAtLeast) and pattern.n == len(parameters)
         found = [p for p in parameters if not optional or required or self.named_in(p)]
         return sorted(found, key=lambda p: not self.named_in(p))
 
     # --- one operator each ---------------------------------------------------------------------------------------
 
-    def of_event(self, leaf: EventType) -> Reason:
+    def of_event(self, leaf: TracedEventType) -> Reason:
         events = self.scope.inputs[leaf.kind]
         candidates = [i for i in events if i.id in self.named.get(leaf.var or "", [i.id])]
         if not candidates:
@@ -112,14 +112,14 @@ class Diagnosis:
             return self.falsified(pattern, made)
         possible = selection.possible(pattern, self.scope)
         fates = [(i, selection.fate(i, possible, pattern.parameters)) for i in allowed]
-        for match, fate in sorted(fates, key=lambda f: isinstance(f[1], selection.Consumed)):
-            if isinstance(fate, selection.NotSelected):
+        for match, fate in sorted(fates, key=lambda f: isinstance(f[1], selection.ConsumedByMatch)):
+            if isinstance(fate, selection.RejectedBySelection):
                 return reasons.NotSelected(pattern, match, fate)
-            if isinstance(fate, selection.Consumed):
+            if isinstance(fate, selection.ConsumedByMatch):
                 return reasons.Consumed(pattern, match, fate)
         raise LookupError(f"{pattern} takes a match that it does not have")
 
-    def of_negation(self, pattern: Negation) -> Reason:
+    def of_negation(self, pattern: ReferenceNegation) -> Reason:
         left: list[Instance] = []
         first: Reason | None = None
         for instance in self.fitting(pattern.kept):
@@ -131,13 +131,13 @@ class Diagnosis:
                 first = reasons.Negated(pattern, instance, threats[0], after, before)
         return self.falsified(pattern, left) if left or first is None else first
 
-    def threats(self, pattern: Negation, instance: Instance) -> list[Instance]:
+    def threats(self, pattern: ReferenceNegation, instance: Instance) -> list[Instance]:
         """What forbids an instance, in order."""
         after, before = pattern.forbidden_times(instance)
         found = pattern.forbidden.instances(self.scope.around(pattern.kept, instance))
         return sorted((i for i in found if after < i.vs < before), key=lambda i: i.order)
 
-    def of_atmost(self, pattern: Atmost) -> Reason:
+    def of_atmost(self, pattern: ReferenceAtMost) -> Reason:
         fitting = [i for i in pattern.candidates(self.scope) if all(self.holds(i, x) for x in self.named_in(pattern))]
         if fitting:
             return self.falsified(pattern, [i.called(pattern.var) for i in fitting])
@@ -147,19 +147,19 @@ class Diagnosis:
             return self.absent(pattern.parameters[0])
         return min((self.crowd(pattern, t) for t in together), key=lambda r: isinstance(r, reasons.TooFar))
 
-    def absent(self, pattern: Pattern) -> Reason:
+    def absent(self, pattern: ReferencePattern) -> Reason:
         """Why there is nothing of this pattern at all."""
         if found := self.reason(pattern):
             return found
         raise LookupError(f"there are instances of {pattern}, but none were found")
 
-    def crowd(self, pattern: Atmost, together: tuple[Instance, ...]) -> Reason:
+    def crowd(self, pattern: ReferenceAtMost, together: tuple[Instance, ...]) -> Reason:
         """Why these events are never counted together with few enough others."""
         ordered = tuple(sorted(together, key=lambda i: i.order))
         start, end = ordered[-1].vs, plus(ordered[0].vs, pattern.w)
         if start >= end:
             return reasons.TooFar(pattern, ordered, start - end + 1)
-        keys = [c for c in self.scope.where if isinstance(c, CorrelationKey)]
+        keys = [c for c in self.scope.where if isinstance(c, ReferenceCorrelationKey)]
         whole = composite(ordered, range(len(ordered)), pattern.w, self.scope.ids)
         if len(ordered) > 1 and (apart := tuple(c for c in keys if not c.allows(whole, ()))):
             return reasons.Falsified(pattern, apart, whole)
@@ -169,11 +169,11 @@ class Diagnosis:
         fewest = min(counted, key=lambda events: len(events))
         return reasons.TooMany(pattern, tuple(sorted(fewest, key=lambda i: i.order)), start, end)
 
-    def same_key(self, one: Instance, other: Instance, keys: list[CorrelationKey]) -> bool:
+    def same_key(self, one: Instance, other: Instance, keys: list[ReferenceCorrelationKey]) -> bool:
         values = [[attribute(i.leaves[0], key.attribute) for key in keys] for i in (one, other)]
         return one.id == other.id or (values[0] == values[1] and None not in values[0])
 
-    def falsified(self, pattern: Pattern, instances: list[Instance]) -> Reason:
+    def falsified(self, pattern: ReferencePattern, instances: list[Instance]) -> Reason:
         """The instance with the fewest conditions that are false, and these."""
 
         def false(instance: Instance) -> tuple[int, ...]:
@@ -221,7 +221,7 @@ def best_failure(failures: Iterable[reasons.TooFar | reasons.WrongOrder]) -> Rea
     return min(failures, key=lambda r: r.by if isinstance(r, reasons.TooFar) else INF)
 
 
-def counting(pattern: Pattern) -> Iterator[Atmost]:
-    if isinstance(pattern, Atmost):
+def counting(pattern: ReferencePattern) -> Iterator[ReferenceAtMost]:
+    if isinstance(pattern, ReferenceAtMost):
         yield pattern
     yield from chain.from_iterable(counting(p) for p in (*pattern.positive, *pattern.counted))

@@ -10,14 +10,14 @@ from polars.exceptions import PolarsError
 from cedr.arguments import as_chronon
 from cedr.columnar.chunk import VS
 from cedr.columnar.tally import VE
-from cedr.lineage.definition import EventType
+from cedr.lineage.definition import TracedEventType
 from cedr.lineage.diagnosis import Named
 from cedr.lineage.nearby import Nearby, accepted
 from cedr.lineage.observed import EVENT
 from cedr.lineage.reasons import NoSuchEvent, NothingNear
 from cedr.plan.schema import check_columns, first_line
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.pattern import Scope
+from cedr.reference.patterns.pattern import ReferenceScope
 from cedr.temporal.errors import QueryError
 
 START = ("vs", "Vs")
@@ -26,7 +26,7 @@ START = ("vs", "Vs")
 Description = Mapping[str, Any]
 
 
-def described(leaf: EventType, description: Description, nearby: Nearby) -> pl.Expr:
+def described(leaf: TracedEventType, description: Description, nearby: Nearby) -> pl.Expr:
     """What holds of the events a user describes, checked."""
     what = f"why_not({leaf.var}={dict(description)!r})" if isinstance(description, Mapping) else ""
     if not what:
@@ -52,7 +52,7 @@ def facts(description: Description, schema: Mapping[str, Any], what: str = "why_
     ]
 
 
-def no_such_event(leaf: EventType, description: Description, nearby: Nearby) -> NoSuchEvent:
+def no_such_event(leaf: TracedEventType, description: Description, nearby: Nearby) -> NoSuchEvent:
     observed, port = nearby.observed, leaf.source.port
     schema = nearby.node.members[port].schema
     fits = pl.all_horizontal(pl.lit(value=True), *facts(description, schema))
@@ -67,7 +67,7 @@ def no_such_event(leaf: EventType, description: Description, nearby: Nearby) -> 
     )
 
 
-def put_aside(leaf: EventType, description: Description, nearby: Nearby) -> tuple[str, ...]:
+def put_aside(leaf: TracedEventType, description: Description, nearby: Nearby) -> tuple[str, ...]:
     """The messages of late rows that fit."""
     late, schema = nearby.observed.late, nearby.node.members[leaf.source.port].schema
     if not {*schema} <= set(late.columns):
@@ -76,7 +76,7 @@ def put_aside(leaf: EventType, description: Description, nearby: Nearby) -> tupl
     return tuple(fitting["_message" if "message" in schema else "message"])
 
 
-def of_other_type(leaf: EventType, description: Description, nearby: Nearby) -> pl.DataFrame | None:
+def of_other_type(leaf: TracedEventType, description: Description, nearby: Nearby) -> pl.DataFrame | None:
     """An event that is as described, but for its type."""
     for port, (events, member) in enumerate(zip(nearby.observed.events, nearby.node.members, strict=True)):
         if not all(name in member.schema or name in START for name in description):
@@ -89,7 +89,7 @@ def of_other_type(leaf: EventType, description: Description, nearby: Nearby) -> 
     return None
 
 
-def nearest(leaf: EventType, description: Description, nearby: Nearby) -> Instance | None:
+def nearest(leaf: TracedEventType, description: Description, nearby: Nearby) -> Instance | None:
     """The event of this type that agrees in most; of several, the one that starts nearest."""
     schema = nearby.node.members[leaf.source.port].schema
     events = accepted(nearby.observed.events[leaf.source.port], leaf.source)
@@ -100,7 +100,7 @@ def nearest(leaf: EventType, description: Description, nearby: Nearby) -> Instan
     return None if best.is_empty() else nearby.instances(leaf, pl.col(EVENT) == best[EVENT][0])[0]
 
 
-def nothing_near(reason: NothingNear, scope: Scope, named: Named, nearby: Nearby) -> NothingNear:
+def nothing_near(reason: NothingNear, scope: ReferenceScope, named: Named, nearby: Nearby) -> NothingNear:
     """The same reason with the event of this type that is nearest to a given one: of its key, if there is one."""
     given = [
         (leaf, i) for leaf in nearby.leaves for i in scope.inputs[leaf.kind] if i.id in named.get(leaf.var or "", ())

@@ -15,13 +15,13 @@ import polars as pl
 from cedr.columnar.chunk import VS
 from cedr.columnar.tally import VE
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
-from cedr.lineage.definition import EventType, conditions, defined
+from cedr.lineage.definition import TracedEventType, conditions, defined
 from cedr.lineage.observed import EVENT, Observed
 from cedr.plan.nodes.match import Match
 from cedr.plan.patterns import tree
 from cedr.plan.patterns.parts import parts_of
 from cedr.reference.patterns.instance import Ids, Instance
-from cedr.reference.patterns.pattern import Pattern, Scope
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
 from cedr.temporal.row import Row
 from cedr.temporal.time import INF, MIN
 
@@ -48,13 +48,13 @@ class Nearby:
         return self.observed.node
 
     @cached_property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> ReferencePattern:
         return defined(self.node.pattern)
 
     @cached_property
-    def leaves(self) -> list[EventType]:
+    def leaves(self) -> list[TracedEventType]:
         """The event types in the order of the plan's."""
-        found = [p for p, _ in self.pattern.walk() if isinstance(p, EventType)]
+        found = [p for p, _ in self.pattern.walk() if isinstance(p, TracedEventType)]
         return sorted(found, key=lambda leaf: int(leaf.kind))
 
     @cached_property
@@ -67,7 +67,7 @@ class Nearby:
     def remembers(self) -> bool:
         return any(p.consumption == "CONSUME" for p in self.node.pattern.walk())
 
-    def instances(self, leaf: EventType, chosen: pl.Expr) -> list[Instance]:
+    def instances(self, leaf: TracedEventType, chosen: pl.Expr) -> list[Instance]:
         """The events of a type for which something holds, in order."""
         table = accepted(self.observed.events[leaf.source.port], leaf.source).filter(chosen)
         ids = leaf_ids(table[EVENT].to_numpy(), leaf.source.name)  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ class Nearby:
         ]
         return sorted(found, key=lambda i: i.order)
 
-    def scope(self, given: Iterable[tuple[EventType, Instance]]) -> Scope:
+    def scope(self, given: Iterable[tuple[TracedEventType, Instance]]) -> ReferenceScope:
         """All that can matter for the given events."""
         events = list(given)
         times = [i.vs for _, i in events]
@@ -95,9 +95,9 @@ class Nearby:
             ]
             for leaf in self.leaves
         }
-        return Scope(inputs, conditions(self.node), ids=IDS)
+        return ReferenceScope(inputs, conditions(self.node), ids=IDS)
 
-    def key(self, leaf: EventType, instance: Instance) -> Key | None:
+    def key(self, leaf: TracedEventType, instance: Instance) -> Key | None:
         """The values by which events meet; None if one is missing, as such an event meets no other."""
         values = tuple(instance.payload[a] for a in self.node.key.attributes[int(leaf.kind)])
         return None if None in values else values

@@ -11,12 +11,12 @@ x.load < y.load: x.load=0.1, y.load=0.2
 from collections.abc import Iterator
 
 from cedr.lineage import selection
-from cedr.lineage.definition import EventType, Question
+from cedr.lineage.definition import Question, TracedEventType
 from cedr.lineage.rendering import Renderer
-from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.negation import Negation, Unless
-from cedr.reference.patterns.pattern import Pattern
+from cedr.reference.patterns.negation import ReferenceNegation, ReferenceUnless
+from cedr.reference.patterns.pattern import ReferencePattern
 from cedr.reference.patterns.selection import took_part
 from cedr.reference.patterns.sequence import Ordered
 
@@ -26,9 +26,9 @@ def proof(match: Instance, render: Renderer) -> list[str]:
     return [f"  {line}" for line in (*part(pattern, match, match, render), *conditions(match, render))]
 
 
-def part(pattern: Pattern, instance: Instance, match: Instance, render: Renderer) -> Iterator[str]:
+def part(pattern: ReferencePattern, instance: Instance, match: Instance, render: Renderer) -> Iterator[str]:
     """The lines of one part of the pattern and all in it."""
-    if isinstance(pattern, EventType):
+    if isinstance(pattern, TracedEventType):
         yield render.event(instance, match)
         return
     yield render.pattern(pattern)
@@ -37,11 +37,11 @@ def part(pattern: Pattern, instance: Instance, match: Instance, render: Renderer
             for contributor, role in zip(instance.cbt, instance.roles, strict=True):
                 yield from indented(part(pattern.parameters[role], contributor, match, render))
             yield from indented(choice(pattern, instance, render))
-        case Negation():
-            kept = instance.cbt[0] if isinstance(pattern, Unless) else instance
+        case ReferenceNegation():
+            kept = instance.cbt[0] if isinstance(pattern, ReferenceUnless) else instance
             yield from indented(part(pattern.kept, kept, match, render))
             yield "  " + nothing_forbidden(pattern, kept, render)
-        case Atmost():
+        case ReferenceAtMost():
             for leaf in instance.leaves:
                 yield "  " + render.event(leaf, match)
             events = "event counts" if len(instance.cbt) == 1 else "events count"
@@ -76,7 +76,7 @@ def decided(decision: selection.Decision, render: Renderer) -> str:
     return f"{render.pattern(decision.parameter)} {selected}: the {place} of {len(others) + 1}, {rest} at {times}"
 
 
-def nothing_forbidden(pattern: Negation, kept: Instance, render: Renderer) -> str:
+def nothing_forbidden(pattern: ReferenceNegation, kept: Instance, render: Renderer) -> str:
     after, before = pattern.forbidden_times(kept)
     return f"no {render.forbidden(pattern)} after {render.time(after)} and before {render.time(before)}"
 

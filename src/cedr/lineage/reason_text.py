@@ -8,7 +8,7 @@ from cedr.lineage import reasons
 from cedr.lineage.reasons import Reason
 from cedr.lineage.rendering import Renderer, pairs, text
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.sequence import Atleast
+from cedr.reference.patterns.sequence import ReferenceAtLeast
 
 
 @singledispatch
@@ -52,7 +52,7 @@ def nearest(instance: Instance | None, render: Renderer) -> list[str]:
 def _(reason: reasons.WrongOrder, render: Renderer) -> list[str]:
     together = reason.earlier.vs == reason.later.vs
     when = "start at the same time" if together else "come the other way round"
-    needs = "different times" if isinstance(reason.pattern, Atleast) else "this order"
+    needs = "different times" if isinstance(reason.pattern, ReferenceAtLeast) else "this order"
     line = f"wrong order: {render.pattern(reason.pattern)} needs {needs}, but they {when}"
     return [line, *listed((reason.earlier, reason.later), render)]
 

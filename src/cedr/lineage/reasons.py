@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.lineage import selection
-from cedr.lineage.definition import EventType
-from cedr.reference.patterns.atmost import Atmost
+from cedr.lineage.definition import TracedEventType
+from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.negation import Negation
-from cedr.reference.patterns.pattern import Pattern
-from cedr.reference.patterns.predicates import Condition
+from cedr.reference.patterns.negation import ReferenceNegation
+from cedr.reference.patterns.pattern import ReferencePattern
+from cedr.reference.patterns.predicates import ReferenceCondition
 from cedr.reference.patterns.sequence import Ordered
 
 
@@ -18,7 +18,7 @@ from cedr.reference.patterns.sequence import Ordered
 class NoSuchEvent:
     """No event of this type is as described; what comes closest to it."""
 
-    leaf: EventType
+    leaf: TracedEventType
     described: dict[str, object]
     put_aside: tuple[str, ...] = ()
     """The messages of late rows like it."""
@@ -32,7 +32,7 @@ class NoSuchEvent:
 class NothingNear:
     """No event of this type has the key of the given events and lies near them."""
 
-    leaf: EventType
+    leaf: TracedEventType
     nearest: Instance | None
 
 
@@ -49,7 +49,7 @@ class WrongOrder:
 class TooFar:
     """First and last are further apart than the scope, by this much; `chain` are all of them."""
 
-    pattern: Ordered | Atmost
+    pattern: Ordered | ReferenceAtMost
     chain: tuple[Instance, ...]
     by: int
 
@@ -58,8 +58,8 @@ class TooFar:
 class Falsified:
     """These conditions, evaluated at this pattern, are not true of the instance."""
 
-    pattern: Pattern
-    conditions: tuple[Condition, ...]
+    pattern: ReferencePattern
+    conditions: tuple[ReferenceCondition, ...]
     instance: Instance
 
 
@@ -67,7 +67,7 @@ class Falsified:
 class Negated:
     """`threat` starts after `after` and before `before`."""
 
-    pattern: Negation
+    pattern: ReferenceNegation
     instance: Instance
     threat: Instance
     after: int
@@ -78,7 +78,7 @@ class Negated:
 class TooMany:
     """ATMOST: from `start` to `end`, while the given events count, there are never fewer than these."""
 
-    pattern: Atmost
+    pattern: ReferenceAtMost
     events: tuple[Instance, ...]
     start: int
     end: int
@@ -97,14 +97,14 @@ class TooFewParameters:
 class NotSelected:
     pattern: Ordered
     match: Instance
-    fate: selection.NotSelected
+    fate: selection.RejectedBySelection
 
 
 @dataclass(frozen=True)
 class Consumed:
     pattern: Ordered
     match: Instance
-    fate: selection.Consumed
+    fate: selection.ConsumedByMatch
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from cedr.lineage.definition import EventType, Question, bound_in, text_of, value
+from cedr.lineage.definition import Question, TracedEventType, bound_in, text_of, value
 from cedr.lineage.nearby import Nearby
-from cedr.reference.patterns.atmost import Atmost
+from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.negation import Negation, Unless
-from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.reference.patterns.predicates import AttributeEqual, Condition, CorrelationKey, attribute
-from cedr.reference.patterns.sequence import Atleast, Ordered
+from cedr.reference.patterns.negation import ReferenceNegation, ReferenceUnless
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
+from cedr.reference.patterns.predicates import (
+    ReferenceAttributeEqual,
+    ReferenceCondition,
+    ReferenceCorrelationKey,
+    attribute,
+)
+from cedr.reference.patterns.sequence import Ordered, ReferenceAtLeast
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN
@@ -29,7 +34,7 @@ class Renderer:
     """Text for the user of one query; `scope` holds the events concerned."""
 
     nearby: Nearby
-    scope: Scope
+    scope: ReferenceScope
 
     # --- times ---------------------------------------------------------------------------------------------------
 
@@ -46,7 +51,7 @@ class Renderer:
     # --- events --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def types(self) -> dict[int, EventType]:
+    def types(self) -> dict[int, TracedEventType]:
         """An event type for each event."""
         return {i.id: leaf for leaf in self.nearby.leaves for i in self.scope.inputs.get(leaf.kind, [])}
 
@@ -85,19 +90,19 @@ class Renderer:
 
     # --- patterns ------------------------------------------------------------------------------------------------
 
-    def pattern(self, pattern: Pattern) -> str:
+    def pattern(self, pattern: ReferencePattern) -> str:
         """The operator with its numbers, or the event type; and its variable."""
         parts = [str(pattern)]
         match pattern:
-            case Atleast(n=n, w=w) | Atmost(n=n, w=w) | Unless(n=int(n), w=w):
+            case ReferenceAtLeast(n=n, w=w) | ReferenceAtMost(n=n, w=w) | ReferenceUnless(n=int(n), w=w):
                 parts += [str(n), self.length(w)]
-            case Ordered(w=w) | Unless(w=w):
+            case Ordered(w=w) | ReferenceUnless(w=w):
                 parts.append(self.length(w))
         if pattern.var and pattern.var != parts[0]:
             parts.append(pattern.var)
         return " ".join(parts)
 
-    def forbidden(self, pattern: Negation) -> str:
+    def forbidden(self, pattern: ReferenceNegation) -> str:
         """What a negation forbids: the pattern, and the conditions on its instances."""
         names = {p.var for p, _ in pattern.forbidden.walk() if p.var}
         conditions = [c for c in self.scope.where if isinstance(c, Question) and names & set(c.variables)]
@@ -106,13 +111,13 @@ class Renderer:
 
     # --- conditions ----------------------------------------------------------------------------------------------
 
-    def values(self, condition: Condition, instance: Instance, context: tuple[Instance, ...] = ()) -> str:
+    def values(self, condition: ReferenceCondition, instance: Instance, context: tuple[Instance, ...] = ()) -> str:
         """The values that a condition was evaluated for."""
         if isinstance(condition, Question):
             bound = bound_in(instance, context)
             names = (name for name in condition.types if name.partition(".")[0] in bound)
             return pairs((name, self.value(name, value(bound, name))) for name in names)
-        assert isinstance(condition, CorrelationKey | AttributeEqual)
+        assert isinstance(condition, ReferenceCorrelationKey | ReferenceAttributeEqual)
         leaves = [leaf for i in (*context, instance) for leaf in i.leaves]
         given = [(self.name(leaf, instance), text(attribute(leaf, condition.attribute))) for leaf in leaves]
         if len({value for _, value in given}) == 1:
@@ -122,7 +127,7 @@ class Renderer:
     def value(self, column: str, given: Any) -> str:
         return self.time(given) if column.partition(".")[2] in ("Vs", "Rt") else text(given)
 
-    def condition(self, condition: Condition) -> str:
+    def condition(self, condition: ReferenceCondition) -> str:
         return text_of(condition)
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.pattern import Pattern, Scope
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
 from cedr.reference.patterns.selection import keep_extreme, took_part
 from cedr.reference.patterns.sequence import Ordered
 
@@ -18,7 +18,7 @@ from cedr.reference.patterns.sequence import Ordered
 class Decision:
     """FIRST or LAST at one parameter: what was to choose from, in order, and what was chosen."""
 
-    parameter: Pattern
+    parameter: ReferencePattern
     choices: tuple[Instance, ...]
     chosen: Instance
 
@@ -29,7 +29,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class NotSelected:
+class RejectedBySelection:
     """Another match of the same completing event has the instance that FIRST or LAST selects."""
 
     decision: Decision
@@ -40,16 +40,16 @@ class NotSelected:
 
 
 @dataclass(frozen=True)
-class Consumed:
+class ConsumedByMatch:
     contributor: Instance
     by: Instance
     """The match that used it up."""
 
 
-Fate = Taken | NotSelected | Consumed
+Fate = Taken | RejectedBySelection | ConsumedByMatch
 
 
-def fate(match: Instance, matches: list[Instance], parameters: Sequence[Pattern]) -> Fate:
+def fate(match: Instance, matches: list[Instance], parameters: Sequence[ReferencePattern]) -> Fate:
     """What became of one of the matches of an operator; `matches` are all that conditions allow."""
     users: dict[Any, Instance] = {}
     ordered = sorted(matches, key=completion)
@@ -58,7 +58,7 @@ def fate(match: Instance, matches: list[Instance], parameters: Sequence[Pattern]
         candidates = [m for m in completed if not any(c.id in users for c in m.cbt)]
         if complete == completion(match):
             used = [c for c in match.cbt if c.id in users]
-            return Consumed(used[0], users[used[0].id]) if used else chosen(match, candidates, parameters)
+            return ConsumedByMatch(used[0], users[used[0].id]) if used else chosen(match, candidates, parameters)
         for role, parameter in enumerate(parameters):
             if parameter.selection != "EACH":
                 candidates = keep_extreme(candidates, role, parameter.selection == "LAST")
@@ -67,7 +67,7 @@ def fate(match: Instance, matches: list[Instance], parameters: Sequence[Pattern]
     raise LookupError(f"the match at {match.vs} is none of the {len(matches)} matches there are")
 
 
-def possible(pattern: Ordered, scope: Scope) -> list[Instance]:
+def possible(pattern: Ordered, scope: ReferenceScope) -> list[Instance]:
     """All matches of an operator that order, scope and conditions allow."""
     named = (i.called(pattern.var) for i in pattern.candidates(scope))
     return [i for i in named if scope.allows(pattern, i)]
@@ -77,7 +77,9 @@ def completion(match: Instance) -> Any:
     return match.cbt[-1].order
 
 
-def chosen(match: Instance, candidates: list[Instance], parameters: Sequence[Pattern]) -> Taken | NotSelected:
+def chosen(
+    match: Instance, candidates: list[Instance], parameters: Sequence[ReferencePattern]
+) -> Taken | RejectedBySelection:
     """Walk the parameters from left to right, as long as the match is among those that are left."""
     decisions: list[Decision] = []
     for role, parameter in enumerate(parameters):
@@ -90,7 +92,7 @@ def chosen(match: Instance, candidates: list[Instance], parameters: Sequence[Pat
             decision = Decision(parameter, choices, choices[-1 if parameter.selection == "LAST" else 0])
             if match not in left:
                 own = match.cbt[match.roles.index(role)]
-                return NotSelected(decision, own, next(m for m in left if role in m.roles))
+                return RejectedBySelection(decision, own, next(m for m in left if role in m.roles))
             decisions.append(decision)
         candidates = left
     return Taken(tuple(decisions))

@@ -9,7 +9,7 @@ from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import VS
 from cedr.columnar.tally import VE
-from cedr.lineage.definition import EventType, plain
+from cedr.lineage.definition import TracedEventType, plain
 from cedr.lineage.nearby import Nearby
 from cedr.lineage.observed import LINEAGE, MATCH_ID, OWN, Observed, observe
 from cedr.lineage.proof import proof
@@ -158,7 +158,7 @@ def lineage_of(observed: Observed, row: dict[str, Any]) -> Lineage:
     )
 
 
-def contributors(nearby: Nearby, row: dict[str, Any]) -> Iterator[tuple[EventType, Instance]]:
+def contributors(nearby: Nearby, row: dict[str, Any]) -> Iterator[tuple[TracedEventType, Instance]]:
     for contributor in row[LINEAGE]:
         for leaf in nearby.leaves:
             if str(leaf) == contributor["type"]:

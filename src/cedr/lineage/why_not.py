@@ -10,7 +10,7 @@ import polars as pl
 from cedr.columnar.chunk import VS
 from cedr.columnar.tally import VE
 from cedr.lineage import reasons
-from cedr.lineage.definition import EventType
+from cedr.lineage.definition import TracedEventType
 from cedr.lineage.diagnosis import Diagnosis, Named, counting
 from cedr.lineage.missing import described, no_such_event, nothing_near
 from cedr.lineage.nearby import IDS, Nearby
@@ -21,7 +21,7 @@ from cedr.lineage.rendering import Renderer
 from cedr.lineage.why import Why, explained
 from cedr.plan.node import Node
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.pattern import Pattern, Scope
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
 from cedr.temporal.errors import CedrError, QueryError
 
 MOST = 50
@@ -55,7 +55,7 @@ def why_not(plan: Node, data: Any, events: Events) -> WhyNot:
     absent = [no_such_event(leaf, events[x], nearby) for x, leaf in leaves.items() if not found[x]]
     if absent:
         inputs = {r.leaf.kind: [r.nearest] for r in absent if r.nearest}
-        return answered(absent, Renderer(nearby, Scope(inputs, ids=IDS)))
+        return answered(absent, Renderer(nearby, ReferenceScope(inputs, ids=IDS)))
     for x, instances in found.items():
         check_few(x, instances, leaves[x])
     named = {x: frozenset(i.id for i in instances) for x, instances in found.items()}
@@ -69,7 +69,7 @@ def why_not(plan: Node, data: Any, events: Events) -> WhyNot:
     return answered([diagnosed(nearby, scope, named)], render)
 
 
-def diagnosed(nearby: Nearby, scope: Scope, named: Named) -> Reason:
+def diagnosed(nearby: Nearby, scope: ReferenceScope, named: Named) -> Reason:
     reason = Diagnosis(nearby.pattern, scope, named).reason(nearby.pattern)
     if reason is None:
         raise CedrError(
@@ -87,7 +87,7 @@ def answered(found: list[Any], render: Renderer) -> WhyNot:
     return WhyNot(tuple(found), None, "\n".join(["no match, because", *(f"  {line}" for line in lines)]))
 
 
-def containing(matches: pl.DataFrame, named: Named, pattern: Pattern) -> pl.DataFrame:
+def containing(matches: pl.DataFrame, named: Named, pattern: ReferencePattern) -> pl.DataFrame:
     """The matches in which each variable is one of these events."""
     counted = {p.var for whole in counting(pattern) for p, _ in whole.walk()}
     for x, ids in named.items():
@@ -103,10 +103,10 @@ def containing(matches: pl.DataFrame, named: Named, pattern: Pattern) -> pl.Data
 # --- invalid descriptions ------------------------------------------------------------------------------------------
 
 
-def leaf_named(variable: str, nearby: Nearby) -> EventType:
+def leaf_named(variable: str, nearby: Nearby) -> TracedEventType:
     """The event type of a variable that can be in a match."""
     inside = list(taking_part(nearby.pattern))
-    variables = {p.var: p for p in inside if p.var and isinstance(p, EventType)}
+    variables = {p.var: p for p in inside if p.var and isinstance(p, TracedEventType)}
     if variable in variables:
         return variables[variable]
     if any(p.var == variable for p in inside):
@@ -121,11 +121,11 @@ def leaf_named(variable: str, nearby: Nearby) -> EventType:
     raise QueryError(f"why_not: there is no variable {variable}{hint} (variables: {', '.join(variables) or 'none'})")
 
 
-def taking_part(pattern: Pattern) -> list[Pattern]:
+def taking_part(pattern: ReferencePattern) -> list[ReferencePattern]:
     return [pattern, *(inner for p in (*pattern.positive, *pattern.counted) for inner in taking_part(p))]
 
 
-def check_few(variable: str, instances: list[Instance], leaf: EventType) -> None:
+def check_few(variable: str, instances: list[Instance], leaf: TracedEventType) -> None:
     if len(instances) > MOST:
         raise QueryError(
             f"why_not: the description of {variable} fits {len(instances)} events of type {leaf}, more than "

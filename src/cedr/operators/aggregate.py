@@ -29,7 +29,7 @@ class AggregateOperator(SnapshotOperator):
         self,
         schema: Schema,
         by: Sequence[str],
-        aggregates: Mapping[str, agg.Aggregate],
+        aggregates: Mapping[str, agg.ColumnAggregate],
         latency: Latency = "perfect",
         insert_only: bool = False,
     ) -> None:
@@ -104,7 +104,7 @@ class AggregateOperator(SnapshotOperator):
         return None, np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
 
     def _sum_words(
-        self, name: str, aggregate: agg.Aggregate, entries: Times, sums: Sums, common: dict[str, Parts]
+        self, name: str, aggregate: agg.ColumnAggregate, entries: Times, sums: Sums, common: dict[str, Parts]
     ) -> Words:
         try:
             return self.weights.words(aggregate, self.results[name], sums, common)

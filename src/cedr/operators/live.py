@@ -67,7 +67,7 @@ class LiveColumn(LiveTuples):
         words = sortable(values) if self.one_word else self.index.ids(values.to_frame())
         self.tuples = self.tuples.merge(TupleStore.changes(g, vs, old, new, words))
 
-    def evaluate(self, aggregate: agg.Aggregate, g: Times, t: Times, entries: Times) -> pl.Series:
+    def evaluate(self, aggregate: agg.ColumnAggregate, g: Times, t: Times, entries: Times) -> pl.Series:
         """The aggregate of the values live at each of these end points."""
         tg, vs, ve, word, copies = self.tuples
         if isinstance(aggregate, agg.CountDistinct):  # words are equal where values are
@@ -91,7 +91,7 @@ class LiveColumn(LiveTuples):
     def _ranks(self) -> Times:
         return self.index.rows[self.name].rank("dense").cast(pl.Int64).to_numpy()
 
-    def _priority(self, aggregate: agg.Aggregate, rank: Times) -> Times:
+    def _priority(self, aggregate: agg.ColumnAggregate, rank: Times) -> Times:
         match aggregate:
             case agg.Max():
                 return rank

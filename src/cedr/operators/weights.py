@@ -51,7 +51,7 @@ class Weights:
     them: until then every live value is known, none is special, and all digits at that place are 0.
     """
 
-    def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.Aggregate]) -> None:
+    def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.ColumnAggregate]) -> None:
         self.columns: list[Key] = [LIVE]
         self.sums: dict[tuple[str, str], ExactSum] = {}
         self.inputs = {a.column: a.input_type(schema) for a in aggregates if a.column}
@@ -126,7 +126,7 @@ class Weights:
 
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def words(self, a: agg.Aggregate, dtype: pl.DataType, sums: Ints, parts: dict[str, Parts]) -> Words:
+    def words(self, a: agg.ColumnAggregate, dtype: pl.DataType, sums: Ints, parts: dict[str, Parts]) -> Words:
         """The aggregate's value for each snapshot, as words. `parts` keeps what several aggregates have in common."""
         known = self._count("known", a.column, sums)
         if isinstance(a, agg.Count):
@@ -149,7 +149,7 @@ class Weights:
             return as_words(self._rounded(total, sums, known), missing)
         return self._whole(total, dtype, sums, missing)
 
-    def partial(self, a: agg.Aggregate, sums: Ints) -> pl.Series:
+    def partial(self, a: agg.ColumnAggregate, sums: Ints) -> pl.Series:
         """The sums behind an aggregate, for `Whole` to go on with."""
         zeros = np.zeros(len(sums), dtype=np.int64)
         special = [self._count(kind, a.column, sums, zeros) for kind in SPECIAL]
@@ -162,11 +162,11 @@ class Weights:
             return sums[:, self.columns.index(key)]
         return sums[:, 0] if otherwise is None else otherwise
 
-    def _scale(self, a: agg.Aggregate) -> int:
+    def _scale(self, a: agg.ColumnAggregate) -> int:
         dtype = a.input if isinstance(a, agg.Whole) else self.inputs[a.column]
         return dtype.scale if isinstance(dtype, pl.Decimal) else 0
 
-    def _special(self, a: agg.Aggregate, values: Floats, sums: Ints) -> Floats:
+    def _special(self, a: agg.ColumnAggregate, values: Floats, sums: Ints) -> Floats:
         if not any((kind, a.column, 0) in self.columns for kind in SPECIAL):
             return values
         zeros = np.zeros(len(sums), dtype=np.int64)

@@ -17,7 +17,7 @@ Schema = Mapping[str, pl.DataType]
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class ColumnAggregate:
     """An aggregate of one column."""
 
     column: str
@@ -70,7 +70,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Count(Aggregate):
+class Count(ColumnAggregate):
     column: str | None = None  # type: ignore[assignment]
 
     @property
@@ -87,7 +87,7 @@ class Count(Aggregate):
 
 
 @dataclass(frozen=True)
-class Sum(Aggregate):
+class Sum(ColumnAggregate):
     """Exact. Doubles are rounded once; a whole number or decimal that its type cannot hold is an error."""
 
     def dtype(self, schema: Schema) -> pl.DataType:
@@ -102,7 +102,7 @@ class Sum(Aggregate):
 
 
 @dataclass(frozen=True)
-class Avg(Aggregate):
+class Avg(ColumnAggregate):
     """The exact sum divided by the number of values, rounded once."""
 
     def dtype(self, schema: Schema) -> pl.DataType:
@@ -123,10 +123,10 @@ class Stddev(Avg):
 
 
 @dataclass(frozen=True)
-class Partial(Aggregate):
+class Partial(ColumnAggregate):
     """What a part of the rows contributes to a sum, an average or a standard deviation: exact sums as bytes."""
 
-    of: Aggregate = Count()
+    of: ColumnAggregate = Count()
 
     def dtype(self, schema: Schema) -> pl.DataType:
         self.of.dtype(schema)
@@ -141,10 +141,10 @@ class Partial(Aggregate):
 
 
 @dataclass(frozen=True)
-class Whole(Aggregate):
+class Whole(ColumnAggregate):
     """The aggregate `of` a column of type `input`, from its partial sums."""
 
-    of: Aggregate = Count()
+    of: ColumnAggregate = Count()
     input: pl.DataType = pl.Int64()  # noqa: RUF009 data types are values
 
     def dtype(self, schema: Schema) -> pl.DataType:
@@ -159,27 +159,27 @@ class Whole(Aggregate):
 
 
 @dataclass(frozen=True)
-class Min(Aggregate):
+class Min(ColumnAggregate):
     pass
 
 
 @dataclass(frozen=True)
-class Max(Aggregate):
+class Max(ColumnAggregate):
     pass
 
 
 @dataclass(frozen=True)
-class First(Aggregate):
+class First(ColumnAggregate):
     """The value of the tuple that starts first; ties by value."""
 
 
 @dataclass(frozen=True)
-class Last(Aggregate):
+class Last(ColumnAggregate):
     """The value of the tuple that starts last; ties by value."""
 
 
 @dataclass(frozen=True)
-class Quantile(Aggregate):
+class Quantile(ColumnAggregate):
     """The smallest value that at least the share q of the values does not exceed; q means what it is written as."""
 
     q: float = 0.5
@@ -197,7 +197,7 @@ class Quantile(Aggregate):
 
 
 @dataclass(frozen=True)
-class CountDistinct(Aggregate):
+class CountDistinct(ColumnAggregate):
     """The number of different values."""
 
     def dtype(self, schema: Schema) -> pl.DataType:
@@ -209,12 +209,12 @@ class CountDistinct(Aggregate):
 
 
 @dataclass(frozen=True)
-class Mode(Aggregate):
+class Mode(ColumnAggregate):
     """The value that occurs most often; the smallest of several."""
 
 
 @dataclass(frozen=True)
-class UserDefined(Aggregate):
+class UserDefined(ColumnAggregate):
     """`function` of the live rows, as a frame with the named columns; called once per changed snapshot."""
 
     column: str = ""
@@ -228,14 +228,14 @@ class UserDefined(Aggregate):
 
     def dtype(self, schema: Schema) -> pl.DataType:
         for name in self.names:
-            Aggregate(name).input_type(schema)
+            ColumnAggregate(name).input_type(schema)
         return self.result
 
     def __str__(self) -> str:
         return f"{getattr(self.function, '__name__', 'function')}({', '.join(self.names)})"
 
 
-BY_NAME: dict[str, Callable[[str], Aggregate]] = {
+BY_NAME: dict[str, Callable[[str], ColumnAggregate]] = {
     "count": Count,
     "sum": Sum,
     "avg": Avg,

@@ -18,7 +18,7 @@ from dataclasses import replace
 import polars as pl
 
 from cedr.plan.aggregates import Max, Min
-from cedr.plan.loop import LOOP, PROGRESS, Selection, Settings, outside
+from cedr.plan.loop import LOOP, PROGRESS, LoopSelection, Settings, outside
 from cedr.plan.node import Node, Speculative, topological
 from cedr.plan.nodes.aggregate import Aggregate
 from cedr.plan.nodes.iterate import Iterate
@@ -70,7 +70,7 @@ def within(order: list[Node], loop: Source) -> set[int]:
     return inside
 
 
-def chosen(end: Node) -> tuple[Node, Selection | None]:
+def chosen(end: Node) -> tuple[Node, LoopSelection | None]:
     """The end of the body selects the rows that are held; the rest of the body is below it."""
     while isinstance(end, Distinct | Coalesce):
         end = end.input
@@ -86,10 +86,10 @@ def chosen(end: Node) -> tuple[Node, Selection | None]:
             )
         ((name, aggregate),) = end.aggregates
         columns = (*keep(end.by), Output((name,), pl.col(aggregate.column).alias(name)))
-        best = Selection(end.by, (name,), (isinstance(aggregate, Max),))
+        best = LoopSelection(end.by, (name,), (isinstance(aggregate, Max),))
         return Project(end.input, columns), best
     if isinstance(end, TopK) and end.k == 1 and end.rank is None:
-        return end.input, Selection(end.by, end.order, end.descending)
+        return end.input, LoopSelection(end.by, end.order, end.descending)
     return end, None
 
 

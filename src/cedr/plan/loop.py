@@ -14,7 +14,7 @@ LOOP = "loop"
 
 
 @dataclass(frozen=True)
-class Selection:
+class LoopSelection:
     """Which of the rows that a loop derives it holds: of each group the one that comes first in an order.
 
     This is aggregate selection: a shortest path makes longer ones needless, so these are not followed.
@@ -25,7 +25,7 @@ class Selection:
     order: tuple[str, ...]
     descending: tuple[bool, ...]
 
-    def called(self, names: Mapping[str, str]) -> "Selection":
+    def called(self, names: Mapping[str, str]) -> "LoopSelection":
         """The same of rows whose columns have other names."""
         by, order = (tuple(names[name] for name in columns) for columns in (self.by, self.order))
         return replace(self, by=by, order=order)
@@ -48,7 +48,7 @@ class Settings:
     """A loop that still derives rows after this number of iterations fails."""
     iterations_per_chunk: int = ITERATIONS_PER_CHUNK
     """Maximum number of iterations after each chunk of input."""
-    selection: Selection | None = None
+    selection: LoopSelection | None = None
     """None: each derived row is held once."""
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from cedr.columnar.sharding import can_be_key
-from cedr.plan.loop import LOOP, Selection, outside
+from cedr.plan.loop import LOOP, LoopSelection, outside
 from cedr.plan.node import Node
 from cedr.plan.nodes.join import Join
 from cedr.plan.nodes.project import Project
@@ -34,7 +34,7 @@ class LoopKeys(NamedTuple):
     """Why there are none."""
 
 
-def loop_keys(schema: Schema, body: Node, members: int, selection: Selection | None) -> LoopKeys:
+def loop_keys(schema: Schema, body: Node, members: int, selection: LoopSelection | None) -> LoopKeys:
     """The keys for which the fewest inputs go to every shard."""
     found: dict[tuple[int, ...], list[tuple[str, ...]]] = defaultdict(list)
     kept = []
@@ -52,7 +52,7 @@ def loop_keys(schema: Schema, body: Node, members: int, selection: Selection | N
     return LoopKeys(ports, found[ports])
 
 
-def refusal(kept: list[str], schema: Schema, selection: Selection | None) -> str:
+def refusal(kept: list[str], schema: Schema, selection: LoopSelection | None) -> str:
     if not kept:
         return "no column passes its body unchanged"
     if selection and not set(kept) & set(selection.by):

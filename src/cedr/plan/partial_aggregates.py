@@ -17,7 +17,7 @@ from cedr.plan.node import Node
 from cedr.plan.nodes import Aggregate, PartialAggregate, PartialTopK, TopK
 from cedr.plan.rewrite import Shared, rewrite
 
-Named = tuple[str, agg.Aggregate]
+Named = tuple[str, agg.ColumnAggregate]
 
 
 def aggregate_in_parts(plan: Node) -> Node:

@@ -31,18 +31,20 @@ STEPS = {
 
 
 DEFINED = {
-    "any": ra.Step(),
-    "low": ra.Step(lambda p, s: known(lambda v: v <= 1, p.v)),
-    "count": ra.Step(lambda p, s: known(lambda v: v >= 1, p.v), lambda p, s: {"r": known(lambda r: r + 1, s["r"])}),
-    "grow": ra.Step(
+    "any": ra.ReferenceStep(),
+    "low": ra.ReferenceStep(lambda p, s: known(lambda v: v <= 1, p.v)),
+    "count": ra.ReferenceStep(
+        lambda p, s: known(lambda v: v >= 1, p.v), lambda p, s: {"r": known(lambda r: r + 1, s["r"])}
+    ),
+    "grow": ra.ReferenceStep(
         lambda p, s: both(known(lambda v, r: v > r, p.v, s["r"]), known(lambda v: v != 3, p.v)),
         lambda p, s: {"r": p.v, "q": s["r"]},
     ),
-    "few": ra.Step(
+    "few": ra.ReferenceStep(
         lambda p, s: either(known(lambda r: r < 2, s["r"]), known(lambda q: q == 0, s["q"])),
         lambda p, s: {"q": known(lambda q, v: q * 2 - v, s["q"], p.v)},
     ),
-    "odd": ra.Step(
+    "odd": ra.ReferenceStep(
         lambda p, s: both(known(lambda v, r: v + r != 2, p.v, s["r"]), known(lambda v: v >= 0, p.v)),
         lambda p, s: {
             "r": s["q"] - 1
@@ -50,11 +52,11 @@ DEFINED = {
             else max(x for x in (s["r"], p.v, 1) if x is not None)
         },
     ),
-    "near": ra.Step(
+    "near": ra.ReferenceStep(
         lambda p, s: both(known(lambda r: r >= 0, s["r"]), known(lambda r, v: r <= v, s["r"], p.v)),
         lambda p, s: {"q": known(lambda q, v: -abs(q - v), s["q"], p.v)},
     ),
-    "lost": ra.Step(
+    "lost": ra.ReferenceStep(
         lambda p, s: either(s["r"] is None, either(p.v is None, known(lambda v, r: v > r, p.v, s["r"]))),
         lambda p, s: {"r": p.v, "q": 2 if s["q"] is None else s["q"]},
     ),

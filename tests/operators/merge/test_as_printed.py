@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from merge_check import SCHEMA, check_merge, merges
 
 from cedr.operators.merge.algorithms import ALGORITHMS
-from cedr.reference.merge import R3, R4
+from cedr.reference.merge import ReferenceR3, ReferenceR4
 from cedr.temporal import Adjust, Cti, Insert
 
-PRINTED = {"R3": R3, "R3-": R3, "R4": R4}
+PRINTED = {"R3": ReferenceR3, "R3-": ReferenceR3, "R4": ReferenceR4}
 
 
 def in_any_order(elements):

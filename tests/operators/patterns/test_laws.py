@@ -85,7 +85,9 @@ def net(elements):
 
 
 def event(kind, var, **modes):
-    return Pair(ref.Kind(kind, var, **modes), plan.EventType(kind, 0, pl.col("kind") == kind, var=var, **modes))
+    return Pair(
+        ref.ReferenceEventType(kind, var, **modes), plan.EventType(kind, 0, pl.col("kind") == kind, var=var, **modes)
+    )
 
 
 A, B, C = event("A", "a"), event("B", "b"), event("C", "c")
@@ -156,7 +158,7 @@ def test_what_starts_before_a_promise_stays_emitted():
 
 def test_results_are_emitted_in_the_order_of_their_starts():
     atmost = Pair(ref.ATMOST(1, A.oracle, w=10), plan.AtMost(1, (A.plan,), 10))
-    where = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
+    where = ((ref.ReferenceCorrelationKey("m"),), (plan.CorrelationKey("m"),))
     events = [("A", 0, 0), ("A", 1, 1), ("A", 1, 3), ("C", 0, 20)]
     arrivals = [(0, [Insert(t, t + 1, Row(kind=k, m=m, n=0))]) for k, m, t in events]
     out = run(made(ask(atmost, where), "perfect"), arrivals, [SCHEMA])

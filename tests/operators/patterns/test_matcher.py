@@ -59,7 +59,7 @@ MODES = [(selection, consumption) for selection in ("EACH", "FIRST", "LAST") for
 def event(kind, var, selection="EACH", consumption="REUSE"):
     where = pl.col("kind") == kind
     modes = {"selection": selection, "consumption": consumption}
-    return Pair(ref.Kind(kind, var, **modes), plan.EventType(kind, 0, where, var=var, **modes))
+    return Pair(ref.ReferenceEventType(kind, var, **modes), plan.EventType(kind, 0, where, var=var, **modes))
 
 
 @pytest.mark.parametrize("mode_b", MODES, ids="-".join)
@@ -85,7 +85,7 @@ def test_a_single_event(data, latency):
     a, b = event("A", "a"), event("B", "b")
     cancelled = Pair(ref.CANCEL_WHEN(a.oracle, b.oracle, var="c"), plan.CancelWhen(a.plan, b.plan, var="c"))
     where = (
-        (ref.Predicate("a", lambda a: a.payload.n == 1), ref.AttributeEqual("m", 0)),
+        (ref.ReferencePredicate("a", lambda a: a.payload.n == 1), ref.ReferenceAttributeEqual("m", 0)),
         (plan.Predicate(("a",), pl.col("a.n") == 1), plan.AttributeEqual("m", 0)),
     )
     query = ask(data.draw(st.sampled_from([a, cancelled])), data.draw(st.sampled_from([where, ((), ())])))
@@ -106,7 +106,7 @@ def test_a_late_event_retracts_an_emitted_match():
         ref.NOT(c.oracle, ref.SEQUENCE(a.oracle, b.oracle, w=5)),
         plan.Not(plan.Sequence((a.plan, b.plan), 5), c.plan),
     )
-    where = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
+    where = ((ref.ReferenceCorrelationKey("m"),), (plan.CorrelationKey("m"),))
     query = ask(pattern, where, ())
     rows = {k: Row(kind=k, m=0, n=1) for k in "ABC"}
     elements = [
@@ -162,7 +162,7 @@ def test_events_without_a_key_are_counted_by_themselves_at_each_parameter():
     """ATMOST(2, A, A) with a key: of two instances of one event without a key each is alone, as the oracle has it."""
     a, again = event("A", "a"), event("A", None)
     pattern = Pair(ref.ATMOST(2, a.oracle, again.oracle, w=3), plan.AtMost(2, (a.plan, again.plan), 3))
-    query = ask(pattern, ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),)), ("cbt",))
+    query = ask(pattern, ((ref.ReferenceCorrelationKey("m"),), (plan.CorrelationKey("m"),)), ("cbt",))
     nobody = Row(kind="A", m=None, n=1)
     out = check(query, "eager", ([(0, [Insert(0, 1, nobody), Insert(0, 1, nobody.replace(m=0)), END])], set()))
     assert sorted(len(e.payload.cbt) for e in canonical(out)) == [1, 1, 2]

@@ -22,7 +22,7 @@ ABOUT = {"m": [0, 1], "n": [0, 1, 2]}
 
 def by_m(query):
     """The query with the key m, which its output shows."""
-    where = (ref.CorrelationKey("m"), *query.query.where), (plan.CorrelationKey("m"), *query.node.where)
+    where = (ref.ReferenceCorrelationKey("m"), *query.query.where), (plan.CorrelationKey("m"), *query.node.where)
     return replace(query, query=replace(query.query, where=where[0]), node=replace(query.node, where=where[1]))
 
 
@@ -52,11 +52,11 @@ def test_selection_and_consumption(operator, latency, data):
 
 
 def event(kind, var):
-    return Pair(ref.Kind(kind, var), plan.EventType(kind, 0, pl.col("kind") == kind, var=var))
+    return Pair(ref.ReferenceEventType(kind, var), plan.EventType(kind, 0, pl.col("kind") == kind, var=var))
 
 
 A, B = event("A", "a"), event("B", "b")
-KEY = ((ref.CorrelationKey("m"),), (plan.CorrelationKey("m"),))
+KEY = ((ref.ReferenceCorrelationKey("m"),), (plan.CorrelationKey("m"),))
 UNLESS = ask(Pair(ref.UNLESS(A.oracle, B.oracle, w=5), plan.Unless(A.plan, B.plan, 5)), KEY, ())
 SEQUENCE = ask(Pair(ref.SEQUENCE(A.oracle, B.oracle, w=5), plan.Sequence((A.plan, B.plan), 5)), KEY, ())
 SINGLE = ask(A, extra=())

@@ -244,7 +244,7 @@ def test_what_an_atmost_counted_is_known_of_each_of_its_copies():
 
 def test_an_event_type_that_forbids_itself():
     a, u = event("A", "a"), event("A", "u")
-    tied = ref.Predicate("u a", lambda u, a: u.payload.n > a.payload.n)
+    tied = ref.ReferencePredicate("u a", lambda u, a: u.payload.n > a.payload.n)
     unless = Pair(ref.UNLESS(a.oracle, u.oracle, w=5), Unless(a.plan, u.plan, 5))
     query = ask(unless, ((tied,), (more("u", "a"),)))
     rows = [Insert(t, t + 1, Row(kind="A", m=0, n=n)) for t, n in ((1, 2), (2, 1), (3, 3))]
@@ -261,7 +261,7 @@ def test_selection_among_what_is_looked_for_around_each_instance():
     a, b, c = event("A", "a"), event("B", "b", "FIRST"), event("C", "c")
     forbidden = pair(b, c)
     pattern = Pair(ref.UNLESS(a.oracle, forbidden.oracle, w=9), Unless(a.plan, forbidden.plan, 9))
-    tied = ref.Predicate("a b", lambda a, b: a.payload.n <= b.payload.n)
+    tied = ref.ReferencePredicate("a b", lambda a, b: a.payload.n <= b.payload.n)
     query = ask(pattern, ((tied,), (p(pl.col("a.n") <= pl.col("b.n"), "a", "b"),)))
     events = [("A", 0, 1), ("A", 1, 3), ("A", 2, 2), ("A", 3, 1), ("B", 6, 1), ("B", 7, 2), ("C", 8, 0)]
     rows = [Insert(t, t + 1, Row(kind=kind, m=0, n=n)) for kind, t, n in events]

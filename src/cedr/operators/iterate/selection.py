@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Times
-from cedr.plan.loop import Selection
+from cedr.plan.loop import LoopSelection
 
 
-def preferred(selection: Selection, rows: pl.DataFrame, groups: Times) -> Times:
+def preferred(selection: LoopSelection, rows: pl.DataFrame, groups: Times) -> Times:
     """The places of rows by group, the best of each group first, in the order of `top_k`."""
     ties = sorted(rows.columns)
     ranked = rows.with_columns(pl.Series("_group", groups)).with_row_index("_row")

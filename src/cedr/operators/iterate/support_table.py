@@ -25,7 +25,7 @@ from cedr.kernels import supports as su
 from cedr.kernels.ragged_pairs import RaggedPairs
 from cedr.operators.base import State
 from cedr.operators.iterate.selection import preferred
-from cedr.plan.loop import Selection
+from cedr.plan.loop import LoopSelection
 from cedr.temporal.time import INF, MIN
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -47,7 +47,7 @@ class Changes(NamedTuple):
 
 
 class SupportTable:
-    def __init__(self, schema: Mapping[str, pl.DataType], selection: Selection | None = None) -> None:
+    def __init__(self, schema: Mapping[str, pl.DataType], selection: LoopSelection | None = None) -> None:
         self.payloads = RowIndex(dict(schema))
         self.selection = selection
         self.groups = RowIndex({name: schema[name] for name in selection.by}) if selection else None

@@ -26,8 +26,8 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
-from cedr.operators.patterns.prepared import Prepared
-from cedr.operators.patterns.selection import Selection
+from cedr.operators.patterns.prepared import PreparedPattern
+from cedr.operators.patterns.selection import MatchSelection
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.tuple_store import TupleStore
 from cedr.plan.latency import Latency
@@ -39,7 +39,7 @@ VERSION: Outputs = (("id", pl.col("Id")), ("vs", pl.col("Vs")), ("ve", pl.col("V
 """The header of versions, in payloads."""
 
 
-class Versions(NamedTuple):
+class KnownVersions(NamedTuple):
     """Known versions, copies repeated: key, occurrence interval, payload, valid lifetime and id."""
 
     g: Times
@@ -53,7 +53,7 @@ class Versions(NamedTuple):
     id: Times
 
 
-class BitemporalMatcher(Operator):
+class BitemporalMatchOperator(Operator):
     def __init__(
         self,
         schemas: Sequence[Mapping[str, pl.DataType]],
@@ -66,7 +66,7 @@ class BitemporalMatcher(Operator):
         self.ports = len(schemas)
         super().__init__()
         self.schema = dict(schema)
-        self.prepared = Prepared(schemas, pattern, where, (*VERSION, *outputs), start="vs")
+        self.prepared = PreparedPattern(schemas, pattern, where, (*VERSION, *outputs), start="vs")
         self.emission = EmissionPolicy(latency, growing=True)
         self.payloads = [RowIndex(dict(s)) for s in schemas]
         self.tuples = [TupleStore.empty() for _ in schemas]
@@ -125,7 +125,7 @@ class BitemporalMatcher(Operator):
         which, interval = which[order], interval[order]
         headers = Headers(versions.vs, versions.id, versions.ve)
         groups = np.arange(len(points))
-        selection = Selection(headers, {}, groups, np.full(len(points), MIN))
+        selection = MatchSelection(headers, {}, groups, np.full(len(points), MIN))
         evaluation = self.prepared.evaluation(headers, selection, versions.slot, versions.variant, self._attribute)
         alone = points[:, 0] >= len(self.prepared.entry.keys.index)
         scope = Scope(interval, versions.vs[which], which, versions.bits[which], alone, {})
@@ -134,7 +134,7 @@ class BitemporalMatcher(Operator):
         numbers = self.results.ids(self.prepared.rendering.payload(evaluation, found, ve))
         return numbers, points[found.g, 1], points[found.g + 1, 1]
 
-    def _versions(self) -> Versions:
+    def _versions(self) -> KnownVersions:
         """All versions under all keys; each without a key is a group of its own."""
         entry = self.prepared.entry
         entry.keys.index.restore(entry.keys.index.rows.clear())  # keys are renumbered, so none is left over
@@ -150,7 +150,7 @@ class BitemporalMatcher(Operator):
             keys = entry.keys.numbers(variant, rows)[number]
             same = np.full(len(number), variant)
             parts.append((keys, start, end, number, bits[use], same, *columns, version_ids(rows["id"])[number]))
-        versions = Versions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        versions = KnownVersions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
         alone = np.flatnonzero(versions.g == NO_KEY)
         versions.g[alone] = len(entry.keys.index) + np.arange(len(alone))
         return versions

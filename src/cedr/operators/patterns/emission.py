@@ -21,7 +21,7 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.instances import Mask
 from cedr.plan.latency import Latency
-from cedr.plan.patterns.parts import FAR, Part
+from cedr.plan.patterns.parts import FAR, PatternPart
 from cedr.plan.patterns.tree import AtMost, CancelWhen
 from cedr.temporal.time import INF, MIN
 
@@ -71,7 +71,7 @@ class Limits(NamedTuple):
 class MatchEmission:
     """`shows_end`: the payload contains the end, so a result whose end moves is another result."""
 
-    def __init__(self, root: Part, latency: Latency, shows_end: bool) -> None:
+    def __init__(self, root: PatternPart, latency: Latency, shows_end: bool) -> None:
         self.eager = latency == "eager"
         self.settled = root.settled
         counting = counting_at_top(root)
@@ -117,7 +117,7 @@ class MatchEmission:
         return np.where(front == INF, INF, earlier(front, self.behind))
 
 
-def counting_at_top(part: Part) -> Part | None:
+def counting_at_top(part: PatternPart) -> PatternPart | None:
     """The ATMOST whose ends are the ends of the matches."""
     if isinstance(part.pattern, AtMost):
         return part

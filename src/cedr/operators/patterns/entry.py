@@ -14,7 +14,7 @@ from cedr.operators.join import JoinKeys, each_once
 from cedr.operators.patterns.events import EventList, Events, content_of, in_order
 from cedr.operators.patterns.questions import names_in
 from cedr.plan.patterns.keys import Key
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import AttributeEqual, Condition, EventType
 
 
@@ -22,7 +22,7 @@ class Entry:
     def __init__(
         self,
         schemas: Sequence[Mapping[str, pl.DataType]],
-        root: Part,
+        root: PatternPart,
         key: Key,
         where: Sequence[Condition],
         start: str = VS,
@@ -100,12 +100,12 @@ class Entry:
         return bits
 
 
-def port_of(part: Part) -> int:
+def port_of(part: PatternPart) -> int:
     assert isinstance(part.pattern, EventType)
     return part.pattern.port
 
 
-def acceptance(part: Part, fixed: Sequence[AttributeEqual]) -> pl.Expr:
+def acceptance(part: PatternPart, fixed: Sequence[AttributeEqual]) -> pl.Expr:
     """Whether an event type accepts a row."""
     assert isinstance(part.pattern, EventType)
     conditions = [] if part.pattern.where is None else [part.pattern.where]
@@ -116,7 +116,7 @@ def acceptance(part: Part, fixed: Sequence[AttributeEqual]) -> pl.Expr:
     return pl.all_horizontal(*conditions).fill_null(False) if len(conditions) > 1 else conditions[0].fill_null(False)
 
 
-def aliases(part: Part, start: str) -> list[pl.Expr]:
+def aliases(part: PatternPart, start: str) -> list[pl.Expr]:
     """The columns that conditions about one event read, under the names they use."""
     found: dict[str, pl.Expr] = {}
     for predicate in part.at_entry:

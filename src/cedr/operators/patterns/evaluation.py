@@ -21,8 +21,8 @@ from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Column, Instances, Scope, union
 from cedr.operators.patterns.questions import Questions
-from cedr.operators.patterns.selection import Selection
-from cedr.plan.patterns.parts import Part
+from cedr.operators.patterns.selection import MatchSelection
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import AtLeast, AtMost, CancelWhen, EventType, Not, Predicate, Sequence, Unless
 from cedr.temporal.time import MIN
 
@@ -30,12 +30,12 @@ from cedr.temporal.time import MIN
 class Evaluation:
     """`slots` are the numbers under which events are stored, which identify them from one evaluation to the next."""
 
-    def __init__(self, headers: Headers, questions: Questions, selection: Selection, slots: Times) -> None:
+    def __init__(self, headers: Headers, questions: Questions, selection: MatchSelection, slots: Times) -> None:
         self.headers, self.questions, self.selection, self.slots = headers, questions, selection, slots
         self.members: dict[int, Instances] = {}
         """By the number of an ATMOST, the instances it counted, for lineage."""
 
-    def instances(self, part: Part, scope: Scope) -> Instances:
+    def instances(self, part: PatternPart, scope: Scope) -> Instances:
         if part.same_as is not None:
             return self._again(part, part.same_as, scope)
         found = self._computed(part, scope)
@@ -43,7 +43,7 @@ class Evaluation:
             scope.found[part.number] = found
         return found
 
-    def _again(self, part: Part, first: Part, scope: Scope) -> Instances:
+    def _again(self, part: PatternPart, first: PatternPart, scope: Scope) -> Instances:
         """What the first part like this one has found, as this part's."""
         names = renaming(first, part)
         for p, like in zip(part.walk(), first.walk(), strict=True):
@@ -51,7 +51,7 @@ class Evaluation:
                 self.members[p.number] = self.members[like.number].renamed(names)
         return scope.found[first.number].renamed(names)
 
-    def _computed(self, part: Part, scope: Scope) -> Instances:
+    def _computed(self, part: PatternPart, scope: Scope) -> Instances:
         match part.pattern:
             case EventType():
                 return self._events(part, scope)
@@ -63,14 +63,14 @@ class Evaluation:
                 return self._at_most(part, scope)
         return self._negation(part, scope)
 
-    def _events(self, part: Part, scope: Scope) -> Instances:
+    def _events(self, part: PatternPart, scope: Scope) -> Instances:
         g, vs, place = scope.of_type(part.bit)
         found = self.questions.unlike_context(Instances(g, vs, {part.leaf: place}), scope)
         return self.questions.ask(part.predicates, found, scope)
 
     # --- SEQUENCE and ATLEAST ------------------------------------------------------------------------------------
 
-    def _sequence(self, part: Part, scope: Scope, forbidden: Part | None = None) -> Instances:
+    def _sequence(self, part: PatternPart, scope: Scope, forbidden: PatternPart | None = None) -> Instances:
         """All matches, or those without an instance of what is forbidden between their first and last contributor."""
         found = [self.instances(p, scope) for p in part.positive]
         threats = None if forbidden is None else self.instances(forbidden, scope)
@@ -88,7 +88,7 @@ class Evaluation:
                 matches, earliest = matches.where(holds), earliest[holds]
         return self.selection.select(part, matches)
 
-    def _due(self, part: Part, step: int) -> list[Predicate]:
+    def _due(self, part: PatternPart, step: int) -> list[Predicate]:
         """The predicates that can be evaluated once the parameters from `step` on are bound, and not before."""
         own = part.pattern.variables
         before, after = (
@@ -97,7 +97,7 @@ class Evaluation:
         )
         return [p for p in part.predicates if (names := own & set(p.variables)) <= after and not names <= before]
 
-    def _at_least(self, part: Part, scope: Scope) -> Instances:
+    def _at_least(self, part: PatternPart, scope: Scope) -> Instances:
         found = [self.instances(p, scope) for p in part.positive]
         roles: dict[Column, int] = {c: role for role, i in enumerate(found) for c in i.columns}
         everything, role = union(found, list(roles))
@@ -125,7 +125,7 @@ class Evaluation:
 
     # --- ATMOST --------------------------------------------------------------------------------------------------
 
-    def _at_most(self, part: Part, scope: Scope) -> Instances:
+    def _at_most(self, part: PatternPart, scope: Scope) -> Instances:
         found = [self.instances(p, scope) for p in part.counted]
         everything, role = union(found, [c for i in found for c in i.columns])
         order = argsort_by_group_and_time(everything.g, everything.vs)
@@ -153,7 +153,7 @@ class Evaluation:
         columns: dict[Column, Times] = {(part.number, name): values for name, values in header.items()}
         return self.questions.ask(part.predicates, Instances(g, vs, columns), scope)
 
-    def _counted(self, part: Part, everything: Instances, role: Times) -> tuple[Times, Times, Words]:
+    def _counted(self, part: PatternPart, everything: Instances, role: Times) -> tuple[Times, Times, Words]:
         """Of each counted instance its id, its root time, and a word that identifies it.
 
         The words of a snapshot's instances are added up; two different snapshots of a group that start together have
@@ -173,7 +173,7 @@ class Evaluation:
 
     # --- negation ------------------------------------------------------------------------------------------------
 
-    def _negation(self, part: Part, scope: Scope) -> Instances:
+    def _negation(self, part: PatternPart, scope: Scope) -> Instances:
         if forbids_inside(part):
             return self.questions.ask(part.predicates, self._sequence(part.kept, scope, part.forbidden), scope)
         kept = self.instances(part.kept, scope)
@@ -192,7 +192,7 @@ class Evaluation:
             kept = kept.take(argsort_by_group_and_time(kept.g, kept.vs))
         return self.questions.ask(part.predicates, kept, scope)
 
-    def _forbidden_times(self, part: Part, kept: Instances) -> tuple[Times, Times]:
+    def _forbidden_times(self, part: PatternPart, kept: Instances) -> tuple[Times, Times]:
         """The open interval in which no forbidden event may start."""
         match part.pattern:
             case Unless(w=w, n=n):
@@ -202,7 +202,7 @@ class Evaluation:
                 return self.headers.root(part.kept, kept.columns), kept.vs
         return self.headers.contributor(part.kept, kept.columns, 1), kept.vs
 
-    def _around(self, part: Part, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
+    def _around(self, part: PatternPart, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
         """For each kept instance the events that could forbid it, as a group of their own."""
         seen = scope.only(sum({1 << leaf.bit for leaf in part.forbidden.leaves()}))
         low = earlier(after, part.forbidden.back)
@@ -213,7 +213,7 @@ class Evaluation:
         return Scope(which, seen.vs[found], seen.place[found], seen.bits[found], scope.alone[kept.g], around)
 
 
-def forbids_inside(part: Part) -> bool:
+def forbids_inside(part: PatternPart) -> bool:
     """Whether a negation forbids what lies between the first and the last contributor of a sequence, and all users of
     the sequence need it without what is forbidden."""
     kept = part.kept
@@ -246,17 +246,17 @@ def side_by_side(matches: Instances, which: Times, found: Instances, other: Time
     return Instances(matches.g[which], matches.vs[which], columns)
 
 
-def renaming(first: Part, part: Part) -> dict[Column, Column]:
+def renaming(first: PatternPart, part: PatternPart) -> dict[Column, Column]:
     """The columns of a part by those of another with the same shape."""
     return dict(zip(first.all_columns(), part.all_columns(), strict=True))
 
 
-def span(part: Part) -> int:
+def span(part: PatternPart) -> int:
     assert isinstance(part.pattern, Sequence | AtLeast)
     return part.pattern.w
 
 
-def identity(part: Part, columns: dict[Column, Times], slots: Times) -> list[Times]:
+def identity(part: PatternPart, columns: dict[Column, Times], slots: Times) -> list[Times]:
     """Columns that identify an instance in another evaluation."""
     identifying = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
     for p in part.counting():

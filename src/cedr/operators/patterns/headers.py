@@ -10,7 +10,7 @@ import numpy as np
 from cedr.columnar.times import Times, later
 from cedr.kernels.ids import idgen_of, leaf_ids, summands
 from cedr.operators.patterns.instances import Columns, Mask
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import AtLeast, AtMost, EventType, Sequence, Unless
 from cedr.temporal.time import INF, MIN
 
@@ -24,7 +24,7 @@ class Headers:
     def __init__(self, vs: Times, ids: Times, ends: Times | None = None) -> None:
         self.event_vs, self.event_ids, self.event_ve = vs, ids, ends
 
-    def present(self, part: Part, columns: Columns) -> Mask:
+    def present(self, part: PatternPart, columns: Columns) -> Mask:
         """Whether the part takes part in the instance."""
         if part.leaf >= 0:
             return columns[part.leaf] >= 0
@@ -34,7 +34,7 @@ class Headers:
             return np.any([self.present(p, columns) for p in part.positive], axis=0)
         return self.present(part.positive[0], columns)
 
-    def start(self, part: Part, columns: Columns) -> Times:
+    def start(self, part: PatternPart, columns: Columns) -> Times:
         """Where a part takes no part, the start means nothing."""
         match part.pattern:
             case EventType():
@@ -50,13 +50,13 @@ class Headers:
                 return np.maximum(later(self.contributor(part.kept, columns, n), w), kept)
         return self.start(part.kept, columns)
 
-    def _starts(self, part: Part, columns: Columns, otherwise: int) -> list[Times]:
+    def _starts(self, part: PatternPart, columns: Columns, otherwise: int) -> list[Times]:
         return [
             np.where(self.present(p, columns), self.start(p, columns), otherwise)
             for p in (*part.positive, *part.counted)
         ]
 
-    def contributor(self, part: Part, columns: Columns, n: int) -> Times:
+    def contributor(self, part: PatternPart, columns: Columns, n: int) -> Times:
         """The start of the n-th contributor, counted from 1."""
         match part.pattern:
             case Sequence():
@@ -69,7 +69,7 @@ class Headers:
                 return self.start(part.kept, columns)
         return self.contributor(part.kept, columns, n)
 
-    def end(self, part: Part, columns: Columns, vs: Times) -> Times:
+    def end(self, part: PatternPart, columns: Columns, vs: Times) -> Times:
         """The end of instances that start at `vs`."""
         match part.pattern:
             case Sequence(w=w) | AtLeast(w=w):
@@ -82,7 +82,7 @@ class Headers:
                 return self.event_ve[columns[part.leaf]]
         return self.end(part.kept, columns, vs)
 
-    def root(self, part: Part, columns: Columns) -> Times:
+    def root(self, part: PatternPart, columns: Columns) -> Times:
         match part.pattern:
             case EventType():
                 return self.event_vs[columns[part.leaf]]
@@ -91,7 +91,7 @@ class Headers:
         roots = [np.where(self.present(p, columns), self.root(p, columns), INF) for p in part.positive]
         return np.min(roots, axis=0)
 
-    def id(self, part: Part, columns: Columns) -> Times:
+    def id(self, part: PatternPart, columns: Columns) -> Times:
         match part.pattern:
             case EventType(name=name):
                 ids = self.event_ids[columns[part.leaf]]

@@ -30,9 +30,9 @@ from cedr.operators.patterns.evaluation import Evaluation, identity
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope
-from cedr.operators.patterns.prepared import Prepared
+from cedr.operators.patterns.prepared import PreparedPattern
 from cedr.operators.patterns.rendering import Rendering
-from cedr.operators.patterns.selection import Consumed, Selection
+from cedr.operators.patterns.selection import ConsumedInstances, MatchSelection
 from cedr.operators.synopsis import OutputOrder
 from cedr.plan.latency import Latency
 from cedr.plan.patterns.outputs import Outputs
@@ -76,7 +76,7 @@ class WaitingMatches(NamedTuple):
     ve: Times
 
 
-class Matcher(Operator):
+class MatchOperator(Operator):
     def __init__(
         self,
         schemas: Sequence[Mapping[str, pl.DataType]],
@@ -91,7 +91,7 @@ class Matcher(Operator):
         self.ports = len(schemas)
         super().__init__()
         self.schema = dict(schema)
-        self.prepared = Prepared(schemas, pattern, where, outputs)
+        self.prepared = PreparedPattern(schemas, pattern, where, outputs)
         self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
         self.shows_end = "Ve" in self.rendering.reads
         self.emission = MatchEmission(self.root, latency, self.shows_end)
@@ -99,7 +99,7 @@ class Matcher(Operator):
         out = {name: tuple((shown or {}).get(name, ())) for name in index.schema}
         self.front = Front(self, index, self.entry.key_names(self.ports), out)
         self.events = EventList(schemas, self.prepared.needs_ids)
-        self.consumed: dict[int, Consumed] = {}
+        self.consumed: dict[int, ConsumedInstances] = {}
         self.consumers = [p for p in self.prepared.parts if p.consumes]
         nothing = np.empty(0, dtype=np.int64)
         self.waiting = WaitingMatches(nothing, nothing, nothing)
@@ -154,7 +154,7 @@ class Matcher(Operator):
         used = events.part(places)
         ids = event_ids(used.content, used.copy) if self.events.identified else np.zeros_like(used.vs)
         headers = Headers(used.vs, ids)
-        selection = Selection(headers, self.consumed, groups.g, groups.low)
+        selection = MatchSelection(headers, self.consumed, groups.g, groups.low)
         evaluation = self.prepared.evaluation(headers, selection, used.slot, used.variant, self._attribute)
         scope = Scope(number, used.vs, np.arange(len(places)), used.bits, groups.g == NO_KEY, {})
         found = evaluation.instances(self.root, scope)
@@ -267,7 +267,7 @@ class Matcher(Operator):
 
     def load(self, state: State) -> None:
         self.entry.keys.index.restore(state["keys"])
-        self.consumed = {part: Consumed(*c) for part, c in state["consumed"].items()}
+        self.consumed = {part: ConsumedInstances(*c) for part, c in state["consumed"].items()}
         self.waiting = WaitingMatches(*state["waiting"])
         self.emission.limits = Limits(*state["limits"])
         self.emission.clock.watermark = self.emission.limits.watermark

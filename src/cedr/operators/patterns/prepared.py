@@ -11,10 +11,10 @@ from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.questions import Questions, names_in
 from cedr.operators.patterns.rendering import Rendering
-from cedr.operators.patterns.selection import Selection
+from cedr.operators.patterns.selection import MatchSelection
 from cedr.plan.patterns.keys import key_of
 from cedr.plan.patterns.outputs import Outputs
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.sharing import parts_under, unique
 from cedr.plan.patterns.tree import Condition, EventType, Pattern
 
@@ -22,7 +22,7 @@ Attribute = Callable[[int, str], pl.Series]
 """The column of a port's payloads, by slot."""
 
 
-class Prepared:
+class PreparedPattern:
     """`start` is the column that holds the starts of events."""
 
     def __init__(
@@ -49,11 +49,11 @@ class Prepared:
         return named or any(p.selects or p.consumes for p in self.parts)
 
     def evaluation(
-        self, headers: Headers, selection: Selection, slot: Times, variant: Times, attribute: Attribute
+        self, headers: Headers, selection: MatchSelection, slot: Times, variant: Times, attribute: Attribute
     ) -> Evaluation:
         """An evaluation over events that have these slots and are listed under these variants."""
 
-        def values(part: Part, name: str, places: Times) -> pl.Series:
+        def values(part: PatternPart, name: str, places: Times) -> pl.Series:
             assert isinstance(part.pattern, EventType)
             return attribute(part.pattern.port, name).gather(slot[places])
 

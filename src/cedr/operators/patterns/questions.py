@@ -8,10 +8,10 @@ import polars as pl
 from cedr.columnar.chunk import Times
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Column, Columns, Instances, Mask, Scope
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import EventType, Predicate
 
-Values = Callable[[Part, str, Times], pl.Series]
+Values = Callable[[PatternPart, str, Times], pl.Series]
 """An attribute of the events at some places, for an event type."""
 
 
@@ -19,7 +19,7 @@ class Questions:
     """`variables` are the parts by variable; `codes` the attributes that must differ, as numbers, -1 where missing."""
 
     def __init__(
-        self, headers: Headers, variables: Mapping[str, Part], values: Values, codes: Sequence[Times] = ()
+        self, headers: Headers, variables: Mapping[str, PatternPart], values: Values, codes: Sequence[Times] = ()
     ) -> None:
         self.headers, self.variables, self.values, self.codes = headers, variables, values, codes
 

@@ -14,12 +14,12 @@ from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.instances import Columns, Instances
 from cedr.operators.patterns.questions import names_in
 from cedr.plan.patterns.outputs import LINEAGE, Outputs
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import EventType
 
 
 class Rendering:
-    def __init__(self, root: Part, outputs: Outputs) -> None:
+    def __init__(self, root: PatternPart, outputs: Outputs) -> None:
         self.root = root
         self.names = [name for name, _ in outputs]
         self.expressions = [e.alias(name) for name, e in outputs]
@@ -58,7 +58,7 @@ class Rendering:
         return lists["cbt"].cast(LINEAGE)
 
 
-def contributors(evaluation: Evaluation, part: Part, columns: Columns, rows: Times) -> Iterator[pl.DataFrame]:
+def contributors(evaluation: Evaluation, part: PatternPart, columns: Columns, rows: Times) -> Iterator[pl.DataFrame]:
     """The events in instances, each with the row it belongs to."""
     headers = evaluation.headers
     for leaf in part.positive_leaves():

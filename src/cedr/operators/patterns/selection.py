@@ -15,14 +15,14 @@ from cedr.kernels.ids import event_ids, numbers_of
 from cedr.kernels.selection import order_of_ties, select_and_consume
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import AtLeast
 from cedr.temporal.time import MIN
 
 MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}
 
 
-class Consumed(NamedTuple):
+class ConsumedInstances(NamedTuple):
     """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them."""
 
     g: Times
@@ -30,27 +30,29 @@ class Consumed(NamedTuple):
     vs: Times
     at: Times
 
-    def take(self, keep: Mask) -> "Consumed":
-        return Consumed(*(a[keep] for a in self))
+    def take(self, keep: Mask) -> "ConsumedInstances":
+        return ConsumedInstances(*(a[keep] for a in self))
 
 
-NOTHING = Consumed(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+NOTHING = ConsumedInstances(*(np.empty(0, dtype=np.int64) for _ in range(4)))
 
 
-def chained(parts: list[Consumed]) -> Consumed:
-    return Consumed(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+def chained(parts: list[ConsumedInstances]) -> ConsumedInstances:
+    return ConsumedInstances(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-class Selection:
+class MatchSelection:
     """`groups` are the groups evaluated, by their lasting numbers; their matches are needed from `since` on."""
 
-    def __init__(self, headers: Headers, consumed: Mapping[int, Consumed], groups: Times, since: Times) -> None:
+    def __init__(
+        self, headers: Headers, consumed: Mapping[int, ConsumedInstances], groups: Times, since: Times
+    ) -> None:
         self.headers, self.groups, self.since = headers, groups, since
         self.before = consumed
-        self.after: dict[int, Consumed] = {}
+        self.after: dict[int, ConsumedInstances] = {}
         """By part, what is consumed by the matches of this evaluation."""
 
-    def in_order(self, part: Part, completing: Instances, parameter: Part) -> Instances:
+    def in_order(self, part: PatternPart, completing: Instances, parameter: PatternPart) -> Instances:
         """Completing instances that start together, in the order of their ids."""
         if not (part.selects or part.consumes):
             return completing
@@ -58,7 +60,7 @@ class Selection:
         order = order_of_ties(completing.g, completing.vs, ids)
         return completing if order is None else completing.take(order)
 
-    def any_in_order(self, part: Part, found: Instances, role: Times) -> tuple[Instances, Times]:
+    def any_in_order(self, part: PatternPart, found: Instances, role: Times) -> tuple[Instances, Times]:
         if not (part.selects or part.consumes):
             return found, role
         ids = np.empty_like(found.vs)
@@ -68,7 +70,7 @@ class Selection:
         order = order_of_ties(found.g, found.vs, ids)
         return (found, role) if order is None else (found.take(order), role[order])
 
-    def select(self, part: Part, matches: Instances) -> Instances:
+    def select(self, part: PatternPart, matches: Instances) -> Instances:
         """The selected matches, in the order of group, start and completing instance."""
         if not (part.selects or part.consumes):
             return matches
@@ -96,21 +98,21 @@ class Selection:
         if part.consumes:
             new = np.flatnonzero(row >= 0)
             row, role = row[new], role[new]
-            self.after[part.number] = Consumed(
+            self.after[part.number] = ConsumedInstances(
                 self.groups[matches.g[row]], ids[row, role], starts[row, role], matches.vs[row]
             )
         return matches.where(selected)
 
-    def _since(self, part: Part) -> Times:
+    def _since(self, part: PatternPart) -> Times:
         """By group, the first start from which on the instances of a part are needed."""
         return earlier(self.since, part.scope)
 
-    def _gone(self, part: Part) -> Consumed:
+    def _gone(self, part: PatternPart) -> ConsumedInstances:
         """What was consumed before that."""
         consumed = self.before.get(part.number, NOTHING)
         return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))
 
-    def evaluated(self, part: Part, consumed: Consumed) -> Mask:
+    def evaluated(self, part: PatternPart, consumed: ConsumedInstances) -> Mask:
         """Whether what consumed it is evaluated again."""
         order = np.argsort(self.groups, kind="stable")
         groups, since = self.groups[order], self._since(part)[order]
@@ -119,13 +121,13 @@ class Selection:
         place = np.minimum(np.searchsorted(groups, consumed.g), len(groups) - 1)
         return (groups[place] == consumed.g) & (consumed.at >= since[place])
 
-    def consumed(self, part: Part) -> Consumed:
+    def consumed(self, part: PatternPart) -> ConsumedInstances:
         """All that is consumed after this evaluation."""
         before = self.before.get(part.number, NOTHING)
         return chained([before.take(~self.evaluated(part, before)), self.after.get(part.number, NOTHING)])
 
 
-def last_role(part: Part, starts: Times, present: Mask) -> Times:
+def last_role(part: PatternPart, starts: Times, present: Mask) -> Times:
     """The parameter of each match's last contributor."""
     if isinstance(part.pattern, AtLeast):
         return np.argmax(np.where(present, starts, MIN), axis=1)

@@ -14,11 +14,11 @@ from cedr.operators.base import Operator
 from cedr.operators.patterns.entry import acceptance
 from cedr.operators.patterns.questions import names_in
 from cedr.plan.patterns.outputs import Outputs, shown_attributes
-from cedr.plan.patterns.parts import Part, parts_of
+from cedr.plan.patterns.parts import PatternPart, parts_of
 from cedr.plan.patterns.tree import AttributeEqual, Condition, EventType, Pattern, Predicate
 
 
-class Single(Operator):
+class SingleEventOperator(Operator):
     def __init__(
         self,
         ports: int,
@@ -51,7 +51,7 @@ class Single(Operator):
         return Chunk(rows.with_columns(self.outputs).select(*TIMES, *self.schema), self.cti, promises=promises)
 
 
-def parts_to_event(part: Part) -> list[Part]:
+def parts_to_event(part: PatternPart) -> list[PatternPart]:
     return [part] if part.leaf >= 0 else [part, *parts_to_event(part.kept)]
 
 

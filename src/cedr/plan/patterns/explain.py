@@ -9,7 +9,7 @@ key: x.Machine_Id, y.Machine_Id, z.Machine_Id, for CorrelationKey(Machine_Id, EQ
 """
 
 from cedr.plan.patterns.keys import Key
-from cedr.plan.patterns.parts import Part
+from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.sharing import parts_under
 from cedr.plan.patterns.spec import called, shown
 from cedr.plan.patterns.tree import (
@@ -35,7 +35,9 @@ def pattern_lines(pattern: Pattern, where: tuple[Condition, ...], key: Key) -> l
     return lines + key_lines(pattern, key)
 
 
-def part_lines(part: Part, depth: int, prefix: str = "", forbidden: bool = False, printed: bool = False) -> list[str]:
+def part_lines(
+    part: PatternPart, depth: int, prefix: str = "", forbidden: bool = False, printed: bool = False
+) -> list[str]:
     """`printed`: it is a part of a pattern that equals another one, which is printed already."""
     same = [f"same as {short(part.same_as.pattern)}"] if part.same_as and part.leaf < 0 and not printed else []
     printed = printed or bool(same)

@@ -1,4 +1,4 @@
-"""A pattern made ready to run: each of its patterns as a `Part`, with what can be known before any event comes.
+"""A pattern made ready to run: each of its patterns as a `PatternPart`, with what can be known before any event comes.
 
 A match of a part that starts at v depends on events from `v - back` to `v + ahead` only. So a changed event at c can
 change matches from `c - ahead` to `c + back` only, and what lies before can be forgotten. `settled` is how long to
@@ -30,7 +30,7 @@ HEADER = ("vs", "ve", "low", "high", "first", "rt", "id", "key")
 
 
 @dataclass(eq=False)
-class Part:
+class PatternPart:
     pattern: Pattern
     number: int
     """Its place among all parts."""
@@ -38,9 +38,9 @@ class Part:
     """Its place among the event types, or -1."""
     bit: int
     """Event types: the first one that accepts the same events; events are marked for that one only."""
-    positive: tuple["Part", ...]
-    counted: tuple["Part", ...]
-    negated: tuple["Part", ...]
+    positive: tuple["PatternPart", ...]
+    counted: tuple["PatternPart", ...]
+    negated: tuple["PatternPart", ...]
     predicates: list[Predicate] = field(default_factory=list)
     """The predicates that are evaluated here: all their variables have a value here for the first time."""
     at_entry: list[Predicate] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Part:
     back: int = 0
     ahead: int = 0
     settled: int = 0
-    same_as: "Part | None" = None
+    same_as: "PatternPart | None" = None
     """The first part that is the same but for its variables; see `sharing`."""
     repeated: bool = False
     """Whether other parts are the same as this one."""
@@ -62,15 +62,15 @@ class Part:
     """By how much its root time may lie before its start."""
 
     @property
-    def children(self) -> tuple["Part", ...]:
+    def children(self) -> tuple["PatternPart", ...]:
         return (*self.positive, *self.counted, *self.negated)
 
     @property
-    def kept(self) -> "Part":
+    def kept(self) -> "PatternPart":
         return self.positive[0]
 
     @property
-    def forbidden(self) -> "Part":
+    def forbidden(self) -> "PatternPart":
         return self.negated[0]
 
     @property
@@ -86,20 +86,20 @@ class Part:
     def is_ordered(self) -> bool:
         return isinstance(self.pattern, Sequence | AtLeast)
 
-    def walk(self) -> Iterator["Part"]:
+    def walk(self) -> Iterator["PatternPart"]:
         yield self
         for child in self.children:
             yield from child.walk()
 
-    def leaves(self) -> list["Part"]:
+    def leaves(self) -> list["PatternPart"]:
         """The event types in it, however deep."""
         return [p for p in self.walk() if p.leaf >= 0]
 
-    def positive_leaves(self) -> list["Part"]:
+    def positive_leaves(self) -> list["PatternPart"]:
         """The event types of which each instance has one event, if any."""
         return [self] if self.leaf >= 0 else [leaf for p in self.positive for leaf in p.positive_leaves()]
 
-    def counting(self) -> list["Part"]:
+    def counting(self) -> list["PatternPart"]:
         """The ATMOST of which each instance has one snapshot, if any."""
         if isinstance(self.pattern, AtMost):
             return [self]
@@ -114,27 +114,27 @@ class Part:
         """The columns of its instances, and of those of all parts in it."""
         return list(dict.fromkeys(c for p in self.walk() for c in p.columns()))
 
-    def named(self, variable: str) -> "Part | None":
+    def named(self, variable: str) -> "PatternPart | None":
         """The part a variable of an instance belongs to."""
         if self.pattern.var == variable:
             return self
         return next((found for p in self.positive if (found := p.named(variable))), None)
 
 
-def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool = False) -> Part:
+def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool = False) -> PatternPart:
     """The whole pattern as parts, with each predicate where it is evaluated.
 
     `unique`: some attribute must differ between all contributors, so every negation looks at what it would forbid.
     """
     numbers, leaves = iter(range(FAR)), iter(range(FAR))
 
-    def build(pattern: Pattern) -> Part:
+    def build(pattern: Pattern) -> PatternPart:
         number = next(numbers)
         leaf = next(leaves) if isinstance(pattern, EventType) else -1
         positive, counted, negated = (
             tuple(build(p) for p in params) for params in (pattern.positive, pattern.counted, pattern.negated)
         )
-        part = Part(pattern, number, leaf, leaf, positive, counted, negated)
+        part = PatternPart(pattern, number, leaf, leaf, positive, counted, negated)
         measure(part)
         return part
 
@@ -155,7 +155,7 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
 # --- lengths of time -----------------------------------------------------------------------------------------------
 
 
-def measure(part: Part) -> None:
+def measure(part: PatternPart) -> None:
     """How far a part looks, from how far its children do."""
     part.span = span_of(part)
     part.root = root_of(part)  # needs the span
@@ -165,7 +165,7 @@ def measure(part: Part) -> None:
     part.settled = min(FAR, settled_of(part))
 
 
-def reach(part: Part, child: Part) -> int:
+def reach(part: PatternPart, child: PatternPart) -> int:
     """By how much instances of a child may start before those of the part."""
     match part.pattern:
         case Sequence() | AtLeast():
@@ -183,7 +183,7 @@ def reach(part: Part, child: Part) -> int:
     return 0
 
 
-def beyond(part: Part, child: Part) -> int:
+def beyond(part: PatternPart, child: PatternPart) -> int:
     """By how much instances of a child may start after those of the part."""
     match part.pattern:
         case AtMost(w=w):
@@ -193,7 +193,7 @@ def beyond(part: Part, child: Part) -> int:
     return 0
 
 
-def span_of(part: Part) -> int:
+def span_of(part: PatternPart) -> int:
     match part.pattern:
         case Sequence(w=w) | AtLeast(w=w) if part.pattern.contributors > 1:
             return min(w, FAR)
@@ -206,13 +206,13 @@ def span_of(part: Part) -> int:
     return 0
 
 
-def root_of(part: Part) -> int:
+def root_of(part: PatternPart) -> int:
     children = max((p.root for p in (*part.positive, *part.counted)), default=0)
     own = 0 if isinstance(part.pattern, Not | CancelWhen) else part.span
     return min(FAR, own + children)
 
 
-def settled_of(part: Part) -> int:
+def settled_of(part: PatternPart) -> int:
     """A child that starts before v, not at v, is settled a chronon earlier."""
     before = [max(p.settled - 1, 0) for p in part.children]
     match part.pattern:
@@ -231,7 +231,7 @@ def settled_of(part: Part) -> int:
     return 0
 
 
-def set_scopes(part: Part, scope: int) -> None:
+def set_scopes(part: PatternPart, scope: int) -> None:
     part.scope = scope
     for child in part.children:
         set_scopes(child, min(FAR, scope + reach(part, child)))
@@ -240,7 +240,7 @@ def set_scopes(part: Part, scope: int) -> None:
 # --- predicates ----------------------------------------------------------------------------------------------------
 
 
-def ask(part: Part, predicates: tuple[Predicate, ...], outer: frozenset[str]) -> None:
+def ask(part: PatternPart, predicates: tuple[Predicate, ...], outer: frozenset[str]) -> None:
     """Put predicates where their variables have a value for the first time, going down as far as possible."""
     own = part.pattern.variables
     here = [p for p in predicates if own & set(p.variables) and set(p.variables) <= own | outer]
@@ -261,6 +261,6 @@ def reads_id(predicate: Predicate) -> bool:
     return any(name.endswith(".Id") for name in predicate.expression.meta.root_names())
 
 
-def can_evaluate(predicate: Predicate, part: Part, outer: frozenset[str]) -> bool:
+def can_evaluate(predicate: Predicate, part: PatternPart, outer: frozenset[str]) -> bool:
     own, names = part.pattern.variables, set(predicate.variables)
     return bool(own & names) and names <= own | outer

@@ -14,12 +14,12 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.plan.patterns.keys import Key
-from cedr.plan.patterns.parts import Part, parts_of
+from cedr.plan.patterns.parts import PatternPart, parts_of
 from cedr.plan.patterns.tree import AtLeast, AtMost, Condition, CorrelationKey, EventType, Pattern, Predicate, Unless
 from cedr.plan.patterns.tree import Sequence as SequenceOf
 
 
-def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> Part:
+def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> PatternPart:
     """The parts of a pattern over events kept by a key, which replaces some of the conditions."""
     predicates = tuple(c for c in where if isinstance(c, Predicate) and all(c is not r for r in key.replaced))
     root = parts_of(pattern, predicates, bool(unique(where)))
@@ -32,12 +32,12 @@ def unique(where: Sequence[Condition]) -> list[str]:
     return [c.attribute for c in where if isinstance(c, CorrelationKey) and c.mode == "UNIQUE"]
 
 
-def share(root: Part, keys: Sequence[tuple[str, ...]]) -> None:
+def share(root: PatternPart, keys: Sequence[tuple[str, ...]]) -> None:
     """Set for each part which part is computed in its place; `keys` are the attributes of each event type's key."""
     bits: dict[Hashable, int] = {}
     for leaf in root.leaves():
         leaf.bit = bits.setdefault(acceptance(leaf, keys[leaf.leaf]), leaf.leaf)
-    first: dict[Hashable, Part] = {}
+    first: dict[Hashable, PatternPart] = {}
     for part, events in with_events(root, root.number):
         if any(p.consumes for p in part.walk()):
             continue
@@ -46,7 +46,7 @@ def share(root: Part, keys: Sequence[tuple[str, ...]]) -> None:
             part.same_as, same.repeated = same, True
 
 
-def with_events(part: Part, events: int) -> Iterator[tuple[Part, int]]:
+def with_events(part: PatternPart, events: int) -> Iterator[tuple[PatternPart, int]]:
     """All parts, in the order in which they are computed, with a number for the events each is looked for in."""
     yield part, events
     for child in (*part.positive, *part.counted):
@@ -58,25 +58,25 @@ def with_events(part: Part, events: int) -> Iterator[tuple[Part, int]]:
 # --- what makes parts the same ---------------------------------------------------------------------------------------
 
 
-def acceptance(leaf: Part, key: tuple[str, ...]) -> Hashable:
+def acceptance(leaf: PatternPart, key: tuple[str, ...]) -> Hashable:
     """What decides which events an event type takes, and where they are listed."""
     assert isinstance(leaf.pattern, EventType)
     where = () if leaf.pattern.where is None else same_expression(leaf.pattern.where, {})
     return leaf.pattern.port, key, where, same_predicates(leaf.at_entry, places(leaf))
 
 
-def shape(part: Part) -> Hashable:
+def shape(part: PatternPart) -> Hashable:
     """All that decides what a part finds in a set of events."""
     own = places(part)
     return tuple((kind(p), modes(p), same_predicates(p.predicates, own)) for p in part.walk())
 
 
-def places(part: Part) -> dict[str, int]:
+def places(part: PatternPart) -> dict[str, int]:
     """The variables in a part by their place, however deep."""
     return {p.pattern.var: place for place, p in enumerate(part.walk()) if p.pattern.var}
 
 
-def kind(part: Part) -> Hashable:
+def kind(part: PatternPart) -> Hashable:
     """The operator or event type with its numbers, and how many parameters it has."""
     numbers: tuple[Hashable, ...] = ()
     match part.pattern:
@@ -89,7 +89,7 @@ def kind(part: Part) -> Hashable:
     return type(part.pattern), numbers, len(part.positive), len(part.counted)
 
 
-def modes(part: Part) -> Hashable:
+def modes(part: PatternPart) -> Hashable:
     """Which of its parameters' instances are selected. How a part is selected itself is for the part around it."""
     return tuple(p.pattern.selection for p in part.positive)
 

@@ -47,7 +47,7 @@ def nothing(payload: Any, registers: Registers) -> Registers:
 
 
 @dataclass(frozen=True)
-class Step:
+class ReferenceStep:
     """The condition for a step, and the registers it sets."""
 
     when: Callable[[Any, Registers], bool | None] = always
@@ -76,7 +76,7 @@ def automaton(
     start: Any,
     final: Iterable[Any] | None = None,
     symbol: str | None = None,
-    steps: Mapping[str, Step] | None = None,
+    steps: Mapping[str, ReferenceStep] | None = None,
     registers: Registers | None = None,
     by: Sequence[str] = (),
     order: str | None = None,
@@ -134,7 +134,7 @@ def candidates(run: Run, follows: Follows) -> list[Event]:
     return follows(run.last) if run.length else [run.first]
 
 
-def taken(run: Run, e: Event, t: Event, symbol: str | None, steps: Mapping[str, Step]) -> Iterator[Run]:
+def taken(run: Run, e: Event, t: Event, symbol: str | None, steps: Mapping[str, ReferenceStep]) -> Iterator[Run]:
     """The run after e took the row t of the table, if that is allowed."""
     name = t.payload.symbol
     if symbol is not None and e.payload[symbol] != name:
@@ -142,7 +142,7 @@ def taken(run: Run, e: Event, t: Event, symbol: str | None, steps: Mapping[str, 
     if name not in steps and symbol is None:
         return
     vs, ve = max(run.vs, e.vs, t.vs), min(run.ve, e.ve, t.ve)
-    step = steps.get(name, Step())
+    step = steps.get(name, ReferenceStep())
     if vs < ve and step.when(e.payload, run.registers):
         registers = Row({**run.registers, **step.set(e.payload, run.registers)})
         yield Run(run.first, e, run.length + 1, t.payload.target, registers, vs, ve)

@@ -13,7 +13,7 @@ matches since their start.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cedr.reference.automata.automaton import Follows, Registers, Step, keys_of, place
+from cedr.reference.automata.automaton import Follows, ReferenceStep, Registers, keys_of, place
 from cedr.temporal import Event, History, Row
 
 Tree = Any
@@ -30,7 +30,7 @@ def regex(
     tree: Tree,
     events: History,
     *,
-    steps: Mapping[str, Step],
+    steps: Mapping[str, ReferenceStep],
     registers: Registers | None = None,
     by: Sequence[str] = (),
     order: str | None = None,
@@ -40,7 +40,7 @@ def regex(
         for key, group, follows in keys_of(events, by, order, window):
             for e in group:
                 begin = Position(None, Row(registers or {}), e.vs, e.ve)
-                for p in Matcher(e, follows, steps).after(tree, {begin}):
+                for p in RegexMatcher(e, follows, steps).after(tree, {begin}):
                     if p.last is not None:
                         ends = {"begin": place(e, order), "end": place(p.last, order)}
                         yield p.vs, p.ve, Row({**key, **ends, **p.registers})
@@ -51,10 +51,10 @@ def regex(
     return History((vs, ve, payload) for (vs, payload), ve in longest.items())
 
 
-class Matcher(NamedTuple):
+class RegexMatcher(NamedTuple):
     first: Event
     follows: Follows
-    steps: Mapping[str, Step]
+    steps: Mapping[str, ReferenceStep]
 
     def after(self, tree: Tree, positions: set[Position]) -> set[Position]:
         """The positions to which the expression leads from any of these."""

@@ -2,7 +2,7 @@
 
 from cedr.reference.merge.compatible import Violation, compatible
 from cedr.reference.merge.consistent import can_become, mutually_consistent, repair
-from cedr.reference.merge.r3 import R3
-from cedr.reference.merge.r4 import R4
+from cedr.reference.merge.r3 import ReferenceR3
+from cedr.reference.merge.r4 import ReferenceR4
 
-__all__ = ["R3", "R4", "Violation", "can_become", "compatible", "mutually_consistent", "repair"]
+__all__ = ["ReferenceR3", "ReferenceR4", "Violation", "can_become", "compatible", "mutually_consistent", "repair"]

@@ -13,7 +13,7 @@ OUT = -1
 """The port number of the output's own end among those of the inputs."""
 
 
-class R3:
+class ReferenceR3:
     def __init__(self) -> None:
         self.stable = MIN
         self.index: dict[tuple[int, Any], dict[int, int]] = {}

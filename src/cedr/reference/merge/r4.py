@@ -18,7 +18,7 @@ from cedr.temporal.time import INF, MIN
 OUT = -1
 
 
-class R4:
+class ReferenceR4:
     def __init__(self) -> None:
         self.stable = MIN
         self.index: dict[tuple[int, Any], dict[int, Counter[int]]] = {}

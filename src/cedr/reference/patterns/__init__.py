@@ -1,12 +1,17 @@
 """The pattern operators of the CEDR language, on canonical histories."""
 
 from cedr.reference.patterns.atmost import ATMOST
+from cedr.reference.patterns.event_type import ReferenceEventType
 from cedr.reference.patterns.instance import Ids, Instance, idgen, primitives
-from cedr.reference.patterns.kind import Kind
 from cedr.reference.patterns.negation import CANCEL_WHEN, NOT, UNLESS
-from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.reference.patterns.predicates import AttributeEqual, Condition, CorrelationKey, Predicate
-from cedr.reference.patterns.query import PatternQuery
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
+from cedr.reference.patterns.predicates import (
+    ReferenceAttributeEqual,
+    ReferenceCondition,
+    ReferenceCorrelationKey,
+    ReferencePredicate,
+)
+from cedr.reference.patterns.query import ReferencePatternQuery
 from cedr.reference.patterns.sequence import ALL, ANY, ATLEAST, SEQUENCE
 
 __all__ = [
@@ -18,16 +23,16 @@ __all__ = [
     "NOT",
     "SEQUENCE",
     "UNLESS",
-    "AttributeEqual",
-    "Condition",
-    "CorrelationKey",
     "Ids",
     "Instance",
-    "Kind",
-    "Pattern",
-    "PatternQuery",
-    "Predicate",
-    "Scope",
+    "ReferenceAttributeEqual",
+    "ReferenceCondition",
+    "ReferenceCorrelationKey",
+    "ReferenceEventType",
+    "ReferencePattern",
+    "ReferencePatternQuery",
+    "ReferencePredicate",
+    "ReferenceScope",
     "idgen",
     "primitives",
 ]

@@ -9,31 +9,31 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cedr.reference.patterns.instance import Ids, Instance
-from cedr.reference.patterns.pattern import Pattern, Scope
-from cedr.reference.patterns.predicates import CorrelationKey, attribute
+from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
+from cedr.reference.patterns.predicates import ReferenceCorrelationKey, attribute
 from cedr.temporal import History, Interval
 from cedr.temporal.time import plus
 
 
 @dataclass(frozen=True)
-class Atmost(Pattern):
+class ReferenceAtMost(ReferencePattern):
     keyword: ClassVar = "ATMOST"
     n: int
-    parameters: tuple[Pattern, ...]
+    parameters: tuple[ReferencePattern, ...]
     w: int
     var: str | None = None
 
     @property
-    def counted(self) -> tuple[Pattern, ...]:
+    def counted(self) -> tuple[ReferencePattern, ...]:
         return self.parameters
 
     @property
     def contributors(self) -> int:
         return 1
 
-    def candidates(self, scope: Scope) -> Iterator[Instance]:
+    def candidates(self, scope: ReferenceScope) -> Iterator[Instance]:
         events = sorted((i for p in self.parameters for i in p.instances(scope)), key=lambda i: i.order)
-        keys = [c.attribute for c in scope.where if isinstance(c, CorrelationKey)]
+        keys = [c.attribute for c in scope.where if isinstance(c, ReferenceCorrelationKey)]
 
         def group(number: int) -> Any:
             values = [attribute(events[number].leaves[0], key) for key in keys]
@@ -59,5 +59,5 @@ def at_snapshot(time: Interval, events: list[Instance], ids: Ids) -> Instance:
     )
 
 
-def ATMOST(n: int, *parameters: Pattern, w: int, var: str | None = None) -> Atmost:  # noqa: N802 keywords of the language
-    return Atmost(n, parameters, w, var)
+def ATMOST(n: int, *parameters: ReferencePattern, w: int, var: str | None = None) -> ReferenceAtMost:  # noqa: N802 keywords of the language
+    return ReferenceAtMost(n, parameters, w, var)

@@ -14,25 +14,25 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.pattern import Consumption, Pattern, Scope, Selection
+from cedr.reference.patterns.pattern import Consumption, ReferencePattern, ReferenceScope, Selection
 from cedr.reference.patterns.sequence import Ordered
 from cedr.temporal.time import plus
 
 
 @dataclass(frozen=True)
-class Negation(Pattern):
-    kept: Pattern
-    forbidden: Pattern
+class ReferenceNegation(ReferencePattern):
+    kept: ReferencePattern
+    forbidden: ReferencePattern
     var: str | None = None
     selection: Selection = "EACH"
     consumption: Consumption = "REUSE"
 
     @property
-    def positive(self) -> tuple[Pattern, ...]:
+    def positive(self) -> tuple[ReferencePattern, ...]:
         return (self.kept,)
 
     @property
-    def negated(self) -> tuple[Pattern, ...]:
+    def negated(self) -> tuple[ReferencePattern, ...]:
         return (self.forbidden,)
 
     @property
@@ -46,7 +46,7 @@ class Negation(Pattern):
     def output(self, instance: Instance) -> Instance:
         return instance
 
-    def candidates(self, scope: Scope) -> Iterator[Instance]:
+    def candidates(self, scope: ReferenceScope) -> Iterator[Instance]:
         for instance in self.kept.instances(scope):
             after, before = self.forbidden_times(instance)
             threats = self.forbidden.instances(scope.around(self.kept, instance))
@@ -55,7 +55,7 @@ class Negation(Pattern):
 
 
 @dataclass(frozen=True)
-class Unless(Negation):
+class ReferenceUnless(ReferenceNegation):
     keyword: ClassVar = "UNLESS"
     w: int = 1
     n: int | None = None
@@ -78,7 +78,7 @@ class Unless(Negation):
 
 
 @dataclass(frozen=True)
-class Not(Negation):
+class ReferenceNot(ReferenceNegation):
     keyword: ClassVar = "NOT"
 
     def forbidden_times(self, instance: Instance) -> tuple[int, int]:
@@ -86,20 +86,22 @@ class Not(Negation):
 
 
 @dataclass(frozen=True)
-class CancelWhen(Negation):
+class ReferenceCancelWhen(ReferenceNegation):
     keyword: ClassVar = "CANCEL-WHEN"
 
     def forbidden_times(self, instance: Instance) -> tuple[int, int]:
         return instance.rt, instance.vs
 
 
-def UNLESS(e1: Pattern, e2: Pattern, *, w: int, n: int | None = None, var: str | None = None) -> Unless:  # noqa: N802
-    return Unless(e1, e2, var, w=w, n=n)
+def UNLESS(  # noqa: N802
+    e1: ReferencePattern, e2: ReferencePattern, *, w: int, n: int | None = None, var: str | None = None
+) -> ReferenceUnless:
+    return ReferenceUnless(e1, e2, var, w=w, n=n)
 
 
-def NOT(e: Pattern, sequence: Ordered, *, var: str | None = None) -> Not:  # noqa: N802
-    return Not(sequence, e, var)
+def NOT(e: ReferencePattern, sequence: Ordered, *, var: str | None = None) -> ReferenceNot:  # noqa: N802
+    return ReferenceNot(sequence, e, var)
 
 
-def CANCEL_WHEN(e1: Pattern, e2: Pattern, *, var: str | None = None) -> CancelWhen:  # noqa: N802
-    return CancelWhen(e1, e2, var)
+def CANCEL_WHEN(e1: ReferencePattern, e2: ReferencePattern, *, var: str | None = None) -> ReferenceCancelWhen:  # noqa: N802
+    return ReferenceCancelWhen(e1, e2, var)

@@ -6,32 +6,32 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from cedr.reference.patterns.instance import PLAIN_IDS, Ids, Instance
-from cedr.reference.patterns.predicates import Condition
+from cedr.reference.patterns.predicates import ReferenceCondition
 
 Selection = Literal["EACH", "FIRST", "LAST"]
 Consumption = Literal["REUSE", "CONSUME"]
 
 
 @dataclass(frozen=True)
-class Scope:
+class ReferenceScope:
     """What a pattern can see: the input, the conditions, and the instances on the positive side around it."""
 
     inputs: Mapping[str, list[Instance]]
-    where: tuple[Condition, ...] = ()
+    where: tuple[ReferenceCondition, ...] = ()
     context: tuple[Instance, ...] = ()
     outer: frozenset[str] = frozenset()
     ids: Ids = PLAIN_IDS
 
-    def allows(self, pattern: "Pattern", instance: Instance) -> bool:
+    def allows(self, pattern: "ReferencePattern", instance: Instance) -> bool:
         relevant = (c for c in self.where if c.concerns(pattern.variables, self.outer))
         return all(c.allows(instance, self.context) for c in relevant)
 
-    def around(self, positive: "Pattern", instance: Instance) -> "Scope":
+    def around(self, positive: "ReferencePattern", instance: Instance) -> "ReferenceScope":
         """The scope of an event that might negate `instance`."""
         return replace(self, context=(*self.context, instance), outer=self.outer | positive.variables)
 
 
-class Pattern(ABC):
+class ReferencePattern(ABC):
     """An event expression. `instances` is its meaning."""
 
     keyword: ClassVar = ""
@@ -43,21 +43,21 @@ class Pattern(ABC):
         return self.keyword
 
     @abstractmethod
-    def candidates(self, scope: Scope) -> Iterable[Instance]:
+    def candidates(self, scope: ReferenceScope) -> Iterable[Instance]:
         """All instances by the operator's definition, without the conditions on its own variables."""
 
     @property
-    def positive(self) -> tuple["Pattern", ...]:
+    def positive(self) -> tuple["ReferencePattern", ...]:
         """The parameters whose variables have one value in each instance."""
         return ()
 
     @property
-    def negated(self) -> tuple["Pattern", ...]:
+    def negated(self) -> tuple["ReferencePattern", ...]:
         """The parameters that must not occur."""
         return ()
 
     @property
-    def counted(self) -> tuple["Pattern", ...]:
+    def counted(self) -> tuple["ReferencePattern", ...]:
         """The parameters that are only counted, so that their variables have no single value outside."""
         return ()
 
@@ -69,7 +69,7 @@ class Pattern(ABC):
     def select(self, found: list[Instance]) -> list[Instance]:
         return found
 
-    def instances(self, scope: Scope) -> list[Instance]:
+    def instances(self, scope: ReferenceScope) -> list[Instance]:
         named = (candidate.called(self.var) for candidate in self.candidates(scope))
         return self.select([i for i in named if scope.allows(self, i)])
 
@@ -78,7 +78,7 @@ class Pattern(ABC):
         own = frozenset([self.var] if self.var else [])
         return own.union(*(p.variables for p in self.positive))
 
-    def walk(self, outer: frozenset[str] = frozenset()) -> Iterator[tuple["Pattern", frozenset[str]]]:
+    def walk(self, outer: frozenset[str] = frozenset()) -> Iterator[tuple["ReferencePattern", frozenset[str]]]:
         """Every pattern in it, with the variables of the positive sides around it."""
         yield self, outer
         for p in (*self.positive, *self.counted):

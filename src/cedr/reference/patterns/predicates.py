@@ -15,7 +15,7 @@ from cedr.reference.patterns.instance import Instance
 from cedr.temporal import QueryError
 
 
-class Condition(ABC):
+class ReferenceCondition(ABC):
     @abstractmethod
     def concerns(self, own: frozenset[str], outer: frozenset[str]) -> bool:
         """Whether to evaluate it at a pattern with these variables of its own and these around it."""
@@ -26,7 +26,7 @@ class Condition(ABC):
 
 
 @dataclass(frozen=True)
-class Predicate(Condition):
+class ReferencePredicate(ReferenceCondition):
     """`test` of the instances bound to the names, e.g. `Predicate("x z", lambda x, z: x.payload.m == z.payload.m)`."""
 
     names: str
@@ -45,7 +45,7 @@ class Predicate(Condition):
 
 
 @dataclass(frozen=True)
-class CorrelationKey(Condition):
+class ReferenceCorrelationKey(ReferenceCondition):
     """All contributors, negated ones included, agree in the attribute (EQUAL), or all differ in it (UNIQUE).
 
     A missing value is neither equal to nor different from anything.
@@ -65,7 +65,7 @@ class CorrelationKey(Condition):
 
 
 @dataclass(frozen=True)
-class AttributeEqual(Condition):
+class ReferenceAttributeEqual(ReferenceCondition):
     """`[attribute EQUAL 'value']`: every contributor, negated ones included, has this value."""
 
     attribute: str

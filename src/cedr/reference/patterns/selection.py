@@ -12,10 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.pattern import Pattern
+from cedr.reference.patterns.pattern import ReferencePattern
 
 
-def select_and_consume(matches: list[Instance], parameters: Sequence[Pattern]) -> list[Instance]:
+def select_and_consume(matches: list[Instance], parameters: Sequence[ReferencePattern]) -> list[Instance]:
     consumed: set[Any] = set()
     emitted: list[Instance] = []
     by_completion = sorted(matches, key=lambda m: m.cbt[-1].order)
@@ -40,5 +40,5 @@ def keep_extreme(candidates: list[Instance], role: int, largest: bool) -> list[I
     return [m for m in candidates if role not in m.roles or at_role(m) == extreme]
 
 
-def took_part(match: Instance, parameters: Sequence[Pattern]) -> list[tuple[Instance, Pattern]]:
+def took_part(match: Instance, parameters: Sequence[ReferencePattern]) -> list[tuple[Instance, ReferencePattern]]:
     return [(c, parameters[role]) for c, role in zip(match.cbt, match.roles, strict=True)]

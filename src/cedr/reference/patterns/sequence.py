@@ -14,23 +14,23 @@ from itertools import pairwise, permutations, product
 from typing import ClassVar
 
 from cedr.reference.patterns.instance import Instance, composite
-from cedr.reference.patterns.pattern import Consumption, Pattern, Scope, Selection
+from cedr.reference.patterns.pattern import Consumption, ReferencePattern, ReferenceScope, Selection
 from cedr.reference.patterns.selection import select_and_consume
 
 
 @dataclass(frozen=True)
-class Ordered(Pattern):
+class Ordered(ReferencePattern):
     """The common part of SEQUENCE and ATLEAST; `orders` are the allowed orders of parameters."""
 
     keyword: ClassVar = "SEQUENCE"
-    parameters: tuple[Pattern, ...]
+    parameters: tuple[ReferencePattern, ...]
     w: int
     var: str | None = None
     selection: Selection = "EACH"
     consumption: Consumption = "REUSE"
 
     @property
-    def positive(self) -> tuple[Pattern, ...]:
+    def positive(self) -> tuple[ReferencePattern, ...]:
         return self.parameters
 
     @property
@@ -40,7 +40,7 @@ class Ordered(Pattern):
     def orders(self) -> Iterable[Sequence[int]]:
         return [range(len(self.parameters))]
 
-    def candidates(self, scope: Scope) -> Iterator[Instance]:
+    def candidates(self, scope: ReferenceScope) -> Iterator[Instance]:
         events = [p.instances(scope) for p in self.parameters]
         for roles in self.orders():
             for chosen in product(*(events[role] for role in roles)):
@@ -52,7 +52,7 @@ class Ordered(Pattern):
 
 
 @dataclass(frozen=True)
-class Atleast(Ordered):
+class ReferenceAtLeast(Ordered):
     keyword: ClassVar = "ATLEAST"
     n: int = 1
 
@@ -64,17 +64,17 @@ class Atleast(Ordered):
         return permutations(range(len(self.parameters)), self.n)
 
 
-def SEQUENCE(*parameters: Pattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802 keywords of the language
+def SEQUENCE(*parameters: ReferencePattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802 keywords of the language
     return Ordered(parameters, w, var)
 
 
-def ATLEAST(n: int, *parameters: Pattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802
-    return Atleast(parameters, w, var, n=n)
+def ATLEAST(n: int, *parameters: ReferencePattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802
+    return ReferenceAtLeast(parameters, w, var, n=n)
 
 
-def ALL(*parameters: Pattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802
+def ALL(*parameters: ReferencePattern, w: int, var: str | None = None) -> Ordered:  # noqa: N802
     return ATLEAST(len(parameters), *parameters, w=w, var=var)
 
 
-def ANY(*parameters: Pattern, var: str | None = None) -> Ordered:  # noqa: N802
+def ANY(*parameters: ReferencePattern, var: str | None = None) -> Ordered:  # noqa: N802
     return ATLEAST(1, *parameters, w=1, var=var)

@@ -12,12 +12,12 @@ tables     the table operators they are the counterparts of
 
 from cedr.reference.punctuated import tables
 from cedr.reference.punctuated.binary import difference, intersect, join, union
-from cedr.reference.punctuated.iterator import Binary, Unary, binary, grammatical, unary
+from cedr.reference.punctuated.iterator import BinaryIterator, UnaryIterator, binary, grammatical, unary
 from cedr.reference.punctuated.unary import distinct, group_by, project, select, sort
 
 __all__ = [
-    "Binary",
-    "Unary",
+    "BinaryIterator",
+    "UnaryIterator",
     "binary",
     "difference",
     "distinct",

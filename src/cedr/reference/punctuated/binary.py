@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cedr.reference.punctuated import tables
-from cedr.reference.punctuated.iterator import Binary, Puncts, Rows, Side, Slice, State, binary, unary
+from cedr.reference.punctuated.iterator import BinaryIterator, IteratorSide, Puncts, Rows, Slice, State, binary, unary
 from cedr.reference.punctuated.unary import distinct, once
 from cedr.temporal.punctuation import (
     Punctuation,
@@ -47,8 +47,8 @@ def difference(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
         new = [*ps, *rps]
         return set_nomatch_ts(lts, new), rts, lps, new
 
-    left, right = Side(lstep, prop=lprop, purge=lpurge), Side(rstep, rpass, purge=rpurge)
-    return unary(distinct(), binary(Binary(NOTHING_YET, left, right), lefts, rights))
+    left, right = IteratorSide(lstep, prop=lprop, purge=lpurge), IteratorSide(rstep, rpass, purge=rpurge)
+    return unary(distinct(), binary(BinaryIterator(NOTHING_YET, left, right), lefts, rights))
 
 
 def union(lefts: Sequence[Slice], rights: Sequence[Slice]) -> Output:
@@ -110,19 +110,19 @@ def mirrored(
     step: Callable[[Rows, State], tuple[Rows, State]],
     prop: Callable[[Puncts, State], Puncts],
     purge: Callable[[Puncts, State], State],
-) -> Binary:
+) -> BinaryIterator:
     """Both sides have the same functions; each sees itself as the left one."""
 
     def turned_step(ts: Rows, st: State) -> tuple[Rows, State]:
         out, new = step(ts, turned(st))
         return out, turned(new)
 
-    right = Side(
+    right = IteratorSide(
         turned_step,
         prop=lambda ps, st: prop(ps, turned(st)),
         purge=lambda ps, st: turned(purge(ps, turned(st))),
     )
-    return Binary(NOTHING_YET, Side(step, prop=prop, purge=purge), right)
+    return BinaryIterator(NOTHING_YET, IteratorSide(step, prop=prop, purge=purge), right)
 
 
 def turned(st: State) -> State:

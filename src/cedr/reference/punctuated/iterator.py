@@ -36,7 +36,7 @@ def purge_t(_ps: Puncts, state: State) -> State:
 
 
 @dataclass(frozen=True)
-class Side:
+class IteratorSide:
     """The functions of an iterator for one input. By default it never waits, promises nothing and forgets nothing."""
 
     step: Step
@@ -51,19 +51,19 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Unary:
+class UnaryIterator:
     initial: State
-    side: Side
+    side: IteratorSide
 
 
 @dataclass(frozen=True)
-class Binary:
+class BinaryIterator:
     initial: State
-    left: Side
-    right: Side
+    left: IteratorSide
+    right: IteratorSide
 
 
-def unary(iterator: Unary, slices: Iterable[Slice]) -> list[list[Row | Punctuation]]:
+def unary(iterator: UnaryIterator, slices: Iterable[Slice]) -> list[list[Row | Punctuation]]:
     """A slice of output for each slice of input."""
     state, result = iterator.initial, []
     for xs in slices:
@@ -72,7 +72,7 @@ def unary(iterator: Unary, slices: Iterable[Slice]) -> list[list[Row | Punctuati
     return result
 
 
-def binary(iterator: Binary, lefts: Iterable[Slice], rights: Iterable[Slice]) -> list[list[Row | Punctuation]]:
+def binary(iterator: BinaryIterator, lefts: Iterable[Slice], rights: Iterable[Slice]) -> list[list[Row | Punctuation]]:
     """Two slices of output for each pair of slices, that of the left input first."""
     state, result = iterator.initial, []
     for left, right in zip(lefts, rights, strict=True):

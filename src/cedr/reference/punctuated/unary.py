@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cedr.reference.punctuated import tables
-from cedr.reference.punctuated.iterator import Puncts, Rows, Side, State, Unary
+from cedr.reference.punctuated.iterator import IteratorSide, Puncts, Rows, State, UnaryIterator
 from cedr.temporal.punctuation import (
     Constant,
     OneOf,
@@ -18,33 +18,33 @@ from cedr.temporal.row import Row
 from cedr.temporal.time import INF
 
 
-def select(predicate: Callable[[Row], bool]) -> Unary:
+def select(predicate: Callable[[Row], bool]) -> UnaryIterator:
     """It has no state and passes every punctuation on: a row that is excluded from the input is not in the output."""
-    return Unary(None, Side(lambda ts, st: (tables.select(ts, predicate), st), prop=lambda ps, _: ps))
+    return UnaryIterator(None, IteratorSide(lambda ts, st: (tables.select(ts, predicate), st), prop=lambda ps, _: ps))
 
 
-def project(names: Sequence[str]) -> Unary:
+def project(names: Sequence[str]) -> UnaryIterator:
     """A punctuation about a dropped column implies nothing for the others: other rows may have equal projections."""
-    return Unary(
+    return UnaryIterator(
         None,
-        Side(
+        IteratorSide(
             lambda ts, st: (tables.project(ts, names), st),
             prop=lambda ps, _: [p for p in ps if set(p.attributes) <= set(names)],
         ),
     )
 
 
-def distinct() -> Unary:
+def distinct() -> UnaryIterator:
     """The state contains the rows seen so far, without those that a punctuation excludes (A.3)."""
 
     def step(ts: Rows, seen: Rows) -> tuple[Rows, State]:
         new = [t for t in tables.distinct(ts) if t not in seen]
         return new, [*seen, *new]
 
-    return Unary([], Side(step, prop=lambda ps, _: ps, purge=lambda ps, seen: set_nomatch_ts(seen, ps)))
+    return UnaryIterator([], IteratorSide(step, prop=lambda ps, _: ps, purge=lambda ps, seen: set_nomatch_ts(seen, ps)))
 
 
-def once() -> Unary:
+def once() -> UnaryIterator:
     """Every row, and each punctuation once."""
 
     def purge(ps: Puncts, emitted: Puncts) -> State:
@@ -53,10 +53,10 @@ def once() -> Unary:
     def prop(ps: Puncts, emitted: Puncts) -> Puncts:
         return [p for p in ps if p not in emitted]
 
-    return Unary([], Side(lambda ts, st: (ts, st), prop=prop, purge=purge))
+    return UnaryIterator([], IteratorSide(lambda ts, st: (ts, st), prop=prop, purge=purge))
 
 
-def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) -> Unary:
+def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) -> UnaryIterator:
     """A group is emitted and forgotten when a punctuation matches all of its rows (A.1, A.2).
 
     The columns of the output are the keys and the aggregates, so punctuations about keys are passed on, after the
@@ -75,10 +75,10 @@ def group_by(keys: Sequence[str], **aggregates: Callable[[Sequence[Row]], Any]) 
     def purge(ps: Puncts, held: Rows) -> State:
         return set_nomatch_ts(held, about_groups(ps))
 
-    return Unary([], Side(step, pass_, lambda ps, _: about_groups(ps), purge))
+    return UnaryIterator([], IteratorSide(step, pass_, lambda ps, _: about_groups(ps), purge))
 
 
-def sort(by: str, least: int) -> Unary:
+def sort(by: str, least: int) -> UnaryIterator:
     """Sort by a column of whole numbers, the smallest of which is `least`.
 
     A row is emitted when everything up to its number is excluded, a punctuation when no row that matches it is held.
@@ -103,7 +103,7 @@ def sort(by: str, least: int) -> Unary:
         left = [p for p in [*waiting, *ps] if p not in emitted]
         return [t for t in held if t not in gone], [*promised, *ps], left
 
-    return Unary(([], [], []), Side(step, ready, prop, purge))
+    return UnaryIterator(([], [], []), IteratorSide(step, ready, prop, purge))
 
 
 def reached(by: str, least: int, ps: Puncts) -> int:
