@@ -11,7 +11,7 @@ import cedr
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.base import LMerge
-from cedr.temporal import INF, MIN, Cti, Insert, QueryError, canonical, validate
+from cedr.temporal import INF, Cti, Insert, QueryError, canonical, validate
 
 A, B = row("A"), row("B")
 
@@ -32,9 +32,12 @@ def test_feedback_reaches_what_only_feeds_the_merge_down_to_the_first_state():
     a, b = sources(2)
     engine = counted(a).merge(counted(b)).with_latency("eager").engine()
     push(engine, 0, Insert(1, 9, A), Insert(2, 3, B), Cti(6))
-    told = [(step.name, op.skipped) for step, op in zip(engine.fragment.steps, engine.operators, strict=True)]
-    one = [("Finalize", MIN), ("Aggregate", 6), ("Project", 6)]
-    assert told == [*one, *one, ("Merge", MIN)]
+    told = [
+        (step.name, op.skipping and op.skipping.before)
+        for step, op in zip(engine.fragment.steps, engine.operators, strict=True)
+    ]
+    one = [("Finalize", None), ("Aggregate", 6), ("Project", 6)]
+    assert told == [*one, *one, ("Merge", None)]
 
 
 def test_rows_that_others_take_too_are_not_called_useless():
@@ -42,7 +45,7 @@ def test_rows_that_others_take_too_are_not_called_useless():
     seen = a.where("p <> 'B'")
     engine = seen.merge(seen).engine()
     push(engine, 0, Insert(1, 9, A), Cti(6))
-    assert {op.skipped for op in engine.operators} == {MIN}
+    assert {op.skipping for op in engine.operators} == {None}
 
 
 def test_inputs_of_a_running_query_are_detached_and_attached():

@@ -14,7 +14,7 @@ from cedr.api import source_of_keys
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.runtime.engine import Engine
-from cedr.temporal import INF, MIN, Adjust, Cti, Event, Insert
+from cedr.temporal import INF, Adjust, Cti, Event, Insert
 
 A, B, C = map(row, "ABC")
 
@@ -179,13 +179,14 @@ def test_feedback_passes_finalize_and_is_not_part_of_a_snapshot():
     engine = merged.engine()
     push(engine, 0, [Insert(0, 4, A), Cti(10)])
     told = [
-        (step.name, op.skipped, op.judged) for step, op in zip(engine.fragment.steps, engine.operators, strict=True)
+        (step.name, op.skipping and (op.skipping.before, op.skipping.judged))
+        for step, op in zip(engine.fragment.steps, engine.operators, strict=True)
     ]
-    one = [("Select", 10, False), ("Finalize", 10, True)]
-    assert told == [*one, *one, ("Merge", MIN, True)]
+    one = [("Select", (10, False)), ("Finalize", (10, True))]
+    assert told == [*one, *one, ("Merge", None)]
     fresh = merged.engine()
     fresh.restore(engine.snapshot())
-    assert {op.skipped for op in fresh.operators} == {MIN}
+    assert {op.skipping for op in fresh.operators} == {None}
 
 
 @given(data=st.data())

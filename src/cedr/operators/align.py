@@ -36,6 +36,7 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import NONE, Names, PromiseIndex, Promises, point_promises
 from cedr.kernels.chains import merge, nodes
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import PassesFeedback
 from cedr.operators.waiting import Waiting
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF, MIN, as_time
@@ -47,7 +48,7 @@ MANY_PIECES = 64
 """Maximum number of pieces of the frame of held rows before they are merged; every access pays for each piece."""
 
 
-class AlignOperator(Operator):
+class AlignOperator(PassesFeedback, Operator):
     """Holds elements back until a CTI or a promise about columns in `by` settles them, or `block` has passed.
 
     `clock` returns chronons and never goes back; with it `block` is system time, and `tick` releases what has waited
@@ -68,7 +69,7 @@ class AlignOperator(Operator):
         if flavour not in ("ordered", "perfect"):
             raise QueryError(f"flavour is {flavour!r}; it is 'ordered' or 'perfect'")
         self.schema, self.block, self.flavour, self.clock = dict(schema), block, flavour, clock
-        self.skips_input = flavour == "ordered" and block in (0, INF)
+        self.same_times = flavour == "ordered" and block in (0, INF)
         """Rows leave as CTIs settle them, each for itself. Else the output time, or the CTI, depends on what came."""
         self.by = {tuple(sorted(names)): f"_until_{number}" for number, names in enumerate(by)}
         """By set of columns, the column of held rows with the time promised about them."""

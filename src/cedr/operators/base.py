@@ -11,27 +11,21 @@
 Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An operator trusts its input and reads no
 clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
 settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
-
-*Feedback* runs the other way. `skip_before(t)` means that the consumer of the output does not need rows with both ends
-before t; only a merge calls it, when another of its inputs is ahead. Such rows are left out from then on. The output is
-then no longer a complete stream: an adjust may name a tuple that was left out. A merge accepts that, and so do
-operators that neither store rows nor look at times; those pass the feedback on to their own inputs.
-
-A Finalize that keeps no tuples passes it on too. Rows before it are not yet *judged*: those that it would put aside as
-late must arrive, useless or not, as nothing is dropped silently. So before a Finalize only inserts are left out that
-keep all that was promised.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import TIMES, Chunk, Times
+from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import PromiseIndex
 from cedr.temporal.time import MIN
+
+if TYPE_CHECKING:
+    from cedr.operators.feedback import Skipping
 
 State = dict[str, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -58,12 +52,6 @@ class Operator(ABC):
     schema: dict[str, pl.DataType]
     """Names and types of the output payload."""
 
-    skips_input = False
-    """Rows leave with the times they came with, and none does because of another: what may be skipped need not come."""
-
-    judges = False
-    """Rows that break a promise are put aside here, so that none of what leaves does."""
-
     keeps_files = False
     """Rows leave with the column that numbers their files, if they came with it."""
 
@@ -76,20 +64,20 @@ class Operator(ABC):
         self.promised = [PromiseIndex() for _ in range(self.ports)]
         """What each input has promised about parts of it in addition to its CTI, including the current chunk."""
         self.cti_out = MIN
-        self.skipped = MIN
-        """Rows with both ends before this time are of no use; no part of the state, as nothing depends on it."""
-        self.judged = True
-        """Whether such rows have passed a Finalize, as far as the caller of `skip_before` knows."""
+        self.skipping: Skipping | None = None
+        """What the consumer of the output does not need, where a merge has reported it."""
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """The output that follows from the next chunk of input `port`."""
         if chunk.files and not self.keeps_files:
             chunk = chunk.without_files()
-        if self.skips_input:
-            chunk = self.of_use(chunk, self.cti)
+        if self.skipping is not None and self.skipping.input:
+            chunk = self.skipping.useful_rows(chunk, self.promised, self.cti)
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         self.promised[port].add(chunk.promises, self.ctis[port])
-        out = self.of_use(self.advance(port, chunk), self.cti_out)
+        out = self.advance(port, chunk)
+        if self.skipping is not None:
+            out = self.skipping.useful_rows(out, self.promised, self.cti_out)
         if out.cti > self.cti_out:
             self.cti_out = out.cti
         elif out.cti != MIN:
@@ -100,37 +88,6 @@ class Operator(ABC):
     @abstractmethod
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
-
-    def feedback(self) -> int:
-        """Rows of the inputs with both ends before this time are no longer needed; MIN if unknown."""
-        return MIN
-
-    def skip_before(self, t: int, judged: bool = True) -> int:
-        """Leave out rows with both ends before t; returns the time to pass on to the inputs, MIN for none.
-
-        `judged`: the output comes from a Finalize, and does not go to one.
-        """
-        self.skipped, self.judged = max(self.skipped, t), judged
-        return self.skipped if self.skips_input else MIN
-
-    def of_use(self, chunk: Chunk, cti: int) -> Chunk:
-        """The chunk without what may be skipped; `cti` is what had been promised before it came."""
-        if not self.may_skip(chunk):
-            return chunk
-        useful = self.useful(chunk.vs, chunk.old, chunk.new, cti)
-        return chunk if useful.all() else replace(chunk, rows=chunk.rows.filter(pl.Series(useful)))
-
-    def may_skip(self, chunk: Chunk) -> bool:
-        """With punctuations or missing times a Finalize has to see all rows."""
-        if self.skipped == MIN or not len(chunk):
-            return False
-        return self.judged or not (any(self.promised) or any(chunk.rows[name].null_count() for name in TIMES))
-
-    def useful(self, vs: Times, old: Times, new: Times, cti: int) -> Mask:
-        """Rows without both ends before `skipped`, and those that a Finalize has yet to put aside."""
-        if self.judged:
-            return np.maximum(old, new) >= self.skipped
-        return (new >= self.skipped) | (old != vs) | (new <= vs) | (vs < cti)
 
     @property
     def cti(self) -> int:

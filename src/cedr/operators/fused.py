@@ -17,10 +17,11 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import Promises
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import PassesFeedback, Skipping
 from cedr.operators.stateless import AlterLifetimeOperator, ProjectOperator, SelectOperator, file_column
 
 
-class FusedOperator(Operator):
+class FusedOperator(PassesFeedback, Operator):
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], steps: Sequence[Operator]) -> None:
@@ -28,12 +29,12 @@ class FusedOperator(Operator):
         self.payload = [step for step in steps if isinstance(step, SelectOperator | ProjectOperator)]
         self.lifetimes = [step for step in steps if isinstance(step, AlterLifetimeOperator)]
         assert len(self.payload) + len(self.lifetimes) == len(steps)
-        self.skips_input = not self.lifetimes
+        self.same_times = not self.lifetimes
         self.schema = dict(steps[-1].schema) if steps else dict(schema)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
-        if self.payload and self.lifetimes and self.may_skip(chunk):
-            chunk = self._spared(chunk)
+        if self.payload and self.lifetimes and self.skipping and self.skipping.may_skip(chunk, self.promised):
+            chunk = self._useful_rows(chunk, self.skipping)
         rows = self._payload(chunk.rows) if self.payload else chunk.rows
         changed = replace(chunk, rows=rows, promises=self._promise(chunk.promises))
         return self._lifetimes(changed) if self.lifetimes else changed
@@ -52,8 +53,8 @@ class FusedOperator(Operator):
                 query = query.select(*TIMES, *file_column(rows), *step.expressions)
         return query.collect()
 
-    def _spared(self, chunk: Chunk) -> Chunk:
-        useful = self.useful(*self._images(chunk), self.cti_out)
+    def _useful_rows(self, chunk: Chunk, skipping: Skipping) -> Chunk:
+        useful = skipping.useful(*self._images(chunk), self.cti_out)
         return chunk if useful.all() else chunk.with_rows(chunk.rows.filter(pl.Series(useful)))
 
     def _images(self, chunk: Chunk) -> tuple[Times, Times, Times]:

@@ -13,13 +13,15 @@ import polars as pl
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import PromiseIndex, Promises
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import PassesFeedback
 from cedr.operators.late import Late, LateStream, Reason, broken_promises
 from cedr.temporal.time import show
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class GuardOperator(Operator):
+class GuardOperator(PassesFeedback, Operator):
+    same_times = False
     judges = True
     keeps_files = True
 
@@ -31,9 +33,9 @@ class GuardOperator(Operator):
         self._before_chunk = PromiseIndex()
         """What was promised before the chunk at hand."""
 
-    def skip_before(self, t: int, judged: bool = True) -> int:
-        super().skip_before(t, judged)
-        return self.skipped
+    @property
+    def passes_feedback(self) -> bool:
+        return True
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
         """Rows are judged by what was promised before their chunk, whose own progress is about what comes after it."""

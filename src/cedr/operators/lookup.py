@@ -8,10 +8,10 @@ import polars as pl
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import NONE
 from cedr.operators.base import Operator
+from cedr.operators.feedback import PassesFeedback
 
 
-class LookupOperator(Operator):
-    skips_input = True
+class LookupOperator(PassesFeedback, Operator):
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], table: pl.DataFrame, left_on: str, right_on: str) -> None:

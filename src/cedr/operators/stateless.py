@@ -13,6 +13,7 @@ import polars as pl
 from cedr.columnar.chunk import FILE, TIMES, Chunk, Times
 from cedr.columnar.promises import NONE, Promises
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import PassesFeedback
 from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.temporal.time import INF, MIN
 
@@ -22,13 +23,12 @@ def file_column(rows: pl.DataFrame) -> tuple[str, ...]:
     return (FILE,) if FILE in rows.columns else ()
 
 
-class SelectOperator(Operator):
+class SelectOperator(PassesFeedback, Operator):
     """Rows whose payload satisfies a predicate; a missing truth value counts as false.
 
     `excluded` is what the predicate never lets through. It is promised once, with the first output.
     """
 
-    skips_input = True
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
@@ -52,10 +52,9 @@ class SelectOperator(Operator):
         self.excluded_passed = state["excluded_passed"]
 
 
-class ProjectOperator(Operator):
+class ProjectOperator(PassesFeedback, Operator):
     """Payloads replaced by expressions of them. Promises about columns that are passed on stay, under the new names."""
 
-    skips_input = True
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], expressions: list[pl.Expr]) -> None:
@@ -85,10 +84,9 @@ def new_names(expressions: list[pl.Expr], schema: Mapping[str, pl.DataType]) -> 
     return names
 
 
-class UnionOperator(Operator):
+class UnionOperator(PassesFeedback, Operator):
     """All rows of all inputs; the slowest one's progress, also about each part."""
 
-    skips_input = True
     keeps_files = True
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2) -> None:

@@ -16,6 +16,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, concat, empty
 from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator, OperatorMetrics
+from cedr.operators.feedback import GivesFeedback, judged_below, skip_before
 from cedr.operators.iterate.metrics import LoopMetrics
 from cedr.operators.merge.base import LMerge
 from cedr.physical import make
@@ -74,7 +75,8 @@ class Engine:
                 outputs += [self._process(number, port, chunk) for chunk in waiting if chunk is not None]
             if outputs:
                 arrived[number] = concat(outputs)
-                self._feed_back(number, self.operators[number].feedback())
+                if isinstance(operator := self.operators[number], GivesFeedback):
+                    self._feed_back(number, operator.feedback())
         return arrived
 
     def skip_before(self, t: int) -> None:
@@ -86,7 +88,7 @@ class Engine:
             self._skip(self.fragment.output, t)
 
     def _feed_back(self, number: int, t: int, judged: bool = True) -> None:
-        """Tell the inputs of a step, and theirs, that it no longer needs rows with both ends before t."""
+        """Report to the inputs of a step, and theirs, that it no longer needs rows with both ends before t."""
         if t != MIN:
             for origin in self.fragment.steps[number].inputs:
                 self._skip(origin, t, judged)
@@ -95,7 +97,7 @@ class Engine:
         """`judged`: there is no Finalize in between, so that no row can break a promise."""
         if isinstance(origin, int) and self.users[origin] == 1:
             operator = self.operators[origin]
-            self._feed_back(origin, operator.skip_before(t, judged), judged and not operator.judges)
+            self._feed_back(origin, skip_before(operator, t, judged), judged_below(operator, judged))
 
     def _answer(self, arrived: dict[Input, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> Chunk:
         last = [c for c in (entering.get(OUTPUT), arrived.get(self.fragment.output)) if c is not None]

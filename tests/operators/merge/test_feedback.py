@@ -9,6 +9,7 @@ from merge_check import SCHEMA, merges, row
 from cedr.columnar.chunk import chunk_of
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.align import AlignOperator
+from cedr.operators.feedback import skip_before
 from cedr.operators.fused import FusedOperator
 from cedr.operators.merge.algorithms import ALGORITHMS
 from cedr.operators.stateless import ProjectOperator, SelectOperator, UnionOperator
@@ -82,7 +83,7 @@ class Plans:
             for plan in self.plans:
                 t = self.merge.feedback()
                 for operator in reversed(plan):
-                    t = operator.skip_before(t)
+                    t = skip_before(operator, t)
         return out
 
 

@@ -26,6 +26,7 @@ from cedr.columnar.picked import picked
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
 from cedr.operators.base import Operator, State
 from cedr.operators.external_ctis import ExternalCtis
+from cedr.operators.feedback import PassesFeedback
 from cedr.operators.finalize.chains import AppliedRows, Chains
 from cedr.operators.finalize.rows import Bounds, ValidatedRows, validate_external_ctis
 from cedr.operators.late import LateStream
@@ -33,7 +34,7 @@ from cedr.temporal.errors import QueryError, StreamError
 from cedr.temporal.time import INF, MIN, as_time
 
 
-class FinalizeOperator(Operator):
+class FinalizeOperator(PassesFeedback, Operator):
     """Any input as a valid stream.
 
     remember      how far behind the highest sync time elements are still accepted; INF forces nothing
@@ -48,6 +49,7 @@ class FinalizeOperator(Operator):
     `remember` it does: what is forgotten depends on the slices.
     """
 
+    same_times = False
     judges = True
     keeps_files = True
 
@@ -98,10 +100,9 @@ class FinalizeOperator(Operator):
         """
         return self._late.take()
 
-    def skip_before(self, t: int, judged: bool = True) -> int:
-        super().skip_before(t, judged)
-        passes = self.insert_only and not self.external and self.remember == INF
-        return self.skipped if passes else MIN
+    @property
+    def passes_feedback(self) -> bool:
+        return self.insert_only and not self.external and self.remember == INF
 
     def saw(self, highest: int) -> None:
         """Set the highest sync time in the whole stream, when this operator gets only a part of it."""

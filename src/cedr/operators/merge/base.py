@@ -17,7 +17,7 @@ An input that is attached later, or again, declares from when on it is complete:
 *join time* or later. Until other inputs have brought the merge that far, its CTIs do not count.
 
 `feedback()` is the time t for which rows with both ends before t are no longer needed; operators that feed the merge
-may leave them out (`Operator.skip_before`).
+may leave them out (`cedr.operators.feedback`).
 """
 
 from abc import abstractmethod
@@ -30,6 +30,7 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
 from cedr.columnar.promises import PromiseIndex
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import GivesFeedback
 from cedr.plan.merge_policy import Policy, as_policy
 from cedr.temporal.element import Adjust, Insert
 from cedr.temporal.errors import QueryError, StreamError
@@ -39,7 +40,7 @@ from cedr.temporal.time import INF, MIN, as_time, show
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-class LMerge(Operator):
+class LMerge(GivesFeedback, Operator):
     """What all algorithms share: inputs that come and go, and whose progress counts.
 
     Subclasses work rows in (`take`), make the output fit an input before a CTI leaves (`freeze`) and drop what is known

@@ -26,6 +26,7 @@ import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, chunk_of, concat, empty
 from cedr.operators.base import Operator, State
+from cedr.operators.feedback import GivesFeedback
 from cedr.operators.late import Late, LateStream
 from cedr.operators.merge.r3 import R3
 from cedr.operators.merge.r4 import R4
@@ -41,7 +42,7 @@ ALGORITHMS: Mapping[str, type[R3] | type[R4]] = {"R3": R3, "R4": R4}
 JOIN = "_merge_join"
 
 
-class MergeByOperator(Operator):
+class MergeByOperator(GivesFeedback, Operator):
     def __init__(
         self,
         given: Mapping[str, pl.DataType],
