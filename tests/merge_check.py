@@ -1,4 +1,4 @@
-"""How merges are checked: one history told in several ways, and after each slice the output is compatible with them."""
+"""How merges are checked: several streams of one history, and after each slice the output is compatible with them."""
 
 import pickle
 
@@ -59,43 +59,43 @@ def often_promised(draw, elements):
     return result
 
 
-def any_telling(history, payloads, **how):
+def any_streams(history, payloads, **how):
     """Disorder, revisions and events that never were, with few CTIs or with many."""
     few = testing.streams_of(history, payloads=payloads, closed=True, **how)
     return st.one_of(few, testing.streams_of(history, payloads=payloads, ctis=False, **how).flatmap(often_promised))
 
 
 @st.composite
-def keyed_tellings(draw, history, growing=True):
-    """The history told with disorder, revisions and events that never were, but never two of one start and payload."""
-    return draw(any_telling(history, GHOSTS, growing=growing).filter(is_keyed))
+def keyed_streams(draw, history, growing=True):
+    """With disorder, revisions and events that never were, but never two of one start and payload."""
+    return draw(any_streams(history, GHOSTS, growing=growing).filter(is_keyed))
 
 
 @st.composite
-def ordered_tellings(draw, history, same_order=False, closed=True):
+def ordered_streams(draw, history, same_order=False, closed=True):
     """Inserts in order of start; events that start together in any order, or in the same order always."""
     events = sorted(history, key=lambda e: e.vs) if same_order else draw(st.permutations(list(history)))
     inserts = [Insert(*e) for e in sorted(events, key=lambda e: e.vs)]
     return draw(testing.promised(inserts, ordered=True, closed=closed))
 
 
-TELLINGS = {
-    "R0": (lambda e: e.vs, lambda h: ordered_tellings(h)),
-    "R1": (None, lambda h: ordered_tellings(h, same_order=True)),
-    "R2": (None, lambda h: ordered_tellings(h)),
-    "R3": (key, keyed_tellings),
-    "R3-": (key, keyed_tellings),
-    "R4": (None, lambda h: any_telling(h, PAYLOADS)),
+STREAMS = {
+    "R0": (lambda e: e.vs, lambda h: ordered_streams(h)),
+    "R1": (None, lambda h: ordered_streams(h, same_order=True)),
+    "R2": (None, lambda h: ordered_streams(h)),
+    "R3": (key, keyed_streams),
+    "R3-": (key, keyed_streams),
+    "R4": (None, lambda h: any_streams(h, PAYLOADS)),
 }
-"""By algorithm: what its histories have only once, and how they are told."""
+"""By algorithm: what its histories have only once, and the streams of them."""
 
 
 @st.composite
 def merges(draw, algorithm, max_ports=3, **how):
-    """A history, slices `(port, elements)` of closed streams that tell it, and where to save and restore."""
-    unique, telling = TELLINGS[algorithm]
+    """A history, slices `(port, elements)` of closed streams of it, and where to save and restore."""
+    unique, streams_of = STREAMS[algorithm]
     history = draw(histories(unique=unique))
-    inputs = [draw(telling(history, **how)) for _ in range(draw(st.integers(1, max_ports)))]
+    inputs = [draw(streams_of(history, **how)) for _ in range(draw(st.integers(1, max_ports)))]
     arrivals = draw(arrivals_of(inputs))
     if draw(st.booleans()):
         arrivals = [(port, [e]) for port, elements in arrivals for e in elements]

@@ -1,4 +1,4 @@
-"""How operators are compared with the oracle: any telling, any slicing, snapshot and restore in the middle."""
+"""How operators are compared with the oracle: any stream, any slicing, snapshot and restore in the middle."""
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -71,9 +71,9 @@ def arrivals_of(draw, streams: Sequence[Sequence[Element]]):
 
 
 @st.composite
-def runs(draw, payloads: Mapping | Sequence, ports: int = 1, max_size: int = 6, **telling):
+def runs(draw, payloads: Mapping | Sequence, ports: int = 1, max_size: int = 6, **options):
     """Random closed streams for each port, sliced and interleaved, with the places of snapshot and restore."""
-    streams = [draw(testing.streams(payloads, max_size=max_size, closed=True, **telling)) for _ in range(ports)]
+    streams = [draw(testing.streams(payloads, max_size=max_size, closed=True, **options)) for _ in range(ports)]
     arrivals = draw(arrivals_of(streams))
     restore_at = draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
     return arrivals, restore_at

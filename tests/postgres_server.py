@@ -98,7 +98,7 @@ def server_user(folder: Path) -> dict[str, Any]:
 
 def started(data: Path, log: Path, run: dict[str, Any]) -> tuple[subprocess.Popen[bytes], str]:
     settings = {"listen_addresses": "", "unix_socket_directories": data.parent, "fsync": "off"}
-    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
     with log.open("wb") as output:
         process = subprocess.Popen([program("postgres"), "-D", data, *options], stdout=output, stderr=output, **run)
     dsn = f"host={data.parent} user=cedr dbname=postgres"

@@ -19,10 +19,10 @@ Values = Mapping[str, Sequence[Any]]
 
 
 @st.composite
-def punctuated_runs(draw, payloads, values: Values, ports: int = 1, *, most=6, closed=True, **telling):
+def punctuated_runs(draw, payloads, values: Values, ports: int = 1, *, max_punctuations=6, closed=True, **options):
     """Random streams with promises about parts of them, sliced and interleaved; where to snapshot and restore."""
-    told = testing.streams(payloads, closed=closed, **telling)
-    promising = told.flatmap(lambda s: testing.punctuated(s, dict(values), most))
+    streams = testing.streams(payloads, closed=closed, **options)
+    promising = streams.flatmap(lambda s: testing.punctuated(s, dict(values), max_punctuations))
     arrivals = draw(arrivals_of([draw(promising) for _ in range(ports)]))
     return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
 
@@ -44,7 +44,7 @@ def promised(out: Iterable[Element], key: Row) -> int:
 
 
 def check_keys_that_are_over(make: Callable[[], Operator], oracle, arrivals, schemas, keys: Sequence[Row]) -> Operator:
-    """When all inputs promise keys to infinity, all about them is told and promised. Returns the operator after it."""
+    """When all inputs promise keys to infinity, their results are emitted and promised. Returns the operator."""
     ends = [(port, [Punctuation(key) for key in keys]) for port in range(len(schemas))]
     operators: list[Operator] = []
 
@@ -53,8 +53,8 @@ def check_keys_that_are_over(make: Callable[[], Operator], oracle, arrivals, sch
         return operators[-1]
 
     out = [e for part in run(kept, [*arrivals, *ends], schemas) for e in part]
-    told = [canonical(e for at, part in arrivals if at == port for e in part) for port in range(len(schemas))]
-    expected = oracle(*told)
+    histories = [canonical(e for at, part in arrivals if at == port for e in part) for port in range(len(schemas))]
+    expected = oracle(*histories)
     for key in keys:
         testing.assert_same(about(canonical(out), key), about(expected, key))
         assert promised(out, key) == INF
@@ -63,12 +63,12 @@ def check_keys_that_are_over(make: Callable[[], Operator], oracle, arrivals, sch
 
 def check_restored_goes_on_the_same(make: Callable[[], Operator], arrivals, schemas, restore_at) -> None:
     """What is put out does not depend on snapshot and restore on the way."""
-    assert list(map(as_said, run(make, arrivals, schemas, restore_at))) == list(
-        map(as_said, run(make, arrivals, schemas))
+    assert list(map(in_any_promise_order, run(make, arrivals, schemas, restore_at))) == list(
+        map(in_any_promise_order, run(make, arrivals, schemas))
     )
 
 
-def as_said(elements: Sequence[Element]) -> tuple[list[Element], set[Element]]:
+def in_any_promise_order(elements: Sequence[Element]) -> tuple[list[Element], set[Element]]:
     """Rows in their order, what is promised after them in any."""
     return data(elements), set(elements) - set(data(elements))
 
@@ -76,17 +76,17 @@ def as_said(elements: Sequence[Element]) -> tuple[list[Element], set[Element]]:
 def through(stages: Sequence[Operator], chunks: Iterable[Chunk]) -> list[Element]:
     """What comes out of operators in a row. Nothing leaves any of them that is not covered by what it promises.
 
-    That holds where an Align that waits stands first, and else an operator further on takes rows told ahead for
-    progress of the whole stream, and speaks too early about other parts.
+    That holds where an Align that waits comes first; otherwise a later operator takes rows emitted early for
+    progress of the whole stream, and emits too early for other parts.
     """
     out: list[list[Element]] = [[] for _ in stages]
     for chunk in chunks:
-        for stage, said in zip(stages, out, strict=True):
+        for stage, out_so_far in zip(stages, out, strict=True):
             chunk = stage.process(0, chunk)
-            said += chunk.elements()
+            out_so_far += chunk.elements()
             for e in data(chunk.elements()):
-                about_it = frontier(e.payload, puncts(said))
-                assert e.sync <= closed_up_to(said) or (about_it is not None and e.sync < about_it), (stage, e)
+                about_it = frontier(e.payload, puncts(out_so_far))
+                assert e.sync <= closed_up_to(out_so_far) or (about_it is not None and e.sync < about_it), (stage, e)
     return out[-1]
 
 

@@ -1,4 +1,4 @@
-"""Random patterns with conditions, each as the oracle and as the plan say it, and the ids both use.
+"""Random patterns with conditions, each as a pattern of the oracle and of the plan, and the ids both use.
 
 `asked()` draws an `Asked`: a pattern of the oracle and the same pattern for a plan, conditions for both, and what is
 put out for each match. Now and then a pattern in it is an earlier one again, under other names, with the same or nearly
@@ -41,7 +41,7 @@ def payloads(kinds: str = KINDS) -> st.SearchStrategy[Row]:
 
 @cache
 def engine_ids(**schema: Any) -> ref.Ids:
-    """The ids of the operator, for the oracle: they say which of two instances that start together comes first."""
+    """The ids of the operator, for the oracle: they order two instances that start together."""
 
     @cache
     def event_id(kind: str, vs: int, payload: Row, copy: int) -> int:
@@ -177,12 +177,12 @@ def with_modes(pattern, modes):
 def renamed(pattern, names: dict[str, str]):
     """A pattern of the oracle or a plan with other variables."""
 
-    def anew(value):
+    def renamed_part(value):
         if isinstance(value, tuple):
-            return tuple(map(anew, value))
+            return tuple(map(renamed_part, value))
         return renamed(value, names) if isinstance(value, ref.ReferencePattern | plan.Pattern) else value
 
-    parts = {f.name: anew(getattr(pattern, f.name)) for f in fields(pattern)}
+    parts = {f.name: renamed_part(getattr(pattern, f.name)) for f in fields(pattern)}
     return replace(pattern, **{**parts, "var": names.get(pattern.var)})
 
 
@@ -217,7 +217,7 @@ ALONE = {
 
 @st.composite
 def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
-    """Conditions in both forms; those about a pattern are often said of its copies, too."""
+    """Conditions in both forms; those about a pattern often apply to its copies, too."""
     scopes = [(own, outer) for own, outer in scoped(pattern.plan) if own]
     events = {leaf.var for leaf in pattern.plan.leaves() if leaf.var}
     counts = any(isinstance(p, plan.AtMost) for p in pattern.plan.walk())
@@ -233,7 +233,7 @@ def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
         elif kind == "alone" and scopes:
             x = draw(st.sampled_from(sorted(draw(st.sampled_from(scopes))[0])))
             name = draw(st.sampled_from(["n", "start", "id"] if x in events else ["start", "id"]))
-            both += [predicate(ALONE[name], *names) for names in said_of(draw, (x,), copies, scopes)]
+            both += [predicate(ALONE[name], *names) for names in applied_to(draw, (x,), copies, scopes)]
         elif kind == "pair" and scopes:
             own, outer = draw(st.sampled_from(scopes))
             x, y = draw(st.sampled_from(sorted(own))), draw(st.sampled_from(sorted(own | outer)))
@@ -243,7 +243,7 @@ def conditions(draw, pattern: Pair, copies: Sequence[dict[str, str]] = ()):
                 x, y = y, x
             names = list(COMPARISONS) if {x, y} <= events else [n for n in COMPARISONS if n not in OF_EVENTS]
             comparison = COMPARISONS[draw(st.sampled_from(names))]
-            both += [predicate(comparison, *names) for names in said_of(draw, (x, y), copies, scopes)]
+            both += [predicate(comparison, *names) for names in applied_to(draw, (x, y), copies, scopes)]
     return tuple(one for one, _ in both), tuple(other for _, other in both)
 
 
@@ -252,13 +252,15 @@ def predicate(forms, *names: str) -> tuple[ref.ReferencePredicate, plan.Predicat
     return ref.ReferencePredicate(" ".join(names), test), plan.Predicate(names, expression(*names))
 
 
-def said_of(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...]]:
+def applied_to(draw, names: tuple[str, ...], copies, scopes) -> list[tuple[str, ...]]:
     """The variables of a predicate, and those it has in copies, where these have a value together."""
     found = [names]
     for copy in copies:
-        found += [tuple(copy.get(x, x) for x in said) for said in found if set(said) & set(copy)]
-    known = [said for said in found if any(own & set(said) and set(said) <= own | outer for own, outer in scopes)]
-    return [said for said in known if said == names or draw(st.integers(0, 3))]
+        found += [tuple(copy.get(x, x) for x in chosen) for chosen in found if set(chosen) & set(copy)]
+    known = [
+        chosen for chosen in found if any(own & set(chosen) and set(chosen) <= own | outer for own, outer in scopes)
+    ]
+    return [chosen for chosen in known if chosen == names or draw(st.integers(0, 3))]
 
 
 # --- queries -------------------------------------------------------------------------------------------------------
@@ -322,7 +324,7 @@ def ask(pattern: Pair, where=((), ()), extra: tuple[str, ...] = ("Rt",), ports: 
 def asked(
     draw, depth: int = 2, modes: bool = False, ports: tuple[int, ...] = (1, 1, 3), operator=None, repeats: int = 2
 ) -> Asked:
-    """A random query; `operator` is its outermost one, `modes` says whether it selects and consumes."""
+    """A random query; `operator` is its outermost one, `modes`: whether it selects and consumes."""
     drawing = Drawing(draw, draw(st.sampled_from(ports)), modes, repeats)
     kinds = ["sequence", "atleast", "atmost", "unless", "not", "cancel"]
     pattern = drawing.operator(operator or draw(st.sampled_from(kinds)), depth)

@@ -25,7 +25,7 @@ class File:
 
 @dataclass(frozen=True)
 class Command:
-    words: str
+    text: str
     shown: str | None
     """None: it must end well, whatever it prints."""
 
@@ -38,15 +38,15 @@ def steps(page: str) -> Iterator[File | Command]:
             yield Command(text, None)
         elif language == "console":
             for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-                words, _, shown = part.partition("\n")
-                while words.endswith("\\"):
+                command, _, shown = part.partition("\n")
+                while command.endswith("\\"):
                     more, _, shown = shown.partition("\n")
-                    words = words[:-1] + more
-                yield Command(words, shown)
+                    command = command[:-1] + more
+                yield Command(command, shown)
 
 
 def follow(page: Path, folder: Path) -> int:
-    """Do what a page says, in a folder; how many commands ran."""
+    """Run the commands of a page in a folder; returns the number of commands."""
     ran = 0
     for step in steps(page.read_text()):
         if isinstance(step, File):
@@ -60,7 +60,7 @@ def follow(page: Path, folder: Path) -> int:
 
 def run(command: Command, folder: Path) -> None:
     done = subprocess.run(
-        ["bash", "-c", command.words],
+        ["bash", "-c", command.text],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -70,16 +70,16 @@ def run(command: Command, folder: Path) -> None:
         check=False,
     )
     if command.shown is None:
-        assert done.returncode == 0, f"$ {command.words}\nended with {done.returncode} and printed\n{done.stdout}"
+        assert done.returncode == 0, f"$ {command.text}\nended with {done.returncode} and printed\n{done.stdout}"
         return
-    said, shown = lines(done.stdout), lines(command.shown)
-    same = len(said) == len(shown) and all(map(matches, said, shown))
-    assert same, f"$ {command.words}\nprinted\n{done.stdout}\nand the page shows\n{command.shown}"
+    printed, shown = lines(done.stdout), lines(command.shown)
+    same = len(printed) == len(shown) and all(map(matches, printed, shown))
+    assert same, f"$ {command.text}\nprinted\n{done.stdout}\nand the page shows\n{command.shown}"
 
 
 def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def matches(said: str, shown: str) -> bool:
-    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), said) is not None
+def matches(printed: str, shown: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), printed) is not None

@@ -1,8 +1,8 @@
 """Random punctuated sliced lists, everything that may still follow them, and the laws of stream iterators.
 
-The laws speak of every list L that obeys what was promised. Here L runs through all single rows of a small domain and
+The laws are about every list L that obeys what was promised. Here L runs through all single rows of a small domain and
 some longer lists. The domain has a value more than punctuations can name, so that none of them is about everything
-unless it says so, and a value below all that are in the streams, so that anything may still come first.
+unless it promises that, and a value below all that are in the streams, so that anything may still come first.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ def patterns() -> st.SearchStrategy:
 
 @st.composite
 def lists(draw, names: Sequence[str], about: Sequence[str] | None = None, size: int = 6) -> list:
-    """Rows and punctuations, of which rows keep what was promised. `about`: what punctuations may speak of."""
+    """Rows and punctuations, of which rows keep what was promised. `about`: what punctuations may be about."""
     result: list = []
     for _ in range(draw(st.integers(0, size))):
         allowed = set_nomatch_ts(rows(names, NAMED), puncts(result))
@@ -75,24 +75,26 @@ Table = Callable[..., list[Row]]
 def check_faithful(outputs: Sequence[list], inputs: Sequence[list[list]], names: Sequence, table: Table) -> None:
     """Safe and complete after each slice. `outputs` has as many slices per slice of input as there are inputs."""
     for i in range(len(inputs[0]) + 1):
-        told = Counter(tups(prefix(outputs, i * len(inputs))))
+        emitted = Counter(tups(prefix(outputs, i * len(inputs))))
         seen = [prefix(slices, i) for slices in inputs]
         certain = None
         for answer in answers(seen, names, table):
-            assert told <= Counter(answer), f"told {told - Counter(answer)} after slice {i}, which may turn out wrong"
+            assert emitted <= Counter(answer), (
+                f"emitted {emitted - Counter(answer)} after slice {i}, which may turn out wrong"
+            )
             certain = Counter(answer) if certain is None else certain & Counter(answer)
-        assert not (certain or Counter()) - told, f"kept back after slice {i} what is certain"
+        assert not (certain or Counter()) - emitted, f"kept back after slice {i} what is certain"
 
 
 def check_faithful_in_order(outputs: Sequence[list], slices: list[list], names: Sequence[str], table: Table) -> None:
-    """As `check_faithful`, where the order of the answer counts: what is told is the longest prefix that is certain."""
+    """As `check_faithful`, where the order of the answer counts: the longest certain prefix is emitted."""
     for i in range(len(slices) + 1):
-        told = tups(prefix(outputs, i))
+        emitted = tups(prefix(outputs, i))
         possible = answers([prefix(slices, i)], [names], table)
         for answer in possible:
-            assert told == answer[: len(told)], f"told {told} after slice {i}, but {answer} is possible"
+            assert emitted == answer[: len(emitted)], f"emitted {emitted} after slice {i}, but {answer} is possible"
         certain = len(list(takewhile(lambda column: len(set(column)) == 1, zip(*possible, strict=False))))
-        assert len(told) >= certain, f"kept back after slice {i} what is certain"
+        assert len(emitted) >= certain, f"kept back after slice {i} what is certain"
 
 
 def answers(seen: Sequence[list], names: Sequence[Sequence[str]], table: Table) -> list[list[Row]]:

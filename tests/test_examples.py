@@ -1,6 +1,6 @@
 """Examples: what their pages show is what their commands print, and on Spark it is the same.
 
-Four of them, scenarios of the papers' introductions, are also told step by step, and compared with the oracle.
+Four of them, scenarios of the papers' introductions, also run step by step, and are compared with the oracle.
 """
 
 import importlib.util
@@ -52,7 +52,7 @@ def name_of(path: Path) -> str:
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The examples beside the command, as in a checkout; what they write stays here."""
+    """The examples next to the command, as in a checkout; what they write stays here."""
     for name in ("cedr", ".venv"):
         (tmp_path / name).symlink_to(EXAMPLES.parent / name)
     shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("out", "*.checkpoint"))
@@ -80,18 +80,18 @@ def test_the_same_on_spark(job, checkout, spark):
         pass
     running = SparkAnswer(made, sink, spark, once=True, close=True).running
     running.await_termination()
-    told = canonical_table(known_at(read_changelog(sink.target), None), INF)
-    assert told.equals(local.result.table())
-    assert told.height > 0
+    recorded = canonical_table(known_at(read_changelog(sink.target), None), INF)
+    assert recorded.equals(local.result.table())
+    assert recorded.height > 0
     assert running.late().height == local.result.late().height
     if not local.result.late().height:  # to a batch nothing comes late
         stream = made.stream(sink)
         files = {source.name: source.files for source in made.read_by(stream)}
         batch = pl.DataFrame(stream.batch(spark, files).toArrow())
-        assert_frame_equal(batch, told, check_row_order=False, check_dtypes=False)
+        assert_frame_equal(batch, recorded, check_row_order=False, check_dtypes=False)
 
 
-def test_these_are_told_step_by_step():
+def test_these_run_step_by_step():
     assert [name_of(script) for script in SCRIPTS] == ["maintenance", "outages", "stocks", "web_traffic"]
 
 
@@ -106,11 +106,11 @@ def test_an_example_prints_what_its_text_shows(script):
 
 
 def expected_alerts(maintenance) -> History:
-    told = {"patched": [], "came_up": []}
+    inputs = {"patched": [], "came_up": []}
     for _, source, elements in maintenance.ARRIVALS:
-        told[source] += data(elements)
-    deadlines = ref.alter_lifetime(canonical(told["patched"]), start=lambda e: e.vs + 10)
-    return ref.anti_join(deadlines, ref.sliding(canonical(told["came_up"]), 10), lambda p, q: p.machine == q.machine)
+        inputs[source] += data(elements)
+    deadlines = ref.alter_lifetime(canonical(inputs["patched"]), start=lambda e: e.vs + 10)
+    return ref.anti_join(deadlines, ref.sliding(canonical(inputs["came_up"]), 10), lambda p, q: p.machine == q.machine)
 
 
 @pytest.mark.parametrize("level", [STRONG, MIDDLE])
@@ -124,8 +124,8 @@ def test_system_maintenance_ends_with_the_right_alerts(level):
 def test_a_strong_alert_is_never_taken_back():
     maintenance = load("maintenance")
     strong = maintenance.alerts.with_consistency(STRONG)
-    said = [change for _, result in maintenance.answers(strong) for change in result.changelog()["change"]]
-    assert said == ["insert"]
+    changes = [change for _, result in maintenance.answers(strong) for change in result.changelog()["change"]]
+    assert changes == ["insert"]
 
 
 # --- web traffic ---------------------------------------------------------------------------------------------------
@@ -163,18 +163,18 @@ def test_stock_ticker_ends_with_the_averages_of_all_but_the_last_correction():
 def test_stock_ticker_repairs_the_average_when_the_correction_comes():
     ticker = load("stocks")
     average = pl.col("average").filter((pl.col("vs") == 0) & (pl.col("symbol") == "ACME"))
-    told = [result.table().select(average).item() for result in ticker.answers()]
-    assert told == [10.0, 60.0, 60.0, *[10.5] * 5]
+    averages = [result.table().select(average).item() for result in ticker.answers()]
+    assert averages == [10.0, 60.0, 60.0, *[10.5] * 5]
 
 
 # --- outages -------------------------------------------------------------------------------------------------------
 
 
 def reports(outages, office: str, arrivals) -> History:
-    told = [
+    closed_by_all = [
         (hour, zone) for name, hour, zones in arrivals if name == office and zones != outages.OVER for zone in zones
     ]
-    return History(Event(hour, hour + 1, Row(zone=zone, hour=hour)) for hour, zone in told)
+    return History(Event(hour, hour + 1, Row(zone=zone, hour=hour)) for hour, zone in closed_by_all)
 
 
 def expected_outages(outages, arrivals) -> History:
@@ -184,11 +184,11 @@ def expected_outages(outages, arrivals) -> History:
 
 def hours_over(outages, arrivals) -> set[int]:
     """The hours that all three offices have closed."""
-    closed = [{hour for name, hour, told in arrivals if (name, told) == (o, outages.OVER)} for o in outages.OFFICES]
+    closed = [{hour for name, hour, report in arrivals if (name, report) == (o, outages.OVER)} for o in outages.OFFICES]
     return set.intersection(*closed)
 
 
-def test_outages_of_an_hour_are_told_when_all_offices_have_closed_it_and_not_before():
+def test_outages_of_an_hour_are_emitted_when_all_offices_have_closed_it_and_not_before():
     outages = load("outages")
     for i, result in enumerate(outages.answers()):
         arrivals = outages.ARRIVALS[: i + 1]

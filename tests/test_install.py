@@ -31,9 +31,9 @@ def installed(tmp_path_factory) -> Path:
     return place
 
 
-def run(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(installed: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    return subprocess.run(arguments, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
 
 
 def test_the_command_runs_a_job(installed, tmp_path):
@@ -54,9 +54,9 @@ def test_it_is_typed_and_whole(installed, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["test", "docs", "bench"])
-def test_what_needs_the_checkout_says_so(installed, tmp_path, command):
-    words = [command, "engine"] if command == "bench" else [command]
-    done = run(installed, sys.executable, "-m", "cedr", *words, cwd=tmp_path)
+def test_commands_that_need_the_checkout_report_it(installed, tmp_path, command):
+    arguments = [command, "engine"] if command == "bench" else [command]
+    done = run(installed, sys.executable, "-m", "cedr", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "needs a checkout of the repository" in done.stderr
     assert "Traceback" not in done.stderr

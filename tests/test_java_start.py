@@ -1,4 +1,4 @@
-"""An archive of classes makes Java start faster, and one that is of no use is no trouble."""
+"""An archive of classes makes Java start faster, and an unusable one does no harm."""
 
 import os
 import subprocess

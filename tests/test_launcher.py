@@ -38,7 +38,7 @@ if "PIP_FAILS" in os.environ:
     sys.exit("no route to the index")
 """
 
-# Python as Debian has it: without its venv package (file `no_venv` beside it), `-m venv` refuses.
+# Python as Debian has it: without its venv package (file `no_venv` next to it), `-m venv` refuses.
 PYTHON = """
 case "$1" in
     --version) echo "Python {version}" ;;
@@ -211,7 +211,7 @@ def test_it_runs_from_anywhere_through_a_link(checkout: Checkout) -> None:
     }
 
 
-def test_nothing_is_imported_from_the_folder_one_stands_in(checkout: Checkout) -> None:
+def test_nothing_is_imported_from_the_current_folder(checkout: Checkout) -> None:
     decoy = checkout.base / "somewhere else/cedr"
     decoy.mkdir(parents=True)
     (decoy / "__init__.py").write_text("raise SystemExit('the decoy was imported')")
@@ -246,7 +246,7 @@ def test_a_venv_whose_python_is_gone_is_made_again(checkout: Checkout) -> None:
     assert len(checkout.calls("python3.11 -m venv")) == 2
 
 
-def test_when_pip_fails_its_words_are_shown_and_the_next_start_tries_again(checkout: Checkout) -> None:
+def test_when_pip_fails_its_output_is_shown_and_the_next_start_tries_again(checkout: Checkout) -> None:
     failed = checkout.run("--version", PIP_FAILS="yes")
     assert failed.returncode == 1
     assert failed.stdout == ""
@@ -267,16 +267,16 @@ def test_a_failed_update_is_not_taken_for_the_lock_before_it(checkout: Checkout)
 
 
 def test_of_two_starts_at_once_one_installs_and_the_other_waits(checkout: Checkout) -> None:
-    """pip goes on only when the second start has said that it waits."""
-    heard = checkout.base / "heard"
-    command, env = [str(checkout.root / "cedr"), "--version"], checkout.environment(PIP_WAITS_FOR=str(heard))
+    """pip continues only when the second start has reported that it waits."""
+    waiting = checkout.base / "waiting"
+    command, env = [str(checkout.root / "cedr"), "--version"], checkout.environment(PIP_WAITS_FOR=str(waiting))
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=env, **pipes) as one:
         assert "installing the packages" in one.stderr.readline()
         with subprocess.Popen(command, env=env, **pipes) as other:
-            said = other.stderr.readline()
-            heard.touch()
-            assert "waiting for another start" in said
+            line = other.stderr.readline()
+            waiting.touch()
+            assert "waiting for another start" in line
             assert "installing" not in other.communicate()[1]
         one.communicate()
     assert [one.returncode, other.returncode] == [0, 0]
@@ -321,7 +321,7 @@ def test_root_gets_the_venv_module_from_apt(checkout: Checkout) -> None:
     assert checkout.calls("apt-get install")[0].endswith(" python3.11-venv")
 
 
-def test_others_are_told_to_install_the_venv_module(checkout: Checkout) -> None:
+def test_others_get_the_command_that_installs_the_venv_module(checkout: Checkout) -> None:
     (checkout.path / "no_venv").touch()
     done = checkout.run("--version")
     assert done.returncode == 1
@@ -332,7 +332,7 @@ def test_others_are_told_to_install_the_venv_module(checkout: Checkout) -> None:
 # --- Java ----------------------------------------------------------------------------------------------------------
 
 
-def test_without_java_commands_say_what_to_do(bare: Checkout) -> None:
+def test_without_java_commands_report_what_to_do(bare: Checkout) -> None:
     bare.python()
     done = bare.run("test")
     assert done.returncode == 1
@@ -347,13 +347,15 @@ def test_without_java_options_work(bare: Checkout) -> None:
     assert bare.start("--help")["args"] == ["--help"]
 
 
-@pytest.mark.parametrize("command", ["prompt", "check job.toml", "doctor", "run job.toml --local", "history told.csv"])
+@pytest.mark.parametrize(
+    "command", ["prompt", "check job.toml", "doctor", "run job.toml --local", "history changes.csv"]
+)
 def test_without_java_commands_that_need_none_work(bare: Checkout, command: str) -> None:
     bare.python()
     assert bare.start(*command.split())["args"] == command.split()
 
 
-def test_without_java_a_job_on_spark_says_what_to_do(bare: Checkout) -> None:
+def test_without_java_a_job_on_spark_reports_what_to_do(bare: Checkout) -> None:
     bare.python()
     assert "needs Java 17 or 21 for Spark" in bare.run("run", "job.toml").stderr
 
@@ -422,13 +424,13 @@ def test_a_postgresql_on_the_path_will_do(checkout: Checkout) -> None:
     assert not checkout.calls("apt-get")
 
 
-def test_without_postgresql_the_tests_run_and_say_what_is_missing(checkout: Checkout) -> None:
+def test_without_postgresql_the_tests_run_and_report_what_is_missing(checkout: Checkout) -> None:
     assert checkout.start("test", "-x")["args"] == ["test", "-x"]
     assert not checkout.calls("apt-get")
     checkout.apt_get("echo no such package; exit 100")
     done = checkout.run("test")
     assert done.returncode == 0
-    assert "apt-get could not install postgresql; it said:\nno such package" in done.stderr
+    assert "apt-get could not install postgresql; it errors:\nno such package" in done.stderr
 
 
 # --- the command line it hands over to ---------------------------------------------------------------------------
@@ -442,7 +444,7 @@ def command_line(monkeypatch: pytest.MonkeyPatch, *args: str) -> int | str | Non
     return ended.value.code
 
 
-def test_it_tells_its_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_prints_its_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line(monkeypatch, "--version") == 0
     assert capsys.readouterr().out == f"cedr {cedr.__version__}\n"
 
@@ -461,6 +463,6 @@ def test_a_mistake_of_the_user_is_reported_without_a_traceback(
 ) -> None:
     monkeypatch.setattr(sys.modules["cedr.cli.test"], "REPOSITORY", tmp_path)
     assert command_line(monkeypatch, "test") == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: {tmp_path} contains no tests; ")
-    assert "Traceback" not in said
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"error: {tmp_path} contains no tests; ")
+    assert "Traceback" not in errors

@@ -35,7 +35,7 @@ def test_what_is_installed_is_what_is_locked(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_all_a_package_needs_is_locked(name: str) -> None:
-    """pip is told not to look for dependencies, so one that is missing here would be missing there."""
+    """pip does not look for dependencies, so one that is missing here would be missing there."""
     check(Requirement(text) for text in distribution(name).requires or [])
 
 

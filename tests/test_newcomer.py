@@ -1,4 +1,4 @@
-"""A newcomer's path: clone, then the tutorial from its first command to its last, as its page says.
+"""A newcomer's path: clone, then the tutorial from its first command to its last, as written on its page.
 
 The clone gets the packages of this checkout's environment as they are; that the first start installs them is tested in
 test_launcher.py. It also gets what is compiled already of the kernels, which would take a minute of a core again.

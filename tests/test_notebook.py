@@ -31,7 +31,7 @@ def test_bars_are_as_long_as_lifetimes():
     assert 'x="108.0" y="1" width="108.0"' in html
 
 
-def test_a_long_history_says_how_much_more_there_is():
+def test_a_long_history_shows_the_number_of_further_rows():
     history = History((i, i + 1, "x") for i in range(1000))
     assert "and 970 more" in history._repr_html_()
     assert "and 970 more" in as_text(history)
@@ -62,11 +62,11 @@ def test_an_explanation_is_shown_as_it_is():
 
 
 def test_a_result_shows_its_table_and_what_was_put_aside():
-    told = [Insert(0, 5, Row(machine="a", load=60)), cedr.Cti(9), Insert(1, 5, Row(machine="a", load=60))]
-    html = BUSY.run(told)._repr_html_()
+    elements = [Insert(0, 5, Row(machine="a", load=60)), cedr.Cti(9), Insert(1, 5, Row(machine="a", load=60))]
+    html = BUSY.run(elements)._repr_html_()
     assert "<table" in html
     assert "1 late rows" in html
-    assert "put aside" not in BUSY.run(told[:1])._repr_html_()
+    assert "put aside" not in BUSY.run(elements[:1])._repr_html_()
 
 
 def test_brackets_of_a_payload_are_not_taken_for_colours():

@@ -1,4 +1,4 @@
-"""Every operator of the API, at every latency and every level, answers what the oracle says.
+"""Every operator of the API, at every latency and every level, gives the oracle's answer.
 
 The queries come from `plan.catalogue`; what it leaves out of the API is added here, and a test sees to it that nothing
 is left out. Each cell of the matrix runs a query over random closed streams in slices of one, of all and in between,
@@ -78,10 +78,10 @@ MATRIX = {**QUERIES, **MERGES, **MORE}
 
 def latencies(query: Query) -> list[str]:
     """Those that make a difference."""
-    speaks_early = any(
+    emits_early = any(
         hasattr(step.node, "latency") and step.name != "Level" for step in query.stream().fragment().steps
     )
-    return ["perfect", "ordered", "eager"] if speaks_early else ["perfect"]
+    return ["perfect", "ordered", "eager"] if emits_early else ["perfect"]
 
 
 CELLS = [
@@ -110,8 +110,8 @@ def compare(actual: History, expected: History) -> None:
 def test_the_answer_is_the_oracles(name, latency, level, data):
     query = MATRIX[name]
     stream = query.stream().with_latency(latency).with_consistency(LEVELS[level])
-    telling = {"infinite": query.infinite, "adjusts": query.infinite}
-    arrivals, restore_at = data.draw(runs(payloads, query.ports, max_size=4, **telling))
+    options = {"infinite": query.infinite, "adjusts": query.infinite}
+    arrivals, restore_at = data.draw(runs(payloads, query.ports, max_size=4, **options))
     make = lambda: AsOperator(stream)  # noqa: E731
     check_against_oracle(make, query.oracle, arrivals, [SCHEMA] * query.ports, restore_at, compare)
 
@@ -184,15 +184,15 @@ WEAKLY = [
 def run_weakly(engine: Engine, arrivals) -> tuple[list, list[list], list[list]]:
     """What is put out, and of each port the elements that were kept and those that were late."""
     out, late = [], [set(), set()]
-    told = [[], []]
+    inputs = [[], []]
     for port, elements in arrivals:
         chunk = chunk_of(elements, SCHEMA)
         out += engine.push("ab"[port], chunk).elements()
-        told[port] += chunk.elements()  # with one CTI, as Finalize counts them
+        inputs[port] += chunk.elements()  # with one CTI, as Finalize counts them
         found = engine.take_late()
         late[port] |= {int(re.match(r"element (\d+)", text)[1]) for text in found["message"]} if len(found) else set()
-    kept = [data_of(e for i, e in enumerate(told[p]) if i not in late[p]) for p in (0, 1)]
-    return out, kept, [[told[p][i] for i in sorted(late[p])] for p in (0, 1)]
+    kept = [data_of(e for i, e in enumerate(inputs[p]) if i not in late[p]) for p in (0, 1)]
+    return out, kept, [[inputs[p][i] for i in sorted(late[p])] for p in (0, 1)]
 
 
 def net(elements) -> History:
@@ -219,8 +219,8 @@ def test_the_weak_matrix_has_all_operators_with_state():
 @share
 @given(data=st.data())
 def test_a_weak_answer_is_the_oracles_for_what_was_not_late(way, query, data):
-    telling = {"infinite": query.infinite, "adjusts": query.infinite}
-    arrivals, _ = data.draw(runs(payloads, query.ports, max_size=4, **telling))
+    options = {"infinite": query.infinite, "adjusts": query.infinite}
+    arrivals, _ = data.draw(runs(payloads, query.ports, max_size=4, **options))
     out, kept, _ = run_weakly(way(query).engine(), arrivals)
     compare(canonical(out), query.oracle(*(net(k) for k in kept[: query.ports])))
 

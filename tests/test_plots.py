@@ -63,7 +63,7 @@ def test_axes_may_be_logarithmic(log, scales):
     assert (axes.get_xscale(), axes.get_yscale()) == scales
 
 
-def test_what_a_logarithmic_scale_cannot_show_is_said():
+def test_what_a_logarithmic_scale_cannot_show_is_reported():
     nothing = Plot("memory", "Memory", "inputs", "MiB", log="y")
     for x in (2, 4):
         nothing.add("R0", x, 0)
@@ -94,7 +94,7 @@ assert "matplotlib.pyplot" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
-def test_without_matplotlib_it_is_said_what_to_install(tmp_path, monkeypatch):
+def test_without_matplotlib_the_error_names_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(plots.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CedrError, match=r"plots need the package matplotlib: pip install 'cedr\[plots\]'"):
         draw(plot(), tmp_path)

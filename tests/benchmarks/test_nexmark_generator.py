@@ -1,4 +1,4 @@
-"""The events of Nexmark: the same from the same seed, in the standard mix, as late as said, corrected as said."""
+"""The events of Nexmark: the same from the same seed, in the standard mix, as late and as corrected as requested."""
 
 import numpy as np
 import polars as pl
@@ -52,17 +52,17 @@ def test_what_is_named_was_there_before(plain):
     assert 1_000 <= open_for.min() <= open_for.max() < LONGEST
 
 
-def test_corrections_take_back_a_bid_that_came_before_and_tell_it_anew(plain, corrected):
+def test_corrections_retract_an_earlier_bid_and_insert_it_again(plain, corrected):
     bid = corrected["bid"].with_row_index("place")
     back = bid.filter(pl.col("ve_new").is_not_null())
     assert (back["ve_new"] == back["ts"]).all()
     share = back.height / plain["bid"].height
     assert 0.5 * SHARE_CORRECTED < share < SHARE_CORRECTED
     same = ["ts", "auction", "bidder", "price"]
-    first = bid.filter(pl.col("ve_new").is_null()).group_by(same).agg(pl.min("place").alias("told"))
+    first = bid.filter(pl.col("ve_new").is_null()).group_by(same).agg(pl.min("place").alias("first_place"))
     pairs = back.join(first, on=same)
     assert pairs.height == back.height
-    assert (pairs["told"] < pairs["place"]).all()
+    assert (pairs["first_place"] < pairs["place"]).all()
     assert (back["arrived"] - back["ts"].dt.epoch("us")).is_between(1, LATENESS, closed="left").all()
 
 

@@ -1,4 +1,4 @@
-"""A turn of `./cedr bench peers`: who takes part, when an answer counts, and what is said of those who have none."""
+"""One run of `./cedr bench peers`: which systems take part, when an answer counts, and how failures are reported."""
 
 from dataclasses import replace
 
@@ -54,17 +54,17 @@ def test_packages_of_guests_have_exact_versions_and_come_from_where_pip_looks():
         assert all(line.count("==") == 1 and not set("/:@") & set(line) for line in lines)
 
 
-def test_an_environment_is_made_once_and_anew_when_its_packages_change(tmp_path):
-    wanted, said = tmp_path / "requirements.txt", []
-    wanted.write_text("# nothing\n")
-    python = python_of("guest", said.append, tmp_path / "cache", wanted)
+def test_an_environment_is_created_once_and_again_when_its_packages_change(tmp_path):
+    required, printed = tmp_path / "requirements.txt", []
+    required.write_text("# nothing\n")
+    python = python_of("guest", printed.append, tmp_path / "cache", required)
     assert python.exists()
-    assert python_of("guest", said.append, tmp_path / "cache", wanted) == python
-    assert len(said) == 1
-    wanted.write_text("./no-such-package\n")
+    assert python_of("guest", printed.append, tmp_path / "cache", required) == python
+    assert len(printed) == 1
+    required.write_text("./no-such-package\n")
     with pytest.raises(NotInstalledError, match=r"guest could not be installed: ERROR: .*no-such-package"):
-        python_of("guest", said.append, tmp_path / "cache", wanted)
-    assert len(said) == 2
+        python_of("guest", printed.append, tmp_path / "cache", required)
+    assert len(printed) == 2
 
 
 # --- a turn --------------------------------------------------------------------------------------------------------
@@ -92,11 +92,11 @@ def test_a_wrong_answer_does_not_count(prepared):
     assert "rows differ in 'n'" in turn.unable
 
 
-def test_who_fails_says_so_and_nobody_else_is_kept_from_their_turn(prepared):
-    said = []
-    turn = take(Contestant("nobody", "Nobody"), prepared, said.append)
+def test_a_failure_is_reported_and_does_not_stop_the_others(prepared):
+    printed = []
+    turn = take(Contestant("nobody", "Nobody"), prepared, printed.append)
     assert turn.unable == "it ended with 1"
-    assert "KeyError: 'nobody'" in said[0]
+    assert "KeyError: 'nobody'" in printed[0]
 
 
 def test_an_answer_without_a_column_is_none(prepared):
@@ -104,7 +104,7 @@ def test_an_answer_without_a_column_is_none(prepared):
     assert take(LOCAL, other, quiet, apart=False).unable.startswith("its answer cannot be read: ")
 
 
-def test_who_has_no_way_to_ask_says_why(tmp_path):
+def test_a_query_that_a_system_cannot_express_is_reported_with_the_reason(tmp_path):
     prepared = prepare(QUESTIONS["q4"], tmp_path, SHAPE, csv=False)
     turn = take(next(who for who in ALL if who.name == "spark"), prepared, quiet)
     assert "append mode takes no aggregate without a window" in turn.unable

@@ -1,4 +1,4 @@
-"""What `./cedr bench peers` asks of cedr is what the oracle says, over small inputs with late and corrected rows."""
+"""The queries of `./cedr bench peers` against the oracle, over small inputs with late and corrected rows."""
 
 import math
 from collections.abc import Mapping
@@ -169,7 +169,7 @@ def test_cedr_answers_as_the_oracle_does(name, tmp_path):
 
 
 def test_averages_are_of_more_than_one_value(tmp_path):
-    """Else the comparison would not tell an average from a maximum."""
+    """Otherwise the comparison could not distinguish an average from a maximum."""
     given, _ = answered("hopping", tmp_path)
     rows = table(windows(given, HOP))
     assert rows["n"].max() > 2

@@ -1,4 +1,4 @@
-"""When two answers of the Spark benchmark are the same, and what is said when they are not."""
+"""When two answers of the Spark benchmark are the same, and the message when they are not."""
 
 import polars as pl
 import pytest
@@ -29,7 +29,7 @@ def test_the_same_rows_agree(found):
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "difference"),
     [
         (ANSWER[:2], "2 rows instead of 3; missing {'k': 2, 'n': 5, 's': 1000000.0}"),
         (pl.concat([ANSWER, ANSWER[:1]]), "4 rows instead of 3; some rows are there more than once"),
@@ -40,5 +40,5 @@ def test_the_same_rows_agree(found):
     ],
     ids=["too few", "too many", "beyond rounding", "exact column", "missing value", "not a number"],
 )
-def test_other_rows_do_not(found, said):
-    assert said in compare(found)
+def test_other_rows_do_not(found, difference):
+    assert difference in compare(found)

@@ -1,4 +1,4 @@
-"""The events of the Spark benchmark: the same from the same seed, as late as said, in files of one micro-batch each."""
+"""The events of the Spark benchmark: the same from the same seed, as late as requested, a file per micro-batch."""
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ def test_the_same_seed_gives_the_same_events_and_another_seed_others():
     assert not events(1_000, 10, 100, seed=1).equals(events(1_000, 10, 100, seed=2))
 
 
-def test_a_fifth_of_the_events_is_late_and_none_by_more_than_said():
+def test_a_fifth_of_the_events_is_late_and_none_by_more_than_the_limit():
     ts = events(100_000, 10, 2_000, seed=1)["ts"].cast(pl.Int64).to_numpy()
     behind = np.maximum.accumulate(ts) - ts
     assert 0 < behind.max() < LATENESS
@@ -19,7 +19,7 @@ def test_a_fifth_of_the_events_is_late_and_none_by_more_than_said():
     assert 0.19 < (behind > 0).mean() < 0.21
 
 
-def test_events_spread_over_as_many_seconds_as_the_rate_says():
+def test_events_spread_over_the_seconds_that_the_rate_requires():
     ts = events(100_000, 10, 2_000, seed=1)["ts"].cast(pl.Int64)
     assert (ts.max() - ts.min()) / SECOND == pytest.approx(50, rel=0.01)
 

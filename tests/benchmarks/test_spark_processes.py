@@ -63,7 +63,7 @@ def test_a_side_that_takes_too_long_is_ended(tmp_path):
         run(tmp_path, "import time; time.sleep(600)", limit=1)
 
 
-def test_a_side_that_fails_says_why(tmp_path):
+def test_a_side_that_fails_reports_why(tmp_path):
     with pytest.raises(SideFailedError, match=r"it ended with 1(.|\n)*ValueError: no such key"):
         run(tmp_path, "raise ValueError('no such key')")
 
@@ -79,6 +79,6 @@ def test_one_that_ends_well_but_too_late_has_failed(tmp_path):
 
 
 @pytest.mark.parametrize("code", ["pass", "print('almost done')"])
-def test_one_that_says_nothing_has_failed(tmp_path, code):
+def test_one_that_reports_nothing_has_failed(tmp_path, code):
     with pytest.raises(SideFailedError, match="it did not say how it went"):
         run(tmp_path, code)

@@ -35,16 +35,16 @@ from pathlib import Path
 from peers.side import run_cedr, run_spark
 from peers.workloads import COMPARED, WORKLOADS
 folder = Path(sys.argv[1])
-told = {w.name: run_spark(w, folder / w.name / "in", folder / w.name / "out", w.state_store) for w in COMPARED}
+reports = {w.name: run_spark(w, folder / w.name / "in", folder / w.name / "out", w.state_store) for w in COMPARED}
 for name in ("join", "pattern"):
-    told[f"{name}, cedr"] = run_cedr(WORKLOADS[name], folder / name / "in", folder / name / "cedr")
-print(json.dumps(told))
+    reports[f"{name}, cedr"] = run_cedr(WORKLOADS[name], folder / name / "in", folder / name / "cedr")
+print(json.dumps(reports))
 """
 
 
 @pytest.fixture(scope="module")
 def on_spark(tmp_path_factory):
-    """All workloads in one process, as starting Spark takes longer than the work: the folder, and what each told."""
+    """All workloads in one process, as starting Spark takes longer than the work: the folder and the reports."""
     folder = tmp_path_factory.mktemp("spark")
     for workload in COMPARED:
         data.write(folder / workload.name / "in", workload.streams, SHAPE)
@@ -57,22 +57,22 @@ def on_spark(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [workload.name for workload in COMPARED])
 def test_sparks_own_gives_the_batch_answer(name, on_spark):
-    folder, told = on_spark
+    folder, reports = on_spark
     workload = WORKLOADS[name]
     expected = workload.batch(data.read(folder / name / "in", workload.streams))
     assert disagreement(name, side.read_spark(folder / name / "out"), expected, workload.exact) is None
-    assert told[name]["rows"] >= expected.height
-    assert len(told[name]["batches"]) > SHAPE.files
+    assert reports[name]["rows"] >= expected.height
+    assert len(reports[name]["batches"]) > SHAPE.files
 
 
 @pytest.mark.parametrize("name", ["join", "pattern"])
 def test_cedr_on_spark_gives_the_batch_answer(name, on_spark):
-    folder, told = on_spark
+    folder, reports = on_spark
     workload = WORKLOADS[name]
     expected = workload.batch(data.read(folder / name / "in", workload.streams))
     found = workload.cedr_answer(side.read_cedr(folder / name / "cedr"))
     assert disagreement("cedr", found, expected, workload.exact) is None
-    about = told[f"{name}, cedr"]
+    about = reports[f"{name}, cedr"]
     assert about["rows"] >= expected.height
     assert len(about["batches"]) == len(about["state_rows"]) == SHAPE.files + 1
 

@@ -15,7 +15,7 @@ class Done(NamedTuple):
 
 
 def call(monkeypatch, capsys, *args: object) -> Done:
-    """`cedr ARGS`: its exit code and what it said."""
+    """`cedr ARGS`: its exit code and output."""
     monkeypatch.setattr(sys, "argv", ["cedr", *map(str, args)])
     with pytest.raises(SystemExit) as end:
         main()

@@ -24,7 +24,7 @@ def test_a_bar_is_reached_or_not_exceeded(value, bar, at_most, ok):
     assert Figure("f", value, "x", bar=bar, at_most=at_most).ok == ok
 
 
-def test_a_report_is_ok_only_if_every_bar_holds_and_says_so_in_json(tmp_path):
+def test_a_report_is_ok_only_if_every_bar_holds_as_its_json_shows(tmp_path):
     report = BenchmarkReport("t", console=Console(quiet=True))
     report.add("fast", 5, "M/s", bar=3)
     assert report.ok
@@ -147,9 +147,9 @@ def test_the_peers_benchmark_asks_all_questions_and_cedr_answers_them(tmp_path):
 
 
 def test_parts_are_chosen_where_there_are_some():
-    for name, said in (("peers", "nothing is called 'x'"), ("engine", "has no parts; leave --only out")):
+    for name, message in (("peers", "nothing is called 'x'"), ("engine", "has no parts; leave --only out")):
         command = [sys.executable, "-m", "cedr", "bench", name, "--quick", "--only", "x"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 2
-        assert f"--only x: {said}" in done.stderr.replace("the benchmark 'engine' ", "")
+        assert f"--only x: {message}" in done.stderr.replace("the benchmark 'engine' ", "")
         assert "Traceback" not in done.stderr

@@ -47,12 +47,12 @@ def test_check_shows_columns(cedr, tmp_path):
 
 
 def test_check_as_json(cedr):
-    said = json.loads(cedr("check", "job.toml", "--json").out)
-    assert said["answers"] == {"Hot": {"machine": "String", "load": "Float64"}}
-    assert said["warnings"] == []
+    found = json.loads(cedr("check", "job.toml", "--json").out)
+    assert found["answers"] == {"Hot": {"machine": "String", "load": "Float64"}}
+    assert found["warnings"] == []
 
 
-def test_check_warns_of_a_query_that_never_speaks(cedr, tmp_path):
+def test_check_warns_of_a_query_that_never_emits(cedr, tmp_path):
     put(tmp_path, JOB.replace("delay = 5\n", "").replace('level = "middle"', 'level = "strong"'))
     done = cedr("check", "job.toml")
     assert done.code == 0
@@ -115,11 +115,11 @@ def test_run_here_in_lines(cedr, tmp_path):
 
 def test_run_here_in_json_shows_late_rows(cedr, tmp_path):
     put(tmp_path, JOB[: JOB.index("[sinks")].replace("delay = 5", "delay = 5\nmax_files = 1"))
-    said = [json.loads(line) for line in cedr("run", "job.toml", "--local", "--json").out.splitlines()]
-    assert [s["event"] for s in said] == ["step", "step", "step", "late", "answer"]
-    assert [s["late"] for s in said[:3]] == [0, 1, 0]
-    assert said[3]["rows"] == 1
-    assert said[4]["rows"][0] == {"vs": 0, "ve": 1, "machine": "web1", "load": 0.9}
+    events_out = [json.loads(line) for line in cedr("run", "job.toml", "--local", "--json").out.splitlines()]
+    assert [s["event"] for s in events_out] == ["step", "step", "step", "late", "answer"]
+    assert [s["late"] for s in events_out[:3]] == [0, 1, 0]
+    assert events_out[3]["rows"] == 1
+    assert events_out[4]["rows"][0] == {"vs": 0, "ve": 1, "machine": "web1", "load": 0.9}
 
 
 def test_json_has_no_nan(cedr, tmp_path):
@@ -139,8 +139,8 @@ def test_json_has_no_nan(cedr, tmp_path):
 
 
 def test_a_local_run_always_closes(cedr):
-    said = "error: --no-close: a local run starts from scratch each time and emits every result; leave it out\n"
-    assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", said)
+    message = "error: --no-close: a local run starts from scratch each time and emits every result; leave it out\n"
+    assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", message)
 
 
 def test_a_folder_that_looks_like_a_glob(cedr, tmp_path):
@@ -163,8 +163,8 @@ def test_a_terminal_without_infinity(cedr, tmp_path):
 
 def test_a_sink_that_cannot_be_there(cedr, tmp_path):
     put(tmp_path, JOB.replace("out/hot", "data/a.csv"))
-    said = f"error: job.toml:21: sinks.hot.parquet: {tmp_path}/data/a.csv is a file; choose a folder\n"
-    assert cedr("run", "job.toml", "--local") == (2, "", said)
+    message = f"error: job.toml:21: sinks.hot.parquet: {tmp_path}/data/a.csv is a file; choose a folder\n"
+    assert cedr("run", "job.toml", "--local") == (2, "", message)
 
 
 @pytest.mark.parametrize("origin", ["rate = {}", 'socket = { host = "localhost", port = 9999 }'])
@@ -202,33 +202,33 @@ def test_in_a_terminal_a_table_is_brought_up_to_date():
         screen = LiveView(live)
         for batch in (0, 1):
             screen.step(StepReport("hot", batch, 1000, 20, 3, 1, 70, 800, "2026-03-01 10:00:00", "5s", 0.5))
-    words = [line for line in console.file.getvalue().splitlines() if "hot" in line][-1].split()
+    cells = [line for line in console.file.getvalue().splitlines() if "hot" in line][-1].split()
     numbers = ["1", "2,000", "2,000", "40", "6", "2", "70"]
-    assert [word for word in words if word != "│"] == ["hot", *numbers, "2026-03-01", "10:00:00", "5s"]
+    assert [cell for cell in cells if cell != "│"] == ["hot", *numbers, "2026-03-01", "10:00:00", "5s"]
 
 
 def test_run_on_spark_until_it_is_stopped(tmp_path):
     job = put(tmp_path)
     command = [sys.executable, "-m", "cedr", "run", str(job), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        said = []
+        events_out = []
         for line in running.stdout:
-            said.append(json.loads(line))
-            if said[-1]["event"] == "step":
+            events_out.append(json.loads(line))
+            if events_out[-1]["event"] == "step":
                 running.send_signal(signal.SIGTERM)
                 break
-        said += [json.loads(line) for line in running.stdout]
+        events_out += [json.loads(line) for line in running.stdout]
         errors = running.stderr.read()
     assert (running.returncode, errors) == (0, "")
-    events = [s["event"] for s in said]
+    events = [s["event"] for s in events_out]
     assert events[:2] == ["started", "step"]
     assert events[-2:] == ["stopped", "ended"]
-    assert said[1]["rows_in"] == 6
+    assert events_out[1]["rows_in"] == 6
     assert sinks.read_parquet(tmp_path / "out" / "hot").height > 0
     assert (tmp_path / "job.checkpoint" / "spark.log").exists()
 
 
-def test_a_run_whose_java_is_gone_says_so(tmp_path):
+def test_a_run_whose_java_is_gone_reports_it(tmp_path):
     """As when the machine has no memory left for it."""
     command = [sys.executable, "-m", "cedr", "run", str(put(tmp_path)), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
@@ -238,11 +238,11 @@ def test_a_run_whose_java_is_gone_says_so(tmp_path):
                 listed = subprocess.run(children, capture_output=True, text=True).stdout.split("\n")
                 os.kill(next(int(child.split()[0]) for child in listed if child.endswith(" java")), signal.SIGKILL)
                 break
-        said = [json.loads(line) for line in running.stdout]
+        events_out = [json.loads(line) for line in running.stdout]
         errors = running.stderr.read()
     assert running.returncode == 1
     assert "cedr/cli" not in errors
-    assert said[-1]["message"] == "error: Spark: its Java process has ended"
+    assert events_out[-1]["message"] == "error: Spark: its Java process has ended"
 
 
 # --- changelogs ----------------------------------------------------------------------------------------------------
@@ -289,8 +289,8 @@ def test_diff(recorded, tmp_path):
     expected = "different: only changes.csv has (vs=6, ve=12, machine=web1, load=40); 1 more tuple differs\n"
     assert recorded("diff", "changes.csv", "other.csv") == (1, expected, "")
     assert recorded("diff", "changes.csv", "other.csv", "--to", "6").code == 0
-    said = json.loads(recorded("diff", "changes.csv", "other.csv", "--json").out)
-    assert (said["equivalent"], said["tuples"], said["first"]["load"]) == (False, 2, 40)
+    found = json.loads(recorded("diff", "changes.csv", "other.csv", "--json").out)
+    assert (found["equivalent"], found["tuples"], found["first"]["load"]) == (False, 2, 40)
 
 
 def test_replay(recorded):
@@ -364,31 +364,31 @@ def test_plots(recorded, tmp_path):
 # --- the doctor and the shell --------------------------------------------------------------------------------------
 
 
-def test_the_doctor_says_what_is_wrong(cedr, monkeypatch, tmp_path):
+def test_the_doctor_reports_what_is_wrong(cedr, monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(checks, "MEMORY", 0)  # how much is free depends on what else runs here
     monkeypatch.setattr(checks, "DISK", 0)
     done = cedr("doctor", "--no-spark", "--json")
-    said = {line["name"]: line for line in map(json.loads, done.out.splitlines())}
+    found = {line["name"]: line for line in map(json.loads, done.out.splitlines())}
     assert done.code == 1
-    assert [name for name, line in said.items() if line["state"] == "wrong"] == ["Java"]
-    assert said["Java"]["advice"].startswith("install Java 17 or 21")
-    assert list(said) == [
+    assert [name for name, line in found.items() if line["state"] == "wrong"] == ["Java"]
+    assert found["Java"]["advice"].startswith("install Java 17 or 21")
+    assert list(found) == [
         *("Python", "packages", "Java", "memory", "disk", "matplotlib", "psycopg", "duckdb"),
         *("loopback", "host name", "clock"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"), [("cedr che", ["check"]), ("cedr history --tri", ["--tritemporal"]), ("cedr rep", ["replay"])]
+    ("line", "expected"), [("cedr che", ["check"]), ("cedr history --tri", ["--tritemporal"]), ("cedr rep", ["replay"])]
 )
-def test_the_shell_completes(words, wanted):
-    env = {"_CEDR_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+def test_the_shell_completes(line, expected):
+    env = {"_CEDR_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     from os import environ
 
     done = subprocess.run([sys.executable, "-m", "cedr"], env={**environ, **env}, capture_output=True, text=True)
-    assert set(wanted) <= set(done.stdout.split())
+    assert set(expected) <= set(done.stdout.split())
 
 
 def test_the_table_of_a_sink_can_be_compared_with_its_changelog(cedr, tmp_path):

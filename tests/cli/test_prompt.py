@@ -61,7 +61,7 @@ class Terminal:
         return seen
 
     def answer(self, *lines: str) -> str:
-        """Type lines, and see what is said until the prompt comes back."""
+        """Type lines, and return the output until the prompt comes back."""
         for line in lines[:-1]:
             self.type(f"{line}\n")
             self.expect(" ...> ")
@@ -81,25 +81,25 @@ def test_a_conversation(tmp_path):
     with Terminal(tmp_path) as terminal:
         assert "machines: 17 rows" in terminal.answer("\\demo")
 
-        said = terminal.answer(*example.QUERY.splitlines())
-        assert re.findall(r"(\d\d:\d\d):00 +(\w+-\d) +(\d+)", said) == [
+        output = terminal.answer(*example.QUERY.splitlines())
+        assert re.findall(r"(\d\d:\d\d):00 +(\w+-\d) +(\d+)", output) == [
             ("09:45", "db-1", "17"),
             ("10:05", "app-1", "7"),
             ("10:20", "app-2", "7"),
         ]
-        assert "NotRestarted: 3 rows" in said
+        assert "NotRestarted: 3 rows" in output
 
-        said = terminal.answer("EVENT Wrong", "  WHEN SEQUENCE(INSTAL x, SHUTDOWN y, 1 hour);")
-        assert said.endswith(
+        output = terminal.answer("EVENT Wrong", "  WHEN SEQUENCE(INSTAL x, SHUTDOWN y, 1 hour);")
+        assert output.endswith(
             "error: line 2, column 17: there is no event type 'INSTAL'; did you mean 'INSTALL'? (column 'kind' has: "
             "INSTALL, SHUTDOWN, RESTART)\n"
             "  WHEN SEQUENCE(INSTAL x, SHUTDOWN y, 1 hour);\n"
             "                ^^^^^^\ncedr> "
         )
 
-        said = terminal.answer("EVENT Apps SELECT machine FROM NotRestarted WHERE machine LIKE 'app%'", "")
-        assert re.findall(r"(\w+-\d) *$", said, re.M) == ["app-1", "app-2"]
-        assert "Apps: 2 rows" in said
+        output = terminal.answer("EVENT Apps SELECT machine FROM NotRestarted WHERE machine LIKE 'app%'", "")
+        assert re.findall(r"(\w+-\d) *$", output, re.M) == ["app-1", "app-2"]
+        assert "Apps: 2 rows" in output
 
         terminal.type("\\quit\n")
         assert terminal.exit_code() == 0
@@ -114,21 +114,21 @@ def test_the_history_outlives_the_session_with_a_statement_as_one_entry(tmp_path
     with Terminal(tmp_path) as terminal:
         terminal.answer("\\demo")
         terminal.type(UP + UP)
-        said = terminal.answer("")
-        assert "EVENT Installed WHEN INSTALL x;" in said
-        assert "Installed: 6 rows" in said
+        output = terminal.answer("")
+        assert "EVENT Installed WHEN INSTALL x;" in output
+        assert "Installed: 6 rows" in output
     assert (tmp_path / "cedr" / "history").read_text() == "\\demo\nEVENT Installed WHEN INSTALL x;\n"
 
 
-def test_tab_completes_words_types_and_attributes_and_an_interrupt_drops_what_was_typed(tmp_path):
+def test_tab_completes_keywords_types_and_attributes_and_an_interrupt_drops_the_input(tmp_path):
     with Terminal(tmp_path) as terminal:
         terminal.answer("\\dem\t")
         terminal.type("EVENT Gone WHEN\n")
         terminal.expect(" ...> ")
         terminal.type(INTERRUPT)
         terminal.expect("cedr> ")
-        said = terminal.answer("EVENT Busy WHEN SEQ\t(INST\t x, SHUT\t y, 12 hours) WHERE {x.mach\t = y.mach\t};")
-        assert "Busy: 7 rows" in said
+        output = terminal.answer("EVENT Busy WHEN SEQ\t(INST\t x, SHUT\t y, 12 hours) WHERE {x.mach\t = y.mach\t};")
+        assert "Busy: 7 rows" in output
 
 
 def test_statements_through_a_pipe_show_what_was_taken_back():
@@ -170,7 +170,7 @@ def prompt():
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
-def test_a_file_is_loaded_with_its_guesses_said_aloud(suffix, tmp_path):
+def test_a_file_is_loaded_and_its_guesses_are_printed(suffix, tmp_path):
     path = tmp_path / f"reports.{suffix}"
     text = "time,until,kind,load\n2024-03-01 10:00:00,2024-03-01 10:05:00,UP,1\n2024-03-01 10:01:00,,DOWN,2\n"
     frame = pl.read_csv(text.encode(), try_parse_dates=True)
@@ -200,9 +200,9 @@ def test_given_settings_are_not_guessed(tmp_path):
     assert loaded.stream.columns == ["ts", "end"]
 
 
-@pytest.mark.parametrize("said", [["vs"], []])
+@pytest.mark.parametrize("given", [["vs"], []])
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_times_in_a_format(suffix, said, tmp_path):
+def test_times_in_a_format(suffix, given, tmp_path):
     """The second of January: polars alone would read the first of February. Other columns are read as without."""
     path, table = (
         tmp_path / f"a.{suffix}",
@@ -217,8 +217,8 @@ def test_times_in_a_format(suffix, said, tmp_path):
             table.write_ndjson(path)
         case "parquet":
             table.with_columns(pl.col("day").str.to_date()).write_parquet(path)
-    said = dict.fromkeys(said, "time")
-    loaded = load("a", path, {**said, "format": "%m/%d/%Y %H:%M"})
+    settings = dict.fromkeys(given, "time")
+    loaded = load("a", path, {**settings, "format": "%m/%d/%Y %H:%M"})
     assert "format=%m/%d/%Y %H:%M" in loaded.about
     assert loaded.stream.run(loaded.rows).table()["vs"].to_list() == [datetime(2024, 1, 2, 5, 3)]
     assert loaded.stream.schema["day"].is_temporal()
@@ -297,34 +297,34 @@ def test_rows_that_cannot_be_used_are_shown(prompt, tmp_path, capsys):
     path.write_text("ts,cti,who\n10,,early\n20,20,mid\n5,,too_late\n")
     prompt.handle(f"\\load a {path}")
     prompt.handle("EVENT All SELECT who FROM a")
-    said = capsys.readouterr().out
-    assert "All: 2 rows" in said
-    assert "All, late rows that are not in the answer: 1 row\n" in said
-    assert "too_late" in said
+    output = capsys.readouterr().out
+    assert "All: 2 rows" in output
+    assert "All, late rows that are not in the answer: 1 row\n" in output
+    assert "too_late" in output
 
 
-def test_a_long_answer_is_cut_and_says_so(prompt, tmp_path, capsys):
+def test_a_long_answer_is_cut_with_a_note(prompt, tmp_path, capsys):
     path = tmp_path / "a.parquet"
     pl.DataFrame({"ts": range(100), "n": range(1000, 1100)}).write_parquet(path)
     prompt.handle(f"\\load a {path}")
     prompt.handle("EVENT All SELECT n FROM a;")
-    said = capsys.readouterr().out
-    assert "All: 100 rows; showing the first 20, \\rows N shows more" in said
-    assert "1019" in said
-    assert "1020" not in said
+    output = capsys.readouterr().out
+    assert "All: 100 rows; showing the first 20, \\rows N shows more" in output
+    assert "1019" in output
+    assert "1020" not in output
     prompt.handle("\\rows 100")
     prompt.handle("EVENT Again SELECT n FROM All;")
-    said = capsys.readouterr().out
-    assert said.endswith("Again: 100 rows\n")
-    assert "1099" in said
+    output = capsys.readouterr().out
+    assert output.endswith("Again: 100 rows\n")
+    assert "1099" in output
 
 
 def test_a_statement_can_be_made_again_and_is_forgotten_with_its_stream(prompt, capsys):
     prompt.handle("\\demo")
     prompt.handle("EVENT A WHEN INSTALL x;")
     prompt.handle("EVENT A WHEN RESTART x; EVENT B SELECT machine FROM A;")
-    said = capsys.readouterr().out
-    assert re.findall(r"^[AB]: .*", said, re.M) == ["A: 6 rows", "A: 3 rows", "B: 3 rows"]
+    output = capsys.readouterr().out
+    assert re.findall(r"^[AB]: .*", output, re.M) == ["A: 6 rows", "A: 3 rows", "B: 3 rows"]
     prompt.handle("\\streams")
     assert "A: a statement; machine, build\nB: a statement; machine\n" in capsys.readouterr().out
     prompt.handle("\\explain")
@@ -342,8 +342,8 @@ def test_loops_and_regular_expressions_can_be_made_again(prompt, capsys):
     )
     for statement in (loop, "EVENT Down WHEN REGEX(INSTALL SHUTDOWN, 12 hours) OVER machines BY machine;") * 2:
         prompt.handle(statement)
-    said = capsys.readouterr().out
-    assert re.findall(r"^(?:Built|Down): .*", said, re.M) == ["Built: 16 rows", "Down: 6 rows"] * 2
+    output = capsys.readouterr().out
+    assert re.findall(r"^(?:Built|Down): .*", output, re.M) == ["Built: 16 rows", "Down: 6 rows"] * 2
 
 
 def test_help_names_every_command(prompt, capsys):

@@ -1,4 +1,4 @@
-"""Promises: whatever tables hold it, a set says for each payload what its punctuations say one by one."""
+"""Promises: however its tables are laid out, a set gives each payload the time its punctuations give it one by one."""
 
 import pickle
 from datetime import UTC, date, datetime, time, timedelta
@@ -68,20 +68,20 @@ def of(promises, payloads) -> list[int]:
 @given(sets, st.lists(rows, max_size=8))
 @example([punctuation(3, n=INF)], [Row({**dict.fromkeys(DOMAIN), "n": INF})])
 @example([punctuation(3, x=float("nan"))], [Row({**dict.fromkeys(DOMAIN), "x": float("nan")})])
-def test_a_row_is_promised_the_latest_time_of_all_that_are_about_it(said, payloads):
-    assert of(promises_of(said, SCHEMA), payloads) == [promised(said, row) for row in payloads]
+def test_a_row_is_promised_the_latest_time_of_all_that_are_about_it(punctuations, payloads):
+    assert of(promises_of(punctuations, SCHEMA), payloads) == [promised(punctuations, row) for row in payloads]
 
 
 @given(sets, rows, st.sets(st.sampled_from(list(DOMAIN))))
-def test_a_row_without_some_attributes_is_promised_what_holds_whatever_they_are(said, row, known):
+def test_a_row_without_some_attributes_is_promised_what_holds_whatever_they_are(punctuations, row, known):
     columns = sorted(known)
-    found = promises_of(said, SCHEMA).of(frame([row], columns)) if columns else [MIN]
-    assert list(found) == [promised([p for p in said if set(p.attributes) <= known], row)]
+    found = promises_of(punctuations, SCHEMA).of(frame([row], columns)) if columns else [MIN]
+    assert list(found) == [promised([p for p in punctuations if set(p.attributes) <= known], row)]
 
 
 @given(sets, st.lists(rows, max_size=4))
-def test_a_set_told_one_by_one_says_the_same(said, payloads):
-    promises = promises_of(said, SCHEMA)
+def test_a_set_built_one_by_one_is_equivalent(punctuations, payloads):
+    promises = promises_of(punctuations, SCHEMA)
     again = list(promises)
     assert [promised(again, row) for row in payloads] == of(promises, payloads)
     assert {p.attributes for p in again} <= promises.schemes
@@ -91,16 +91,16 @@ def test_a_set_told_one_by_one_says_the_same(said, payloads):
 def test_a_table_of_keys_is_a_promise_per_row(keys, payloads):
     table = pl.DataFrame({"n": pl.Series([k for k, _ in keys], dtype=pl.Int64)})
     promises = point_promises(table, np.array([t for _, t in keys], dtype=np.int64))
-    said = [Punctuation({"n": k}, t) for k, t in keys]
-    assert of(promises, payloads) == [promised(said, row) for row in payloads]
+    punctuations = [Punctuation({"n": k}, t) for k, t in keys]
+    assert of(promises, payloads) == [promised(punctuations, row) for row in payloads]
 
 
 @given(st.lists(st.tuples(rows, TIMES), max_size=5), st.lists(rows, max_size=4))
 def test_a_table_of_keys_of_several_columns_is_a_promise_per_row(keys, payloads):
     table = frame([k for k, _ in keys], ("text", "day"))
     promises = point_promises(table, np.array([t for _, t in keys], dtype=np.int64))
-    said = [Punctuation(k.pick("text", "day"), t) for k, t in keys]
-    assert of(promises, payloads) == [promised(said, row) for row in payloads]
+    punctuations = [Punctuation(k.pick("text", "day"), t) for k, t in keys]
+    assert of(promises, payloads) == [promised(punctuations, row) for row in payloads]
 
 
 # --- two sets ------------------------------------------------------------------------------------------------------
@@ -124,10 +124,10 @@ def least(one, cti, two, other_cti, row) -> int:
 
 
 @given(sets, ctis, sets, ctis, st.lists(rows, max_size=4))
-def test_combined_never_says_more_than_both(one, cti, two, other_cti, payloads):
+def test_combined_never_promises_more_than_both(one, cti, two, other_cti, payloads):
     both = promises_of(one, SCHEMA).combined(cti, promises_of(two, SCHEMA), other_cti)
-    for told, row in zip(of(both, payloads), payloads, strict=True):
-        assert told <= least(one, cti, two, other_cti, row)
+    for found, row in zip(of(both, payloads), payloads, strict=True):
+        assert found <= least(one, cti, two, other_cti, row)
 
 
 @given(st.data(), st.sampled_from([("n",), ("text",), ("day",), ("x",), ("ok",)]), ctis, ctis)
@@ -135,8 +135,8 @@ def test_combined_is_the_earlier_time_for_one_attribute(data, scheme, cti, other
     one, two = (data.draw(st.lists(punctuations([scheme]), max_size=5)) for _ in range(2))
     payloads = data.draw(st.lists(rows, max_size=4))
     both = promises_of(one, SCHEMA).combined(cti, promises_of(two, SCHEMA), other_cti)
-    told = [max(t, min(cti, other_cti)) for t in of(both, payloads)]
-    assert told == [least(one, cti, two, other_cti, row) for row in payloads]
+    found = [max(t, min(cti, other_cti)) for t in of(both, payloads)]
+    assert found == [least(one, cti, two, other_cti, row) for row in payloads]
 
 
 @st.composite
@@ -150,64 +150,66 @@ def test_combined_is_the_earlier_time_for_keys_of_two_attributes(data, cti, othe
     two = data.draw(st.lists(st.one_of(constants(["ok", "small"]), constants(["small"])), max_size=6))
     payloads = data.draw(st.lists(rows, max_size=6))
     both = promises_of(one, SCHEMA).combined(cti, promises_of(two, SCHEMA), other_cti)
-    told = [max(t, min(cti, other_cti)) for t in of(both, payloads)]
-    assert told == [least(one, cti, two, other_cti, row) for row in payloads]
+    found = [max(t, min(cti, other_cti)) for t in of(both, payloads)]
+    assert found == [least(one, cti, two, other_cti, row) for row in payloads]
 
 
 @given(sets, ctis, sets, ctis)
-def test_nothing_is_combined_that_the_ctis_say_anyway(one, cti, two, other_cti):
+def test_what_the_ctis_imply_is_not_combined(one, cti, two, other_cti):
     both = promises_of(one, SCHEMA).combined(cti, promises_of(two, SCHEMA), other_cti)
     assert all(p.before > min(cti, other_cti) for p in both)
 
 
 @given(sets, st.lists(sets, max_size=4), ctis, st.lists(rows, max_size=4))
-def test_a_limit_is_what_was_said_and_is_known_too(said, known, cti, payloads):
-    told = PromiseIndex()
+def test_a_limit_is_what_both_sides_promise(punctuations, known, cti, payloads):
+    index = PromiseIndex()
     for part in known:
-        told.add(promises_of(part, SCHEMA))
+        index.add(promises_of(part, SCHEMA))
     flat = [p for part in known for p in part]
-    both = told.limit(promises_of(said, SCHEMA), cti)
+    both = index.limit(promises_of(punctuations, SCHEMA), cti)
     for found, row in zip(of(both, payloads), payloads, strict=True):
-        assert found <= least(said, MIN, flat, cti, row)
+        assert found <= least(punctuations, MIN, flat, cti, row)
     # Of what is known about other attributes some may be lost, of what is known about the same nothing is.
-    told.add(promises_of(said, SCHEMA))
-    assert of(told.limit(promises_of(said, SCHEMA), MIN), payloads) == of(promises_of(said, SCHEMA), payloads)
+    index.add(promises_of(punctuations, SCHEMA))
+    assert of(index.limit(promises_of(punctuations, SCHEMA), MIN), payloads) == of(
+        promises_of(punctuations, SCHEMA), payloads
+    )
 
 
 @given(sets, sets, st.lists(rows, max_size=4))
-def test_beyond_is_what_together_with_the_known_says_all(new, known, payloads):
-    told, fresh = promises_of(known, SCHEMA), promises_of(new, SCHEMA).beyond(promises_of(known, SCHEMA))
-    assert of(fresh.plus(told), payloads) == [promised([*new, *known], row) for row in payloads]
+def test_beyond_together_with_the_known_is_everything(new, known, payloads):
+    base, fresh = promises_of(known, SCHEMA), promises_of(new, SCHEMA).beyond(promises_of(known, SCHEMA))
+    assert of(fresh.plus(base), payloads) == [promised([*new, *known], row) for row in payloads]
     assert not len(fresh.beyond(fresh))
     several = PromiseIndex()
     for p in known:
         several.add(promises_of([p], SCHEMA))
     left = several.beyond(promises_of(new, SCHEMA))
-    assert of(left.plus(told), payloads) == of(fresh.plus(told), payloads)
+    assert of(left.plus(base), payloads) == of(fresh.plus(base), payloads)
 
 
 # --- parts and images ----------------------------------------------------------------------------------------------
 
 
 @given(sets, ctis, st.lists(rows, max_size=4))
-def test_after_a_cti_only_what_says_more_is_left(said, cti, payloads):
-    left = promises_of(said, SCHEMA).after(cti)
-    assert of(left, payloads) == [t if t > cti else MIN for t in of(promises_of(said, SCHEMA), payloads)]
+def test_after_a_cti_only_what_promises_more_is_left(punctuations, cti, payloads):
+    left = promises_of(punctuations, SCHEMA).after(cti)
+    assert of(left, payloads) == [t if t > cti else MIN for t in of(promises_of(punctuations, SCHEMA), payloads)]
     assert all(p.before > cti for p in left)
 
 
 @given(sets, st.sets(st.sampled_from(list(DOMAIN))), st.lists(rows, max_size=4))
-def test_about_keeps_what_speaks_of_these_columns_alone(said, columns, payloads):
-    left = promises_of(said, SCHEMA).about(columns)
-    kept = [p for p in said if set(p.attributes) <= columns]
+def test_about_keeps_promises_on_these_columns_alone(punctuations, columns, payloads):
+    left = promises_of(punctuations, SCHEMA).about(columns)
+    kept = [p for p in punctuations if set(p.attributes) <= columns]
     assert of(left, payloads) == [promised(kept, row) for row in payloads]
 
 
 @given(sets, st.lists(rows, max_size=4))
-def test_an_attribute_may_get_several_new_names(said, payloads):
-    image = promises_of(said, SCHEMA).renamed({"n": ("k", "m"), "text": ("name",)})
+def test_an_attribute_may_get_several_new_names(punctuations, payloads):
+    image = promises_of(punctuations, SCHEMA).renamed({"n": ("k", "m"), "text": ("name",)})
     table = frame(payloads).select(pl.col("n").alias("k"), pl.col("n").alias("m"), pl.col("text").alias("name"))
-    kept = [p for p in said if set(p.attributes) <= {"n", "text"}]
+    kept = [p for p in punctuations if set(p.attributes) <= {"n", "text"}]
     assert image.of(table).tolist() == [promised(kept, row) for row in payloads]
     for column in ("k", "m"):
         assert image.of(table.select(column, "name")).tolist() == [promised(kept, row) for row in payloads]
@@ -220,41 +222,41 @@ def test_two_attributes_may_get_one_new_name():
 
 
 @given(sets, st.lists(rows, max_size=4))
-def test_moved_moves_finite_times(said, payloads):
-    later = promises_of(said, SCHEMA).moved(lambda before: before // 2 + 100)
-    was = of(promises_of(said, SCHEMA), payloads)
+def test_moved_moves_finite_times(punctuations, payloads):
+    later = promises_of(punctuations, SCHEMA).moved(lambda before: before // 2 + 100)
+    was = of(promises_of(punctuations, SCHEMA), payloads)
     assert of(later, payloads) == [t if t in (INF, MIN) else t // 2 + 100 for t in was]
 
 
 @given(sets, st.lists(st.tuples(rows, st.integers(0, 6)), max_size=5), st.lists(rows, max_size=5), st.data())
-def test_held_back_by_every_row_that_may_agree(said, state, payloads, data):
+def test_held_back_by_every_row_that_may_agree(punctuations, state, payloads, data):
     columns = sorted(data.draw(st.sets(st.sampled_from(list(DOMAIN)), min_size=1)))
     keys = frame([key for key, _ in state], columns)
-    back = promises_of(said, SCHEMA).held_back(keys, np.array([t for _, t in state], dtype=np.int64))
-    for told, row in zip(of(back, payloads), payloads, strict=True):
+    back = promises_of(punctuations, SCHEMA).held_back(keys, np.array([t for _, t in state], dtype=np.int64))
+    for found, row in zip(of(back, payloads), payloads, strict=True):
         holding = [t for key, t in state if all(str(key[n]) == str(row[n]) for n in columns)]
-        assert told <= min([promised(said, row), *holding])
+        assert found <= min([promised(punctuations, row), *holding])
 
 
 @given(st.lists(punctuations([("n",)]), max_size=5), st.lists(st.tuples(rows, st.integers(0, 6)), max_size=5))
-def test_promises_about_keys_are_held_back_for_exactly_the_keys_in_state(said, state):
+def test_promises_about_keys_are_held_back_for_exactly_the_keys_in_state(punctuations, state):
     keys = frame([key for key, _ in state], ("n",))
-    back = promises_of(said, SCHEMA).held_back(keys, np.array([t for _, t in state], dtype=np.int64))
+    back = promises_of(punctuations, SCHEMA).held_back(keys, np.array([t for _, t in state], dtype=np.int64))
     for n in DOMAIN["n"]:
         row = Row({**dict.fromkeys(DOMAIN), "n": n})
         holding = [t for key, t in state if key["n"] == n]
-        assert of(back, [row]) == [min([promised(said, row), *holding])]
+        assert of(back, [row]) == [min([promised(punctuations, row), *holding])]
 
 
 # --- collecting ----------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(sets, ctis), max_size=5), st.lists(rows, max_size=4), st.data())
-def test_what_is_known_is_all_that_was_said(arrivals, payloads, data):
-    known, said, cti = PromiseIndex(), [], MIN
+def test_the_index_contains_all_punctuations(arrivals, payloads, data):
+    known, given_so_far, cti = PromiseIndex(), [], MIN
     for punctuations, _ in arrivals:
         known.add(promises_of(punctuations, SCHEMA))
-        said += punctuations
+        given_so_far += punctuations
         action = data.draw(st.sampled_from(["go on", "restart", "forget", "as one"]))
         if action == "restart":
             saved = pickle.loads(pickle.dumps(known.save()))
@@ -265,12 +267,12 @@ def test_what_is_known_is_all_that_was_said(arrivals, payloads, data):
             known.forget(cti)
         elif action == "as one":
             assert of(known.all(), payloads) == of(known, payloads)
-        told = [max(t, cti) for t in of(known, payloads)]
-        assert told == [max(promised(said, row), cti) for row in payloads]
+        found = [max(t, cti) for t in of(known, payloads)]
+        assert found == [max(promised(given_so_far, row), cti) for row in payloads]
         assert bool(known) == (len(known) > 0)
 
 
-def test_what_a_cti_says_is_dropped_while_sets_are_merged():
+def test_what_a_cti_implies_is_dropped_while_sets_are_merged():
     known = PromiseIndex()
     for t in range(100):
         known.add(promises_of([punctuation(t + 1, text=f"key {t}")], SCHEMA), cti=t)
@@ -318,12 +320,12 @@ def test_a_promise_about_fewer_attributes_replaces_those_about_more():
 
 
 def test_ranges_of_texts_that_others_cover_are_dropped():
-    said = [
+    punctuations = [
         punctuation(5, text=Range("a", "c")),
         punctuation(7, text=Range("a", "k")),
         punctuation(3, text=Range("b", None)),
     ]
-    assert set(promises_of(said, SCHEMA)) == set(said[1:])
+    assert set(promises_of(punctuations, SCHEMA)) == set(punctuations[1:])
 
 
 def test_a_long_list_of_texts_is_looked_up_like_any_keys():
@@ -358,7 +360,7 @@ def test_numbers_that_a_column_cannot_hold_promise_nothing():
 
 
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("promise", "text"),
     [
         (punctuation(n="a"), "n='a', but n is Int64"),
         (punctuation(text=1), "text=1, but text is String"),
@@ -370,9 +372,9 @@ def test_numbers_that_a_column_cannot_hold_promise_nothing():
         (punctuation(n=date(2020, 1, 1)), "but n is Int64"),
     ],
 )
-def test_a_value_of_another_type_is_refused(said, text):
+def test_a_value_of_another_type_is_refused(promise, text):
     with pytest.raises(PayloadError, match=text):
-        promises_of([said], SCHEMA)
+        promises_of([promise], SCHEMA)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from cedr.columnar.sharding import shards_of, split
 from cedr.temporal import QueryError
 
 MANY = 1_000_003
-"""So many shards that different keys hardly ever share one."""
+"""Enough shards that different keys hardly ever share one."""
 
 
 def shards(values, kind=None, n=MANY) -> list[int]:
@@ -31,7 +31,7 @@ def test_whole_numbers_of_all_widths_agree():
     assert {tuple(shards([-1, -128], kind)) for kind in signed} == {tuple(shards([-1, -128]))}
 
 
-def test_numbers_beyond_64_bits_are_told_apart():
+def test_numbers_beyond_64_bits_are_distinguished():
     big = [2**63 + 1, 2**63 + 2, 2**64 - 1]
     assert len(set(shards(big, pl.UInt64))) == 3
     assert shards(big, pl.UInt64) == shards(big, pl.Int128)
@@ -103,7 +103,7 @@ def test_no_keys_and_any_shard():
 
 
 def test_shards_never_change():
-    """State lies where these numbers say. If this test fails, no checkpoint can be continued."""
+    """These numbers determine in which shard state is. If this test fails, no checkpoint can be continued."""
     assert shards([0, 1, 2, -1, None]) == [431529, 912599, 749151, 706306, 119715]
     assert shards([0.0, 0.5, float("nan")]) == [431529, 15172, 75819]
     assert shards(["", "a", "machine 12", "Zürich"]) == [802553, 333667, 714872, 25200]

@@ -1,4 +1,4 @@
-"""The answer so far is the canonical history of what was said so far."""
+"""The table is the canonical history of the elements so far."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +12,12 @@ from cedr.temporal import Event, History, Row, canonical
 
 @given(testing.streams(payloads, max_size=8).flatmap(testing.slicings), st.sampled_from([0, 3, 1000]))
 def test_at_every_step(slices, patience):
-    tally, said = Tally(SCHEMA, patience), []
+    tally, seen = Tally(SCHEMA, patience), []
     for elements in slices:
         tally.add(chunk_of(elements, SCHEMA))
-        said += elements
+        seen += elements
         rows = tally.copy().table().select(VS, VE, "m", "v").rows()
-        assert History(Event(vs, ve, Row(m=m, v=v)) for vs, ve, m, v in rows) == canonical(said)
+        assert History(Event(vs, ve, Row(m=m, v=v)) for vs, ve, m, v in rows) == canonical(seen)
     assert tally.unknown().height == 0
 
 

@@ -38,7 +38,7 @@ cti = "cti"
 [sinks.table]
 parquet = "out/table"
 
-[sinks.told]
+[sinks.changes]
 changelog = "out/changes"
 late = "out/late"
 
@@ -107,13 +107,13 @@ def test_here_and_on_spark(job, spark, tmp_path):
     (tmp_path / "out").rename(tmp_path / "out of the local run")
     compact = {"spark.sql.streaming.fileSink.log.compactInterval": "2"}  # so that its log is compacted, too
     with settings_for(spark, compact):
-        answer = SparkAnswer(made, made.sinks["told"], spark, once=True, close=True)
+        answer = SparkAnswer(made, made.sinks["changes"], spark, once=True, close=True)
         answer.running.await_termination()
     assert any((tmp_path / "out" / "changes" / "_spark_metadata").glob("*.compact"))
     check(made, list(answer.reports()))
     with pytest.raises(QueryError, match="belongs to a run that closes at the end of its input; run it with --once"):
-        SparkAnswer(made, made.sinks["told"], spark, once=False, close=False)
-    again = SparkAnswer(made, made.sinks["told"], spark, once=True, close=True)
+        SparkAnswer(made, made.sinks["changes"], spark, once=False, close=False)
+    again = SparkAnswer(made, made.sinks["changes"], spark, once=True, close=True)
     again.running.await_termination()
     assert not list(again.reports())
 
@@ -121,17 +121,17 @@ def test_here_and_on_spark(job, spark, tmp_path):
 def check(made, reports) -> None:
     folder = made.file.parent / "out"
     busy = expected(made, "busy")
-    told = read_changelog(folder / "changes")
-    tally = Tally(told.schema)
-    tally.add(Chunk(told.rows))
+    log = read_changelog(folder / "changes")
+    tally = Tally(log.schema)
+    tally.add(Chunk(log.rows))
     assert tally.table().rename({"_vs": "vs", "_ve": "ve"}).equals(busy)
-    assert told.ctis[-1][1] == 2**63 - 1
-    assert told.emitted_at is not None
+    assert log.ctis[-1][1] == 2**63 - 1
+    assert log.emitted_at is not None
     late = pl.concat([pl.read_parquet(p) for p in (folder / "late").glob("*.parquet")], how="diagonal_relaxed")
     assert late.select("machine", "reason").rows() == [("late", "below_cti")]
     events = (ROWS + LATER).count("\n") - 2 + len(OWNERS) - 1
-    assert sum(r.rows_in for r in reports if r.sink == "told") - events in (0, 1)  # the row that is a CTI
-    assert {r.late for r in reports if r.sink == "told"} == {0, 1}
+    assert sum(r.rows_in for r in reports if r.sink == "changes") - events in (0, 1)  # the row that is a CTI
+    assert {r.late for r in reports if r.sink == "changes"} == {0, 1}
     assert reports[-1].progress == "∞"
 
 
@@ -162,7 +162,7 @@ def test_without_sinks_the_answer_is_shown(tmp_path, spark):
     answer.clean_up()
 
 
-def test_a_source_may_say_that_its_lifetimes_end(tmp_path):
+def test_a_source_may_declare_that_its_lifetimes_end(tmp_path):
     two = JOB[: JOB.index("[query]")] + JOB[JOB.index("[sources") :]
     (tmp_path / "q.py").write_text("def build(readings, more):\n    return readings.join(more, on='machine')\n")
     section = two[two.index("[sources") : two.index("[consistency")]
@@ -197,7 +197,7 @@ vs = "start"
 ve = "end"
 delay = 5
 
-[sinks.told]
+[sinks.changes]
 changelog = "out/changes"
 late = "out/late"
 

@@ -37,16 +37,16 @@ class Writer:
     def value(self, path: tuple[str, ...], depth: int) -> int:
         """Returns by how many lines the text itself begins later."""
         kind = self.draw(st.sampled_from(["text", "long", "literal", "number", "list", "table"] if depth else ["text"]))
-        said = self.draw(TEXTS)
+        written = self.draw(TEXTS)
         match kind:
             case "text":
-                escaped = said.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+                escaped = written.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
                 self.text += f'"{escaped}"'
             case "long":
-                self.text += '"""\n' + said.replace("\\", "\\\\") + '\n"""'
+                self.text += '"""\n' + written.replace("\\", "\\\\") + '\n"""'
                 return 1
             case "literal":
-                self.text += f"'''{said}'''"
+                self.text += f"'''{written}'''"
             case "number":
                 self.text += self.draw(st.sampled_from(["12", "1.5", "true", "1979-05-27T07:32:00Z"]))
             case "list":
@@ -76,7 +76,7 @@ def documents(draw) -> tuple[str, dict]:
                 continue
             writer.blank()
             writer.pair(table, name, 1)
-            writer.text += draw(st.sampled_from(["\n", " # said\n"]))
+            writer.text += draw(st.sampled_from(["\n", " # comment\n"]))
     return writer.text, writer.noted
 
 

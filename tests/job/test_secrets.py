@@ -1,6 +1,6 @@
 """Passwords, tokens and keys appear nowhere: not in what commands print, not in errors, not in files they write.
 
-Each test uses a password that stands nowhere else and looks for it in everything that comes out.
+Each test uses a password that occurs nowhere else and searches all output for it.
 """
 
 import copy

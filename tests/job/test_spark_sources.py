@@ -25,10 +25,10 @@ def test_messages_of_kafka(spark, tmp_path):
     (made,) = read(put(tmp_path, JOB.replace(SOURCE, KAFKA))).sources.values()
     assert made.options == {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "readings"}
     at = datetime(2026, 3, 1, 10, tzinfo=UTC)
-    said = {"machine": "web1", "load": 0.5, "end": "2026-03-01T11:00:00Z", "more": 1}
+    message = {"machine": "web1", "load": 0.5, "end": "2026-03-01T11:00:00Z", "more": 1}
     schema = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
     rows = [
-        (None, text.encode(), "readings", 3, n, at) for n, text in enumerate([json.dumps(said), '{"machine": "web'])
+        (None, text.encode(), "readings", 3, n, at) for n, text in enumerate([json.dumps(message), '{"machine": "web'])
     ]
     read_rows = from_lines(spark.createDataFrame(rows, schema), made)
     assert read_rows.columns[:3] == ["machine", "load", "end"]
@@ -59,7 +59,7 @@ def test_the_rate_source_has_its_columns(spark, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["source", "sink"])
-def test_a_spark_without_kafka_says_what_to_add(spark, tmp_path, monkeypatch, capsys, where):
+def test_a_spark_without_kafka_reports_what_to_add(spark, tmp_path, monkeypatch, capsys, where):
     sink = 'kafka = { "kafka.bootstrap.servers" = "localhost:9092", topic = "hot" }'
     job = JOB.replace(SOURCE, KAFKA) if where == "source" else JOB.replace('parquet = "out/hot"', sink)
     monkeypatch.chdir(tmp_path)

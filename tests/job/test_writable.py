@@ -1,4 +1,4 @@
-"""Sinks make the folders they need; what stands in their way is found before any sink makes anything."""
+"""Sinks create the folders they need; obstacles are found before any sink creates anything."""
 
 import os
 from collections.abc import Iterator

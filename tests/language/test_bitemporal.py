@@ -1,7 +1,7 @@
 """Providers that change their mind: statements become versions, patterns look at them, slices cut either axis.
 
 occurrence   1     2     4     6     9
-INSTALL 1    [1,10)      [3,10)                from 4 on the provider says it began at 3
+INSTALL 1    [1,10)      [3,10)                from 4 on, according to the provider, it began at 3
 SHUTDOWN 2         [5,9)       [2,9) [8,9)     from 6 on before the install, from 9 on after it again
 """
 
@@ -19,7 +19,7 @@ from cedr.testing import assert_same
 
 COLUMNS = {"id": int, "kind": str, "m": int, "vs": int, "ve": int}
 feed = cedr.source("machines", COLUMNS, vs="os", types="kind")
-told = feed.versions(statements=True)
+versions = feed.versions(statements=True)
 TEXT = "EVENT E WHEN SEQUENCE(A x, B y, 6) WHERE CorrelationKey(m, EQUAL) OUTPUT x.Vs AS first, y.Vs AS second"
 
 
@@ -30,14 +30,14 @@ def table(statements: list[Statement]) -> pl.DataFrame:
 
 @st.composite
 def providers(draw):
-    """Few events of two kinds, each with statements at different occurrence times, told in any order."""
-    said = []
+    """Few events of two kinds, each with statements at different occurrence times, in any order."""
+    statements = []
     for id in range(draw(st.integers(1, 4))):
         kind, m = draw(st.sampled_from("AB")), draw(st.integers(0, 1))
         for os in draw(st.sets(st.integers(0, 9), min_size=1, max_size=3)):
             vs = draw(st.integers(0, 8))
-            said.append(Statement(id, vs, vs + draw(st.integers(1, 9)), os, (kind, m)))
-    return draw(st.permutations(said))
+            statements.append(Statement(id, vs, vs + draw(st.integers(1, 9)), os, (kind, m)))
+    return draw(st.permutations(statements))
 
 
 def versions_of(statements: list[Statement]) -> History:
@@ -74,12 +74,12 @@ def test_each_statement_holds_until_the_next_about_its_event(statements):
         Event(os, oe, Row(id=v.id, vs=v.vs, ve=v.ve, kind=v.payload[0], m=v.payload[1]))
         for os, oe, v in versions_of(statements)
     )
-    assert_same(told.run(table(statements)).history(), expected)
+    assert_same(versions.run(table(statements)).history(), expected)
 
 
 @given(providers(), st.sampled_from(["middle", "strong"]))
 def test_a_pattern_over_versions_is_that_of_the_oracle(statements, level):
-    query = cedr.query(TEXT, told).with_consistency(level)
+    query = cedr.query(TEXT, versions).with_consistency(level)
     assert_same(query.run(table(statements)).history(), as_rows(oracle(statements)))
 
 
@@ -88,7 +88,7 @@ ends = st.tuples(st.integers(0, 8), st.integers(1, 9)).filter(lambda i: i[0] < i
 
 @given(providers(), ends, ends)
 def test_both_slices(statements, occurrence, valid):
-    sliced = cedr.query(f"{TEXT} @ [{occurrence[0]}, {occurrence[1]}) # [{valid[0]}, {valid[1]})", told)
+    sliced = cedr.query(f"{TEXT} @ [{occurrence[0]}, {occurrence[1]}) # [{valid[0]}, {valid[1]})", versions)
     expected = slice_valid(slice_occurrence(oracle(statements), Interval(*occurrence)), Interval(*valid))
     assert_same(sliced.run(table(statements)).history(), as_rows(expected))
 
@@ -102,7 +102,7 @@ def test_slices_of_the_versions_themselves(statements, valid):
         ),
         Interval(*valid),
     )
-    assert_same(told.slice(valid=valid).run(table(statements)).history(), as_rows(expected))
+    assert_same(versions.slice(valid=valid).run(table(statements)).history(), as_rows(expected))
 
 
 def test_the_drawing():
@@ -113,15 +113,15 @@ def test_the_drawing():
         Statement(2, 2, 9, 6, ("B", 7)),
         Statement(2, 8, 9, 9, ("B", 7)),
     ]
-    found = cedr.query(TEXT, told).run(table(statements)).table()
+    found = cedr.query(TEXT, versions).run(table(statements)).table()
     shown = found.select("_vs", "_ve", "vs", "ve", "first", "second").rows()
     assert shown == [(2, 4, 5, 7, 1, 5), (4, 6, 5, 9, 3, 5), (9, None, 8, 9, 3, 8)]
 
 
 def test_figure_1_of_the_paper():
     source = cedr.source("provider", {"id": str, "vs": int, "ve": int}, vs="os")
-    said = [("e0", 1, None, 1), ("e0", 1, 10, 2), ("e0", 1, 5, 3), ("e1", 4, 9, 3)]
-    rows = pl.DataFrame(said, schema={"id": str, "vs": int, "ve": int, "os": int}, orient="row")
+    statements = [("e0", 1, None, 1), ("e0", 1, 10, 2), ("e0", 1, 5, 3), ("e1", 4, 9, 3)]
+    rows = pl.DataFrame(statements, schema={"id": str, "vs": int, "ve": int, "os": int}, orient="row")
     versions = source.versions(statements=True)
     held = {(row.id, row.vs, row.ve, os, oe) for os, oe, row in versions.run(rows).history()}
     inf = cedr.INF
@@ -142,7 +142,7 @@ def test_timestamps_are_chronons_and_no_end_is_endless():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: feed.versions(vs="begin"), "no column 'begin'"),
         (
@@ -151,12 +151,14 @@ def test_timestamps_are_chronons_and_no_end_is_endless():
         ),
         (lambda: feed.versions(vs="m"), r"versions\(vs='m'\): the stream has a column 'vs' of another meaning"),
         (
-            lambda: cedr.query("EVENT E WHEN SEQUENCE(A, OTHER, 3)", told, OTHER=cedr.source("o", {"m": int}, vs="os")),
+            lambda: cedr.query(
+                "EVENT E WHEN SEQUENCE(A, OTHER, 3)", versions, OTHER=cedr.source("o", {"m": int}, vs="os")
+            ),
             "some streams contain versions of events and others do not",
         ),
-        (lambda: cedr.query(f"{TEXT}, y.m AS id", told), "OUTPUT yields 'id', which is a part of the header"),
+        (lambda: cedr.query(f"{TEXT}, y.m AS id", versions), "OUTPUT yields 'id', which is a part of the header"),
     ],
 )
-def test_mistakes(make, said):
-    with pytest.raises(QueryError, match=said):
+def test_mistakes(make, message):
+    with pytest.raises(QueryError, match=message):
         make().schema  # noqa: B018

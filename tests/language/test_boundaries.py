@@ -1,4 +1,4 @@
-"""What docs/language.md says about the ends of scopes and about simultaneous events is what engine and oracle do."""
+"""The engine and the oracle treat the ends of scopes and simultaneous events as documented in docs/language.md."""
 
 import pytest
 from boundaries import Case, cases, histories, shown
@@ -27,9 +27,9 @@ STEPS = {name: ra.ReferenceStep(lambda p, _, name=name: p.kind == name) for name
 
 
 def engine(case: Case) -> str:
-    told = [Insert(e.vs, e.ve, Row(kind=name, v=0)) for name, h in histories(case.events, "ABC").items() for e in h]
+    elements = [Insert(e.vs, e.ve, Row(kind=name, v=0)) for name, h in histories(case.events, "ABC").items() for e in h]
     feed = api.source("feed", {"kind": str, "v": int}, types="kind")
-    found = cedr.query(f"EVENT q WHEN {case.written}", feed).run(told).history()
+    found = cedr.query(f"EVENT q WHEN {case.written}", feed).run(elements).history()
     return shown(History((e.vs, e.ve, Row()) for e in found))
 
 
@@ -49,7 +49,7 @@ def ref_regex(events: History) -> History:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.written} {c.events}")
 @pytest.mark.parametrize("ask", [engine, oracle])
-def test_the_table_says_what_is_found(ask, case):
+def test_the_table_shows_what_is_found(ask, case):
     assert ask(case) == case.answer
 
 

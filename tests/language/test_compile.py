@@ -65,13 +65,13 @@ def test_later_statements_read_earlier_ones():
     assert found["pair"].run(ROWS).table().rows() == [(5, 6, 0.5, 1.0)]
 
 
-def test_names_are_case_sensitive_and_words_are_not():
+def test_names_are_case_sensitive_and_keywords_are_not():
     assert cedr.query("event q when any(a X) wHeRe X.load > 1 output X.load", feed).columns == ["load"]
     with pytest.raises(cedr.CedrError, match="there is no variable 'x'; did you mean 'X'"):
         cedr.query("EVENT q WHEN ANY(A X) WHERE x.load > 1", feed)
 
 
-def test_words_can_be_names():
+def test_keywords_can_be_names():
     odd = api.source("odd", {"group": int, "a b": int, "first": int}, vs="ts")
     text = (
         'EVENT "select" WHEN ANY(odd AS first) WHERE first.group > 1 AND first."a b" = 2 OUTPUT first.first AS "group"'
@@ -227,7 +227,7 @@ def test_a_slice_cuts_what_it_meets():
 # --- what is shared ------------------------------------------------------------------------------------------------
 
 
-def test_two_statements_that_say_the_same_are_one_node():
+def test_two_equal_statements_are_one_node():
     found = cedr.queries(
         "EVENT one WHEN SEQUENCE(A x, B y, 5) WHERE x.load > 1; EVENT two WHEN SEQUENCE(A AS x, B AS y, 5)"
         " WHERE (x.load > 1) CONSISTENCY STRONG; EVENT three WHEN SEQUENCE(A x, B y, 5) WHERE x.load > 1.0",
@@ -291,7 +291,7 @@ def test_explain_shows_where_each_condition_is_asked():
     assert "by machine: grouped by machine" in text
 
 
-def test_explain_says_what_is_computed_once():
+def test_explain_shows_what_is_computed_once():
     text = cedr.query(
         """EVENT q
            WHEN  ALL(SEQUENCE(A x, B y, 5), UNLESS(SEQUENCE(A u, B v, 5), NOT(C w, SEQUENCE(A, B AS t, 5)), 3), 10)

@@ -81,7 +81,7 @@ def test_streams_that_are_none():
     assert "two streams are called 'HOT'" in message("EVENT a WHEN ANY(A x)", sensor, sensor)
 
 
-def test_the_place_is_told():
+def test_the_place_is_shown():
     with pytest.raises(LanguageError) as caught:
         cedr.query("EVENT a WHEN\n\n   ANY(A x)\n  WHERE x.lod > 3", feed)
     assert (caught.value.line, caught.value.column) == (4, 9)

@@ -41,7 +41,7 @@ def test_against_the_oracle(text, oracle, run):
     check_against_oracle(lambda: AsPorts(query), oracle, run[0], [GRAPHS], run[1])
 
 
-def test_the_same_as_the_api_says():
+def test_the_same_as_in_the_api():
     assert cedr.query(SHORTEST, edges).run(ROADS).table().equals(graphs.shortest_paths(edges).run(ROADS).table())
 
 
@@ -68,7 +68,7 @@ def test_later_statements_read_the_whole_loop():
     assert later["Many"].run(ROADS).table().equals(whole.run(ROADS).table())
 
 
-def test_two_loops_that_say_the_same_of_each_other_are_two():
+def test_two_equal_loops_that_refer_to_each_other_are_two():
     text = "EVENT {} RECURSIVE SELECT start FROM a UNION SELECT start FROM {} WHERE start > 1"
     with pytest.raises(LanguageError, match="no SELECT reads y"):
         cedr.query(f"{text.format('x', 'x')}; {text.format('y', 'x')}", edges)
@@ -80,6 +80,6 @@ def test_slices_and_levels():
     assert query.run(ROADS).table().equals(expected.run(ROADS).table())
 
 
-def test_without_the_word_the_way_is_shown():
+def test_without_the_keyword_the_error_shows_it():
     with pytest.raises(LanguageError, match=r"'x' is this statement itself; .* EVENT x RECURSIVE SELECT"):
         cedr.query("EVENT x SELECT start FROM a UNION SELECT start FROM x", api.source("a", EDGES))

@@ -62,7 +62,7 @@ NUMBERS, TRUTHS = numbers(2), truths(3)
 
 @settings(max_examples=settings.default.max_examples * 2)
 @given(first=NUMBERS, condition=TRUTHS, second=NUMBERS, rows=st.lists(ROWS, min_size=2, max_size=6))
-def test_steps_mean_what_sql_says(first, condition, second, rows):
+def test_steps_have_the_meaning_of_sql(first, condition, second, rows):
     text = f"""EVENT m WHEN REGEX(one two, 9) OVER t REGISTER r = 1.0, q = 2
         DEFINE one AS TRUE SET r = {show(first)} DEFINE two AS {show(condition)} SET q = {show(second)}"""
     frame = pl.DataFrame([{"place": n, **row} for n, row in enumerate(rows)], schema=SCHEMA)
@@ -96,7 +96,7 @@ TICKS = pl.DataFrame({"ts": [0, 1, 2], "kind": ["S", "X", "Y"], "v": [5, None, N
         ("COALESCE(v, r) = 5", [(0, 1, 5)]),
     ],
 )
-def test_a_missing_value_beside_a_register(condition, taken):
+def test_a_missing_value_next_to_a_register(condition, taken):
     steps = f"DEFINE a AS kind = 'S' SET r = v DEFINE b AS {condition}"
     text = f"EVENT m WHEN REGEX(a b, 9) OVER events REGISTER r = 0 {steps}"
     assert cedr.query(text, events).run(TICKS).table().select("begin", "end", "r").rows() == taken

@@ -49,10 +49,12 @@ ROWS = st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("ABC"), st.inte
 
 @pytest.mark.parametrize("text", CASES, ids=lambda text: text.split(",")[0])
 @few
-@given(told=ROWS)
-def test_the_same_as_the_api_finds(text, told):
+@given(rows_of_jobs=ROWS)
+def test_the_same_as_the_api_finds(text, rows_of_jobs):
     frame = pl.DataFrame(
-        [(ts, *row, ts) for ts, row in enumerate(told)], schema=["ts", "job", "kind", "cost", "number"], orient="row"
+        [(ts, *row, ts) for ts, row in enumerate(rows_of_jobs)],
+        schema=["ts", "job", "kind", "cost", "number"],
+        orient="row",
     )
     query = cedr.query("EVENT m WHEN " + text.replace("BY_JOB", "OVER jobs BY job"), jobs)
     assert query.run(frame).table().equals(CASES[text]().run(frame).table())
@@ -63,8 +65,8 @@ def test_what_is_found_is_an_event_type():
     EVENT Pair WHEN REGEX(A B, 20) OVER jobs BY job;
     EVENT Twice WHEN SEQUENCE(Pair p, Pair q, 10) WHERE CorrelationKey(job, EQUAL) OUTPUT p.begin, q.begin AS again
     """
-    told = {"ts": [1, 2, 3, 4], "job": ["x"] * 4, "kind": list("ABAB"), "cost": [0] * 4, "number": [0] * 4}
-    assert cedr.query(text, jobs).run(pl.DataFrame(told)).table().rows() == [(4, 12, 1, 3)]
+    rows = {"ts": [1, 2, 3, 4], "job": ["x"] * 4, "kind": list("ABAB"), "cost": [0] * 4, "number": [0] * 4}
+    assert cedr.query(text, jobs).run(pl.DataFrame(rows)).table().rows() == [(4, 12, 1, 3)]
 
 
 def test_without_over_it_is_the_only_feed():

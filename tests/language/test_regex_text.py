@@ -63,7 +63,7 @@ M = pl.col("m")
 
 
 @pytest.mark.parametrize(
-    ("step", "registers", "said"),
+    ("step", "registers", "message"),
     [
         (cedr.step(IS_A, z=1), {}, "step 'A' sets 'z', which is not a register; give registers={'z': 0}"),
         (pl.col("kk") == "a", {}, "no column 'kk'; did you mean 'k'?"),
@@ -78,17 +78,17 @@ M = pl.col("m")
         (pl.col("x").sum() > 1, {}, "looks at several rows"),
     ],
 )
-def test_mistakes_in_a_step(step, registers, said):
+def test_mistakes_in_a_step(step, registers, message):
     with pytest.raises(cedr.CedrError) as e:
         cedr.regex("A", EVENTS, A=step, registers=registers)
-    assert said in str(e.value)
+    assert message in str(e.value)
 
 
 TABLE = cedr.source("table", {"source": str, "symbol": str, "target": str})
 
 
 @pytest.mark.parametrize(
-    ("table", "options", "said"),
+    ("table", "options", "message"),
     [
         ([("S", "a", "F")], {"start": "S"}, "what do the symbols of the transitions mean?"),
         ([("S", "a", "F")], {"start": "T", "symbol": "k"}, "no transition leads out of the start state 'T'"),
@@ -103,7 +103,7 @@ TABLE = cedr.source("table", {"source": str, "symbol": str, "target": str})
         (EVENTS, {"start": "S", "symbol": "k"}, "transitions: no column 'source'"),
     ],
 )
-def test_mistakes_in_an_automaton(table, options, said):
+def test_mistakes_in_an_automaton(table, options, message):
     with pytest.raises(cedr.CedrError) as e:
         cedr.automaton(EVENTS, table, **options)
-    assert said in str(e.value)
+    assert message in str(e.value)

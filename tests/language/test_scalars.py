@@ -1,4 +1,4 @@
-"""Scalar expressions: random ones mean what SQL says, and times and functions do what they are documented to do."""
+"""Scalar expressions: random ones have the meaning of SQL, times and functions behave as documented."""
 
 import datetime as dt
 from pathlib import Path
@@ -36,7 +36,7 @@ FALLBACK = tree.ParsedCall("coalesce", (tree.ParsedColumn(None, "i"), HALF))
 @example(tree.ParsedBinary("=", HALF, FALLBACK), [NO_VALUES, NO_VALUES])  # polars gave one row for two
 @example(tree.ParsedCall("nullif", (HALF, FALLBACK)), [NO_VALUES, NO_VALUES])
 @given(st.one_of(NUMBERS, TEXTS, TRUTHS), st.lists(ROWS, min_size=1, max_size=4))
-def test_expressions_mean_what_they_say(node, rows):
+def test_expressions_have_the_meaning_of_sql(node, rows):
     assert values(show(node), rows) == [meaning(node, row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Texts that are queries, and random texts made of them: soups of their words, and copies with slips of the hand."""
+"""Texts that are queries, and random texts made of them: shuffled tokens of them, and copies with typing errors."""
 
 import random
 
@@ -27,12 +27,12 @@ VALID = [
        JOIN other o ON l.n = o.n AND o.load > 1 CONSISTENCY STRONG""",
 ]
 
-WORDS = """EVENT WHEN WHERE OUTPUT SELECT FROM JOIN ON GROUP BY HAVING AS AND OR NOT IS NULL IN LIKE BETWEEN CASE END
+KEYWORDS = """EVENT WHEN WHERE OUTPUT SELECT FROM JOIN ON GROUP BY HAVING AS AND OR NOT IS NULL IN LIKE BETWEEN CASE END
     CAST SEQUENCE ATLEAST UNLESS CANCEL-WHEN ANY EACH FIRST CONSUME CorrelationKey EQUAL [ ] ( ) { } , . ; @ # * + - / %
     || = < <> >= 'text' ' " "quoted" x y A B load machine 5 5.5 1e400 99999999999999999999 minutes h -- /* */ STRONG
     RECURSIVE REGEX( OVER ORDER DEFINE SET REGISTER |
     BLOCK CONSISTENCY LATENCY eager SLIDING UNION TIMESTAMP'2024-01-01' timestamp'x' ? é \\ 1e5s"""
-TOKENS = [*WORDS.split(), "\t", "\n", "\0"]
+TOKENS = [*KEYWORDS.split(), "\t", "\n", "\0"]
 
 
 def soup(r: random.Random) -> str:
@@ -40,7 +40,7 @@ def soup(r: random.Random) -> str:
 
 
 def mutated(r: random.Random) -> str:
-    """A query with a few words or characters changed, left out or put in."""
+    """A query with a few tokens or characters changed, left out or inserted."""
     text = r.choice(VALID)
     for _ in range(r.randint(1, 3)):
         at, width = r.randrange(len(text) + 1), r.choice([0, 1, 1, 5, 20])
@@ -50,9 +50,9 @@ def mutated(r: random.Random) -> str:
 
 
 def exchanged(r: random.Random) -> str:
-    """A query with two of its words exchanged, or one put for another: more of these can be read."""
-    words = r.choice(VALID).split(" ")
+    """A query with two of its tokens exchanged, or one replaced by another: more of these can be parsed."""
+    tokens = r.choice(VALID).split(" ")
     for _ in range(r.randint(1, 2)):
-        i, j = r.randrange(len(words)), r.randrange(len(words))
-        words[i], words[j] = words[j], r.choice([words[i], words[j]])
-    return " ".join(words)
+        i, j = r.randrange(len(tokens)), r.randrange(len(tokens))
+        tokens[i], tokens[j] = tokens[j], r.choice([tokens[i], tokens[j]])
+    return " ".join(tokens)

@@ -1,4 +1,4 @@
-"""Random syntax trees: everything the grammar can say, and nothing it cannot."""
+"""Random syntax trees: everything the grammar can express, and nothing it cannot."""
 
 from hypothesis import strategies as st
 

@@ -25,11 +25,11 @@ def check(query: Stream, role: Role, values: pl.Series, **options: Any) -> None:
     found = query.run(role.tables(values), close=role.close, **options)
     assert not found.late().height, found.late()
     if role.ordered:
-        told = found.changelog().drop("change", "vs", "ve", "ve_new")
-        assert comparable(told["id"]) == comparable(role.expected(values)["id"])
+        changes = found.changelog().drop("change", "vs", "ve", "ve_new")
+        assert comparable(changes["id"]) == comparable(role.expected(values)["id"])
     same_rows(found.table().drop("vs", "ve"), role.expected(values))
 
 
 def suggests(reason: str) -> bool:
-    """Errors say what is wrong, and after a semicolon or a colon what would be right."""
+    """Errors name the problem, and after a semicolon or a colon the remedy."""
     return ";" in reason

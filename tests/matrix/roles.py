@@ -305,9 +305,9 @@ def of_done(values: pl.Series, missing: bool = True) -> Rows:
 
 
 def punctuated(values: pl.Series) -> Rows:
-    """The rows, and then for some of the values that no more come. A missing value in a punctuation stands for any."""
-    said = done(values).drop_nulls() if values.dtype != pl.Null else values
-    marks = pl.DataFrame({"v": said}).select(id=None, v="v", ts=None, end=None, no_more=True)
+    """The rows, and then for some of the values that no more come. A missing value in a punctuation means any value."""
+    closed = done(values).drop_nulls() if values.dtype != pl.Null else values
+    marks = pl.DataFrame({"v": closed}).select(id=None, v="v", ts=None, end=None, no_more=True)
     together = kept(values).with_columns(ts=0, end=END, no_more=False)
     return pl.concat([together, marks], how="vertical_relaxed")
 

@@ -1,4 +1,4 @@
-"""docs/types.md is what the matrix says."""
+"""docs/types.md shows the results of the matrix."""
 
 from matrix.page import PAGE, page
 

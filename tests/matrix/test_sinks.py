@@ -50,10 +50,10 @@ def test_the_changes_of_a_local_run(tmp_path):
     table = wide(COLUMNS).with_columns(ts=pl.int_range(pl.len()))
     stream = cedr.source("s", dict(wide(COLUMNS).schema), vs="ts", delay=0)
     result = stream.run(table)
-    told = pl.concat([chunk.rows for chunk in result.chunks])
-    write_changelog(str(tmp_path / "changes"), [changelog_rows(Chunk(told), 0, pl.Int64())])
+    emitted = pl.concat([chunk.rows for chunk in result.chunks])
+    write_changelog(str(tmp_path / "changes"), [changelog_rows(Chunk(emitted), 0, pl.Int64())])
     again = read_changelog(tmp_path / "changes").rows
-    same_rows(again, told)
+    same_rows(again, emitted)
 
 
 @pytest.mark.parametrize("kind", COLUMNS)

@@ -66,18 +66,20 @@ def test_static_tables(spark, tmp_path, name):
 @pytest.mark.parametrize("name", SECTIONS)
 def test_streams(spark, tmp_path, name):
     """In two micro-batches, so that state of every type is kept from one to the other."""
-    here, told = section(name), []
+    here, emitted = section(name), []
     files = {source: in_files(tmp_path / source, halves(rows)) for source, rows in here.rows().items()}
     close = all(ROLES[role].close for role, _ in here.cells)
-    start(spark, tmp_path, here.query(), files, cedr.sinks.foreach(lambda batch, changes: told.append(changes)), close)
-    changes = pl.concat(told)
+    start(
+        spark, tmp_path, here.query(), files, cedr.sinks.foreach(lambda batch, changes: emitted.append(changes)), close
+    )
+    changes = pl.concat(emitted)
     for cell in here.cells:
         role, values = ROLES[cell[0]], COLUMNS[cell[1]]
-        told_of_it = changes.filter(pl.col("cell") == " of ".join(cell))
-        found, expected = here.answer(cell, in_the_end(told_of_it)), role.expected(values)
+        of_this_cell = changes.filter(pl.col("cell") == " of ".join(cell))
+        found, expected = here.answer(cell, in_the_end(of_this_cell)), role.expected(values)
         same_rows(found, expected)
         if role.ordered:
-            assert comparable(here.answer(cell, told_of_it)["id"]) == comparable(expected["id"])
+            assert comparable(here.answer(cell, of_this_cell)["id"]) == comparable(expected["id"])
 
 
 def halves(rows: pl.DataFrame) -> list[pl.DataFrame]:

@@ -104,7 +104,7 @@ class AsKeys:
 
 @dataclass
 class KeyColumns:
-    """Declares one source for all types; what is said of `v` holds for the value in the column of the cell."""
+    """Declares one source for all types; what is declared for `v` holds for the value in the column of the cell."""
 
     kinds: Mapping[str, Any]
     keys: tuple[str, ...] = field(init=False)

@@ -159,7 +159,9 @@ def test_state_stays_flat_when_every_group_is_over_at_some_time():
 
 @pytest.mark.parametrize("flavour", ["ordered", "perfect"])
 @pytest.mark.parametrize("by", BY)
-@given(run=punctuated_runs(payloads, VALUES, most=10), schemes=st.sets(st.sampled_from(SCHEMES), min_size=1))
+@given(
+    run=punctuated_runs(payloads, VALUES, max_punctuations=10), schemes=st.sets(st.sampled_from(SCHEMES), min_size=1)
+)
 def test_behind_several_operators_nothing_is_taken_back(by, flavour, schemes, run):
     stages = [
         AlignOperator(SCHEMA, flavour=flavour, by=schemes),

@@ -17,7 +17,7 @@ from cedr.testing import assert_same, rows
 
 SCHEMA = {"m": pl.Int64, "v": pl.Int64}
 payloads = rows(m=st.integers(0, 1), v=st.one_of(st.none(), st.integers(0, 1)))
-tellings = st.one_of(runs(payloads), runs(payloads, ordered=True), runs(payloads, infinite=False, adjusts=False))
+any_runs = st.one_of(runs(payloads), runs(payloads, ordered=True), runs(payloads, infinite=False, adjusts=False))
 P, Q = Row(m=0, v=1), Row(m=1, v=None)
 
 
@@ -37,13 +37,13 @@ def emitted(align, *slices):
 # --- laws ----------------------------------------------------------------------------------------------------------
 
 
-@given(tellings)
+@given(any_runs)
 def test_ordered_flavour_emits_the_same_in_order(run):
     out = check_against_oracle(lambda: AlignOperator(SCHEMA), identity, run[0], [SCHEMA], run[1])
     assert ordered(out)
 
 
-@given(tellings)
+@given(any_runs)
 def test_perfect_flavour_emits_the_same_perfectly(run):
     out = check_against_oracle(lambda: AlignOperator(SCHEMA, flavour="perfect"), identity, run[0], [SCHEMA], run[1])
     assert perfect(out)

@@ -243,7 +243,7 @@ def test_an_adjust_without_any_tuple_holds_nothing_back():
     ]
 
 
-def test_adjusts_in_a_circle_say_nothing():
+def test_adjusts_in_a_circle_have_no_effect():
     # 4 -> 6 -> 4 -> 9, but 4 -> 9 comes first
     finalize = FinalizeOperator(SCHEMA)
     out = emitted(

@@ -36,8 +36,8 @@ def emitted(operator, *slices):
 
 
 @st.composite
-def valid(draw, **telling):
-    stream = draw(testing.streams(payloads, closed=True, **telling))
+def valid(draw, **options):
+    stream = draw(testing.streams(payloads, closed=True, **options))
     return [*draw(punctuated(stream[:-1], {name: values[-2:] for name, values in ATTRIBUTES.items()})), END]
 
 
@@ -73,9 +73,9 @@ def test_where_nothing_is_held_every_promise_passes_at_once(stream, kind, data_)
 
 
 @st.composite
-def contradicting(draw, **telling):
+def contradicting(draw, **options):
     """A stream with punctuations that it does not always keep."""
-    stream = list(draw(testing.streams(payloads, **telling)))
+    stream = list(draw(testing.streams(payloads, **options)))
     patterns = st.dictionaries(st.sampled_from(["m", "v"]), st.none(), min_size=1)
     for _ in range(draw(st.integers(1, 4))):
         about = {name: draw(testing.patterns_of(ATTRIBUTES[name][-2:])) for name in draw(patterns)}
@@ -85,7 +85,7 @@ def contradicting(draw, **telling):
 
 
 @given(contradicting(adjusts=False, ghosts=0), st.sampled_from(["Finalize", "Finalize of inserts", "Guard"]))
-def test_what_contradicts_is_what_a_stream_may_not_say(stream, kind):
+def test_what_contradicts_is_what_a_stream_may_not_contain(stream, kind):
     operator = {
         "Finalize": FinalizeOperator(SCHEMA),
         "Finalize of inserts": FinalizeOperator(SCHEMA, insert_only=True),

@@ -68,7 +68,7 @@ def test_joins_with_a_residual_predicate(how, run):
     check_against_oracle(join(how, RESIDUAL), JOINS[how](smaller), run[0], [SCHEMA] * 2, run[1])
 
 
-@given(punctuated_runs(meeting, {"k": [0, 1]}, ports=2, most=8))
+@given(punctuated_runs(meeting, {"k": [0, 1]}, ports=2, max_punctuations=8))
 def test_clip(run):
     make = lambda: ClipOperator(SCHEMA, SCHEMA, ["k"], ["k"])  # noqa: E731
     check_against_oracle(make, lambda a, b: ref.clip(a, b, equal_keys), run[0], [SCHEMA] * 2, run[1])

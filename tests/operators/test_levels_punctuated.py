@@ -72,7 +72,7 @@ SCHEMES = [("p",), ("n",), ("n", "p")]
 
 @pytest.mark.parametrize("name", ["DistinctOperator", "CoalesceOperator"])
 @pytest.mark.parametrize("flavour", ["ordered", "perfect"])
-@given(run=punctuated_runs(payloads, VALUES, most=10))
+@given(run=punctuated_runs(payloads, VALUES, max_punctuations=10))
 def test_behind_an_align_that_promises_release_nothing_is_taken_back(flavour, name, run):
     align = AlignOperator(SCHEMA, flavour=flavour, by=SCHEMES)
     out = through([align, getattr(levels, name)(SCHEMA)], as_chunks(run[0], SCHEMA))

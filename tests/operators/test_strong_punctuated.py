@@ -26,8 +26,8 @@ def test_strong_changes_nothing(name, data):
     query = QUERIES[name]
     flavour = "perfect" if name in MOVING_ENDS else "ordered"
     stream = query.stream(promises=PROMISES).with_consistency(STRONG, flavour=flavour)
-    telling = {"infinite": query.infinite, "adjusts": False}
-    arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, most=10, **telling))
+    options = {"infinite": query.infinite, "adjusts": False}
+    arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, max_punctuations=10, **options))
     out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * query.ports)
     assert not [e for e in out if isinstance(e, Adjust)]
 
@@ -39,8 +39,8 @@ def test_strong_takes_nothing_back(name, latency, data):
     """Ends of what is emitted early may move, and of what is corrected; but only corrections remove anything."""
     query = QUERIES[name]
     stream = query.stream(promises=PROMISES).with_consistency(STRONG).with_latency(latency)
-    telling = {"infinite": query.infinite, "adjusts": False}
-    arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, most=10, **telling))
+    options = {"infinite": query.infinite, "adjusts": False}
+    arrivals, _ = data.draw(punctuated_runs(payloads, VALUES, query.ports, max_size=5, max_punctuations=10, **options))
     out = check_against_oracle(lambda: AsOperator(stream), query.oracle, arrivals, [SCHEMA] * query.ports)
     assert not [e for e in out if isinstance(e, Adjust) and e.ve_new == e.vs]
 

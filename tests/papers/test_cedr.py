@@ -59,7 +59,7 @@ from cedr.temporal.tritemporal import bitemporal_table, ideal_table, logically_e
 
 
 def printed(text: str) -> str:
-    """A table as it stands in the test, without the indentation of the code around it."""
+    """A table as written in the test, without the indentation of the code around it."""
     lines = text.strip("\n").splitlines()
     margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
     return "\n".join(line[margin:].rstrip() for line in lines if line.strip())
@@ -101,7 +101,7 @@ def test_figure_1_does_not_depend_on_the_order_of_the_statements(statements):
         (99, [(1, 5, None), (4, 9, None)]),
     ],
 )
-def test_figure_1_says_what_the_provider_believed_at_each_occurrence_time(occurrence, valid):
+def test_figure_1_shows_what_the_provider_believed_at_each_occurrence_time(occurrence, valid):
     # occurrence  1          2           3
     # e0          [1, ∞)     [1, 10)     [1, 5)
     # e1                                 [4, 9)
@@ -204,7 +204,7 @@ def test_the_streams_of_figure_3_are_equivalent_to_3_and_at_3_but_not_beyond():
 
 def test_at_a_time_means_the_rows_that_reach_it_after_truncation():
     # Truncated to t, no half-open row contains t itself; read literally, every table at t would be empty. The rows that
-    # reach t are those live at the last instant before it, and only so is Figure 3 equivalent at 3 as the text says.
+    # reach t are those live at the last instant before it, and only so is Figure 3 equivalent at 3 as in the text.
     assert len(FIGURE_3_LEFT.canonical(at=3).rows) == 1
     assert len(FIGURE_3_RIGHT.canonical(at=3).rows) == 1
     assert FIGURE_3_LEFT.canonical(at=1).rows == ()
@@ -307,7 +307,7 @@ def test_an_output_that_forgets_the_past_is_weak_but_not_middle():
 
 def test_an_output_that_is_wrong_at_a_common_sync_point_is_not_even_weak():
     #        1  2  3  4  5  6  7
-    # one    A  A  A  A  A  A  B      A should have ended at 3, and nobody says so
+    # one    A  A  A  A  A  A  B      A should have ended at 3, and no element shows it
     # two    A  A  .  .  .  .  B
     one = [Insert(1, 9, "A"), Insert(7, 8, "B")]
     two = [Insert(1, 3, "A"), Insert(7, 8, "B")]
@@ -316,7 +316,7 @@ def test_an_output_that_is_wrong_at_a_common_sync_point_is_not_even_weak():
     assert strong_violation(one, two) is not None
 
 
-def test_outputs_must_agree_on_the_future_they_have_told():
+def test_outputs_must_agree_on_the_future_they_have_emitted():
     #        1  2  3  4  5  6  7  8
     # one    A  A  A  A  A  A  A  A      both settled at 1, and nothing more comes
     # two    A  A  A
@@ -326,7 +326,7 @@ def test_outputs_must_agree_on_the_future_they_have_told():
     assert not supports_weak(one, two)
 
 
-def test_outputs_that_never_say_anything_support_all_levels():
+def test_outputs_that_never_emit_support_all_levels():
     assert supports_strong([], [])
     assert supports_middle([], [])
     assert supports_weak([], [])
@@ -484,7 +484,7 @@ def test_a_gap_or_another_payload_keeps_events_apart():
 
 
 def merged_in_turn(events, draw):
-    """Definition 10 word for word: merge any two that meet, in any order, until there are none."""
+    """Definition 10 as printed: merge any two that meet, in any order, until there are none."""
     rest = [Event(*e) for e in events]
     while True:
         meeting = [

@@ -76,7 +76,7 @@ def flat(outputs) -> list:
 
 @st.composite
 def equivalent_arrivals(draw, ports: int):
-    """Two tellings of the same histories, closed, in slices, the ports taking turns."""
+    """Two streams of each of the same histories, closed, in slices, the ports taking turns."""
     pairs = [draw(testing.same_history(payloads, max_size=4, closed=True)) for _ in range(ports)]
     return [draw(arrivals_of([pair[i] for pair in pairs])) for i in (0, 1)]
 
@@ -114,7 +114,7 @@ def test_definition_3_holds_for_a_strong_query_as_users_write_it(name, choice):
 
 P, Q = Row(m=0, v=2), Row(m=1, v=2)
 
-# a     |#|  |#|        is emitted first, up to a CTI; b may still have something to say about all of it
+# a     |#|  |#|        is emitted first, up to a CTI; b may still change all of it
 # b     |#|
 ONE_SIDE_FIRST = [
     ("a", [Insert(1, 2, P), Insert(3, 4, P), Cti(9)]),
@@ -280,7 +280,7 @@ def test_definition_7_a_closed_input_gives_the_oracles_answer(name, latency, ele
 @pytest.mark.parametrize("name", UNARY)
 @share
 @given(elements=testing.streams(payloads, ordered=True))
-def test_definition_8_word_for_word_what_lies_before_a_cti_gives_the_oracles_answer(name, latency, elements):
+def test_definition_8_as_printed_what_is_before_a_cti_gives_the_oracles_answer(name, latency, elements):
     """For ordered streams: of others the elements before t may miss a link of a chain."""
     query = QUERIES[name]
     for t in ctis(elements):
@@ -339,7 +339,7 @@ def test_definition_9_an_ultra_consistent_output_is_perfect_for_any_input(name, 
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 @share
 @given(choice=st.data())
-def test_theorem_7_a_strong_query_speaks_only_when_a_cti_arrives(name, way, choice):
+def test_theorem_7_a_strong_query_emits_only_when_a_cti_arrives(name, way, choice):
     streams = [choice.draw(testing.streams(payloads, max_size=4)) for _ in range(QUERIES[name].ports)]
     engine = way(name).engine()
     for port, elements in choice.draw(arrivals_of(streams)):
@@ -367,9 +367,9 @@ def rungs(name):
 
 
 def watermark(out) -> int:
-    """Definition 10, by starts: how far the output has spoken.
+    """Definition 10, by starts: how far the output has come.
 
-    The paper takes the largest end: its ordered operators tell no end before it is past, ours the end known so far.
+    The paper takes the largest end: its ordered operators emit no end before it is past, ours the end known so far.
     """
     return max((e.vs for e in data(out)), default=MIN)
 
@@ -387,7 +387,7 @@ def test_theorem_8_the_ladder_of_latencies(name, elements):
 @pytest.mark.parametrize("name", ["agg without group", "top_k"])
 @few
 @given(elements=testing.streams(payloads, closed=True))
-def test_theorem_9_lower_latency_never_says_less(name, elements):
+def test_theorem_9_lower_latency_never_emits_less(name, elements):
     outputs = {rung: one_by_one(stream, elements) for rung, stream in rungs(name).items()}
     for i in range(1, len(elements) + 1):
         size = {rung: len(data(flat(out[:i]))) for rung, out in outputs.items()}
@@ -403,7 +403,7 @@ def test_theorem_9_lower_latency_never_says_less(name, elements):
 
 
 class Count:
-    """The count without groups at perfect latency, fed one element at a time, beside what the paper says of it."""
+    """The count without groups at perfect latency, fed one element at a time, with the paper's expectation."""
 
     def __init__(self) -> None:
         self.operator = AggregateOperator(SCHEMA, (), {"n": agg.Count()}, "perfect")
@@ -476,7 +476,7 @@ def test_theorem_11_the_algorithm_is_consistent(elements):
 
 
 @given(testing.streams(payloads, max_size=6))
-def test_invariant_pos_the_synopsis_is_what_was_told_and_is_not_settled(elements):
+def test_invariant_pos_the_synopsis_is_what_was_emitted_and_is_not_settled(elements):
     """Every snapshot in it has the payload of the oracle; what ends before the output CTI goes when that pays."""
     count = Count()
     for e in elements:

@@ -103,7 +103,7 @@ def test_a_retraction_ripples_round_the_loop():
 
 # --- 3.5: High-Water-Mark and Probing, as printed ------------------------------------------------------------------
 #
-# The paper says "at t" for what holds up to and with t; here a CTI of t + 1 says the same.
+# The paper writes "at t" for what holds up to and including t; here that is a CTI of t + 1.
 
 
 def test_high_water_mark_lodges_and_goes_round_again():

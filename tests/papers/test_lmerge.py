@@ -107,7 +107,7 @@ def repair(found, wanted):
 
 
 def test_table_i_all_prefixes_can_still_become_equivalent():
-    # What a prefix lacks of the other stream's final TDB can be said right after it: none of its promises forbids it.
+    # What a prefix lacks of the other stream's final TDB can be added right after it: none of its promises forbids it.
     tdb = canonical(column(TABLE_I, 1))
     for number in (0, 1):
         for rows in range(len(TABLE_I) + 1):
@@ -118,7 +118,7 @@ def test_table_i_all_prefixes_can_still_become_equivalent():
 # --- f(t), stable(t) and Cti(t) ------------------------------------------------------------------------------------
 
 
-def test_f_11_freezes_both_ends_the_paper_says_it_would_freeze():
+def test_f_11_freezes_both_ends_as_in_the_paper():
     # A merge that has put out the first two elements of Phy2 must not pass on the f(11) of Phy1:
     #                 6  7  8  9  10 11 12 13 14
     # A so far        ###                            wanted: 12
@@ -136,8 +136,8 @@ def test_f_11_leaves_alone_what_ends_at_11_or_later():
     validate(from_amf([a("A", 6, 11), f(11), m("A", 6, 20), m("A", 6, 11)]))
 
 
-def test_a_cti_says_more_than_f_it_also_refuses_new_events_before_it():
-    # Example 1 lets f speak about existing events only; stable of Example 5 forbids late inserts too, as a CTI does.
+def test_a_cti_promises_more_than_f_it_also_excludes_new_events_before_it():
+    # Example 1 applies f to existing events only; stable of Example 5 forbids late inserts too, as a CTI does.
     # Every f of the paper's tables keeps the stronger promise, so nothing is lost by reading it as a CTI.
     with pytest.raises(StreamError, match="cti 11 promised"):
         validate([Insert(6, 12, "A"), Cti(11), Insert(10, 13, "C")])
@@ -228,7 +228,7 @@ def test_table_ii_in1_has_not_seen_b_but_agrees_on_a():
     assert in_1 - in_2 == History()
 
 
-def test_table_ii_the_sooner_an_output_speaks_the_more_it_says():
+def test_table_ii_the_sooner_an_output_emits_the_more_elements_it_has():
     assert [len(data(from_amf(out))) for out in (OUT_1, OUT_3, OUT_2)] == [4, 3, 2]
     assert [ordered(from_amf(out)) for out in (OUT_1, OUT_3, OUT_2)] == [False, True, True]
 
@@ -322,9 +322,9 @@ def merged(arrivals, algorithm="R3", policy="first"):
 @pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
 def test_table_i_before_f_11_is_passed_on_both_ends_are_put_right(algorithm):
     steps = merged(lined_up(TABLE_I), algorithm)
-    told = [rowed(e) for e in from_amf([a("A", 6, 7), a("B", 8, 15), m("A", 6, 12), m("B", 8, 10), f(11)])]
-    assert [e for step in steps[:-2] for e in step] == told
-    assert [step for step in steps if step] == [told[:1], told[1:2], told[2:], [END]]
+    expected = [rowed(e) for e in from_amf([a("A", 6, 7), a("B", 8, 15), m("A", 6, 12), m("B", 8, 10), f(11)])]
+    assert [e for step in steps[:-2] for e in step] == expected
+    assert [step for step in steps if step] == [expected[:1], expected[1:2], expected[2:], [END]]
 
 
 TABLE_II = [
@@ -348,8 +348,8 @@ TABLE_II = [
     ids=["Out1", "Out2", "Out3"],
 )
 def test_table_ii_each_output_is_that_of_a_policy(policy, out, algorithm):
-    told = iter(map(rowed, from_amf([e for step in out for e in step])))
-    assert merged(lined_up(TABLE_II), algorithm, policy) == [[next(told) for _ in step] for step in out]
+    expected = iter(map(rowed, from_amf([e for step in out for e in step])))
+    assert merged(lined_up(TABLE_II), algorithm, policy) == [[next(expected) for _ in step] for step in out]
 
 
 # --- section III-D: which outputs are compatible -------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_o1_and_o2_are_compatible(output, multiset):
 
 
 def test_o3_is_not_compatible_for_two_reasons():
-    # A is fully frozen though I1 says that it goes on until 14 at least; B is missing and can no longer come
+    # A is fully frozen though I1 has it until 14 at least; B is missing and can no longer come
     found = {(v.condition, e.payload) for v in compatible([I_1, I_2], O_3) for e in v.events}
     assert found == {("C2", "A"), ("C3", "A"), ("C3", "B")}
 
@@ -422,7 +422,7 @@ def test_example_4_an_output_is_compatible_exactly_when_it_is_contained_in_the_i
 
 @pytest.mark.parametrize("order", [(S, U), (U, W), (W, S)], ids=["S U", "U W", "W S"])
 def test_example_3_merged_the_prefixes_give_the_same_tdb(order):
-    arrivals = [(port, rowed(e)) for port, told in enumerate(order) for e in [*from_open_close(told), END]]
+    arrivals = [(port, rowed(e)) for port, stream in enumerate(order) for e in [*from_open_close(stream), END]]
     out = [e for step in merged(arrivals) for e in step]
     assert canonical(out) == History([(1, 4, Row(p="A")), (2, 5, Row(p="B")), (3, INF, Row(p="C"))])
 

@@ -1,6 +1,6 @@
 """Operator Algorithm Design for Speculative Stream Processing: tables, stream classes and lemmas, without an engine.
 
-Two lemmas are true only in a narrower reading than printed; the counterexamples are kept here beside the true ones.
+Two lemmas are true only in a narrower reading than printed; the counterexamples are kept here with the true ones.
 """
 
 from itertools import pairwise
@@ -147,7 +147,7 @@ def test_the_cti_of_infinity_can_follow_any_valid_stream(stream):
 
 @given(testing.streams(growing=False))
 def test_lemma_1_in_an_ordered_stream_of_retractions_each_insert_is_adjusted_at_most_once(stream):
-    # Said the other way round, so that it is not empty: a chain with two retractions is out of order.
+    # Stated the other way round, so that it is not empty: a chain with two retractions is out of order.
     if any(len(chain) > 2 for chain in chains(stream)):
         assert not ordered(stream)
 
@@ -285,7 +285,7 @@ def test_end_points_are_each_start_and_end_once():
 
 
 def covering(history, v):
-    """F_v, word for word."""
+    """F_v as printed."""
     points = history.end_points()
     after = points[points.index(v) + 1]
     return [e for e in history if e.vs <= v and e.ve >= after]

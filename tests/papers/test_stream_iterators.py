@@ -72,7 +72,7 @@ def test_duplicates_go_without_any_punctuation():
 
 
 def test_rows_are_worked_in_before_punctuations_are_asked():
-    """step, pass, prop, purge: the punctuation stands first in the slice, the rows are told first."""
+    """step, pass, prop, purge: the punctuation is first in the slice, the rows are emitted first."""
     calls = []
 
     def side(name, result):
@@ -106,7 +106,7 @@ def test_sdiff_step_by_step():
         [],
         [],
         [row(1, 3)],  # hour 3 is closed, and (2, 3) came on the right
-        [hour[3]],  # told when the left input speaks again, as nothing of hour 3 is held any more
+        [hour[3]],  # emitted with the next element of the left input, as no row of hour 3 is held any more
         [row(1, 4)],  # once, though it came twice
         [EOS, hour[4]],
         [],
@@ -260,7 +260,7 @@ def state_after(iterator, slices):
     return state
 
 
-def test_a_1_and_a_2_a_group_is_told_and_forgotten_when_it_is_described_completely():
+def test_a_1_and_a_2_a_group_is_emitted_and_forgotten_when_it_is_described_completely():
     iterator = pt.group_by(["zone"], n=len)
     rows = [row(1, 3), row(1, 4), row(2, 3)]
     part_of_it, all_of_it = punctuation(zone=1, hour=3), punctuation(zone=1)
@@ -273,7 +273,7 @@ def test_a_3_duplicate_elimination_forgets_what_cannot_come_again():
 
 
 def test_a_4_as_printed_would_lose_rows():
-    # left (1, 3); then the left input says: no more of hour 4. Printed, the right row (1, 3) does not match and goes.
+    # left (1, 3); then the left promises: no more of hour 4. Printed, the right row (1, 3) does not match and goes.
     lps, rts = [punctuation(hour=4)], [row(1, 3)]
     assert set_nomatch_ts(rts, lps) == [row(1, 3)]  # "purged", though a left (1, 3) may still come
     assert tups(joined(pt.intersect([[], [lps[0]], [row(1, 3)]], [rts, [], []]))) == [row(1, 3)]
@@ -292,7 +292,7 @@ def test_a_sort_of_each_slice_is_not_faithful():
         sl.check_faithful_in_order(outputs, slices, ["n"], lambda ts: tables.sort(ts, "n"))
 
 
-def test_a_group_by_that_never_speaks_is_not_complete():
+def test_a_group_by_that_never_emits_is_not_complete():
     silent = pt.UnaryIterator(None, IteratorSide(lambda _ts, st: ([], st)))
     slices = [[row(1, 3)], [punctuation(zone=1)]]
     with pytest.raises(AssertionError, match="what is certain"):

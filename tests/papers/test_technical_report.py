@@ -135,7 +135,7 @@ def test_sum_adds_up_each_snapshot():
 
 
 def test_an_empty_snapshot_gives_no_sum():
-    # Definition 5 also says 0 where nothing is, from time 0 on; per snapshot there is then a row that no tuple made.
+    # Definition 5 also gives 0 where nothing is, from time 0 on; per snapshot there is then a row that no tuple made.
     totals = reference.aggregate(NUMBERS, total=reference.sum_("a"))
     assert totals == History([(vs, ve, Row(total=a)) for vs, ve, a in [(1, 3, 2), (3, 4, 5), (4, 6, 3), (7, 8, 4)]])
 
@@ -222,6 +222,6 @@ def test_in_the_order_of_its_chain_table_5_is_valid():
 def test_the_count_5_of_table_5_includes_the_retraction_whose_sync_time_is_8(end, count):
     # sync      0  1  2  3  4  5  6  7  8
     # element   4  6        2     3     1
-    # The external CTI says [0, 8) and 5, but of the five elements only four lie in [0, 8): retraction 1 has sync time
+    # The external CTI has [0, 8) and 5, but of the five elements only four lie in [0, 8): retraction 1 has sync time
     # 8. The span that holds all five is [0, 9).
     assert sum(0 <= e.sync < end for e in data(TABLE_5)) == count

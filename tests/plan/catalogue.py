@@ -449,4 +449,4 @@ MERGES = {
     ),
     "merge of half frozen": Query(lambda a: a.distinct().merge(a.distinct(), policy="half-frozen"), ref.distinct),
 }
-"""Copies of one stream, told by different plans."""
+"""Copies of one stream, made by different plans."""

@@ -1,4 +1,4 @@
-"""Will it finish? What the analysis says of a plan, and that the engine does what it says."""
+"""Will it finish? What the analysis reports about a plan, and that the engine behaves accordingly."""
 
 from datetime import datetime
 from functools import partial
@@ -237,7 +237,7 @@ def test_updates_of_what_may_never_end_warn():
 #  Their windows of 4 leave gaps, as a payload that lives on without one is an event without end to what comes after.
 
 PIECES = 12
-WORDS = {
+PROGRESS = {
     "silent": {},
     "delay": {"delay": 5},
     "per": {"delay": 5, "progress_by": "k"},
@@ -271,59 +271,59 @@ def piece(i: int, per: bool, punctuated: bool) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"ts": pl.Int64, **SCHEMA, "done": pl.Boolean}, orient="row")
 
 
-def told(query, word: str) -> tuple[list[int], int]:
+def state_and_output(query, progress: str) -> tuple[list[int], int]:
     """The rows in state after each piece, and how many rows came out."""
     run = LocalRun(query.fragment())
     state, out = [], 0
     for i in range(PIECES):
-        given = piece(i, "progress_by" in WORDS[word], "promises" in WORDS[word])
+        given = piece(i, "progress_by" in PROGRESS[progress], "promises" in PROGRESS[progress])
         out += sum(map(len, run.steps(dict.fromkeys(run.ingests, given), close=False)))
         state.append(sum(operator.metrics.state_rows for operator in run.engine.operators))
     assert not run.late
     return state, out
 
 
-def check(query, word: str, exact: bool = True, speaks: bool = True) -> None:
-    """What is found to be so is so; `exact`: what is not, is not. `speaks`: there are results to be told."""
+def check(query, progress: str, exact: bool = True, emits: bool = True) -> None:
+    """What is found to be so is so; `exact`: what is not, is not. `emits`: there are results to emit."""
     findings = query.findings()
-    state, out = told(query, word)
+    state, out = state_and_output(query, progress)
     half, last = max(state[3:6]), max(state[-3:])
     if all(f.bounded for f in findings):
         assert last <= 1.25 * half + 4, (state, findings)
-    elif exact and word != "per":
+    elif exact and progress != "per":
         assert last >= 1.3 * half, (state, findings)
     if all(f.unblocked for f in findings):
-        assert out or not speaks, findings
+        assert out or not emits, findings
     elif exact:
         assert not out, findings
 
 
-def sources(word: str, endless: bool):
-    options = {**WORDS[word], "duration": "inf" if endless else 3}
+def sources(progress: str, endless: bool):
+    options = {**PROGRESS[progress], "duration": "inf" if endless else 3}
     return a(**options), b(**options)
 
 
 @pytest.mark.parametrize("level", ["middle", "strong"])
 @pytest.mark.parametrize("step", STEPS)
 def test_the_engine_does_what_is_found(step, level):
-    for word in ("silent", "delay", "per", "punctuated"):
+    for progress in ("silent", "delay", "per", "punctuated"):
         for endless in (False, True):
-            query = STEPS[step](*sources(word, endless)).with_consistency(level)
-            check(query, word)
+            query = STEPS[step](*sources(progress, endless)).with_consistency(level)
+            check(query, progress)
 
 
 @few
 @given(st.data())
 def test_claims_hold_of_random_plans(data):
-    word, endless = data.draw(st.sampled_from(sorted(WORDS))), data.draw(st.booleans())
-    stream, other = sources(word, endless)
+    progress, endless = data.draw(st.sampled_from(sorted(PROGRESS))), data.draw(st.booleans())
+    stream, other = sources(progress, endless)
     steps = data.draw(st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=3))
     for step in steps:
         stream = STEPS[step](stream, other)
     level = data.draw(st.sampled_from(["middle", "strong"]))
     latency = data.draw(st.sampled_from(["perfect", "ordered", "eager"]))
     may_be_empty = {"difference", "intersect", "join", "semi join"} & set(steps)
-    check(stream.with_consistency(level).with_latency(latency), word, exact=False, speaks=not may_be_empty)
+    check(stream.with_consistency(level).with_latency(latency), progress, exact=False, emits=not may_be_empty)
 
 
 def test_shared_inputs_are_looked_at_once(monkeypatch):

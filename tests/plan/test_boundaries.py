@@ -1,4 +1,4 @@
-"""What docs/streams.md says about the ends of lifetimes and about ties is what the engine and the oracle do."""
+"""The engine and the oracle treat the ends of lifetimes and ties as documented in docs/streams.md."""
 
 from collections.abc import Callable
 
@@ -50,8 +50,8 @@ ORACLES: dict[str, Oracle] = {
 def engine(case: Case) -> str:
     stream: Stream = eval(case.written, {"a": a, "b": b, "cedr": cedr})
     known = histories(case.events, "ab")
-    told = {name: [Insert(*e) for e in h] for name, h in known.items()}
-    return plainly(stream.run(told if "(b" in case.written else told["a"]).history())
+    elements = {name: [Insert(*e) for e in h] for name, h in known.items()}
+    return plainly(stream.run(elements if "(b" in case.written else elements["a"]).history())
 
 
 def oracle(case: Case) -> str:
@@ -66,7 +66,7 @@ def plainly(history: History) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.written} {c.events}")
 @pytest.mark.parametrize("ask", [engine, oracle])
-def test_the_table_says_what_is_found(ask, case):
+def test_the_table_shows_what_is_found(ask, case):
     assert ask(case) == case.answer
 
 

@@ -105,8 +105,8 @@ def test_so_are_elements():
         cedr.source("a", COLUMNS, times=cedr.Times(ends=True), late="raise").run(elements)
 
 
-def test_rows_that_only_tell_progress_have_no_lifetime():
-    told = cedr.source(
+def test_rows_that_only_report_progress_have_no_lifetime():
+    source = cedr.source(
         "a",
         COLUMNS,
         vs="vs",
@@ -124,7 +124,7 @@ def test_rows_that_only_tell_progress_have_no_lifetime():
             "k": [1, None, 1],
         }
     )
-    result = told.run(table)
+    result = source.run(table)
     assert (result.table().rows(), result.late().height) == ([(1, 4, 1)], 0)
 
 

@@ -62,7 +62,7 @@ ALL = {**QUERIES, **MORE}
 
 
 def moved(elements, place):
-    """The same elements at other times; what is said of the beginning is still said of it."""
+    """The same elements at other times; what is promised about the beginning stays promised."""
 
     def time(t):
         return t if t == INF else place(t)

@@ -42,9 +42,9 @@ joined = st.one_of(predicates, predicates.map(lambda ps: [reduce(and_, ps)]))
 @given(joined, st.lists(st.tuples(st.none() | numbers, st.none() | texts), min_size=1, max_size=12))
 def test_nothing_is_excluded_that_the_predicate_lets_through(asked, values):
     frame = pl.DataFrame(values, schema={"n": pl.Int64, "t": pl.String}, orient="row")
-    said = excluded(asked, SCHEMA).of(frame)
+    found = excluded(asked, SCHEMA).of(frame)
     passes = frame.select(pl.all_horizontal(*asked).fill_null(False).alias("passes"))["passes"].to_numpy()
-    assert not (passes & (said > MIN)).any()
+    assert not (passes & (found > MIN)).any()
 
 
 @given(st.lists(comparisons(n, numbers), min_size=1, max_size=3), st.lists(st.none() | numbers, min_size=1))
@@ -90,8 +90,8 @@ def test_excluded(name):
 
 
 def test_a_conjunction_excludes_what_each_part_does():
-    said = excluded([(n > 1) & (n < 5) & (t == "a")], SCHEMA)
-    assert set(said) == {
+    found = excluded([(n > 1) & (n < 5) & (t == "a")], SCHEMA)
+    assert set(found) == {
         punctuation(n=Range(None, 1)),
         punctuation(n=Range(5, None)),
         punctuation(t=Range("a\0", None)),

@@ -22,7 +22,7 @@ def test_shared_plans_are_printed_once():
     assert text.count("Aggregate <-") == 1
 
 
-def test_state_without_end_is_told():
+def test_unbounded_state_is_reported():
     assert "rows without end stay for ever" in feed.inserts().agg(n=api.count()).explain()
     assert "rows without end stay for ever" not in feed.agg(n=api.count()).explain()
     assert "at most 5s back" in feed.agg(n=api.count()).with_consistency(remember="5s").explain()

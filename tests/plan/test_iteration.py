@@ -1,4 +1,4 @@
-"""Loops in plans: what may be in a body, what is refused and why, and what `explain` says."""
+"""Loops in plans: what may be in a body, what is refused and why, and the output of `explain`."""
 
 import polars as pl
 import pytest
@@ -146,15 +146,15 @@ def ring(nodes: int):
 
 
 def busy(query, chunks: int = 100):
-    """How many rows come out when every chunk brings a new source, and no CTI ever says that others are done."""
+    """The number of rows that come out when every chunk has a new source, and no CTI ever closes the others."""
     engine = query.engine()
     engine.push("roads", chunk_of(ring(8), GRAPHS))
-    told = [
+    emitted = [
         engine.push("a", chunk_of([Insert(i, INF, Row(start=100 + i, end=i % 8, length=0))], GRAPHS))
         for i in range(chunks)
     ]
-    told += [engine.push(name, chunk_of([Cti(INF)], GRAPHS)) for name in ("roads", "a")]
-    return sum(int(chunk.is_insert.sum()) for chunk in told)
+    emitted += [engine.push(name, chunk_of([Cti(INF)], GRAPHS)) for name in ("roads", "a")]
+    return sum(int(chunk.is_insert.sum()) for chunk in emitted)
 
 
 def further(loop, length):

@@ -1,4 +1,4 @@
-"""The merge node: which algorithm its members allow, what explain says of it, and mistakes."""
+"""The merge node: which algorithm its members allow, its text in explain, and mistakes."""
 
 import polars as pl
 import pytest
@@ -84,11 +84,11 @@ def test_what_leaves_in_order_is_perfect_and_what_does_not_has_no_key():
     assert known.finite
 
 
-def test_one_member_that_tells_ctis_is_enough_unless_the_slowest_counts():
-    silent, telling = source("a"), source("b", delay=3)
-    for policy, told in (("first", True), (Policy(progress="slowest"), False)):
-        plan = silent.merge(telling, policy=policy).plan
-        assert (CTI in all_schemes(plan)[id(plan)]) == told
+def test_one_member_with_ctis_is_enough_unless_the_slowest_counts():
+    silent, with_ctis = source("a"), source("b", delay=3)
+    for policy, promised in (("first", True), (Policy(progress="slowest"), False)):
+        plan = silent.merge(with_ctis, policy=policy).plan
+        assert (CTI in all_schemes(plan)[id(plan)]) == promised
 
 
 def test_the_answer_does_not_wait_for_the_slower_source():
@@ -102,8 +102,8 @@ def test_the_answer_does_not_wait_for_the_slower_source():
 def test_merged_sources_in_a_run():
     a, b = (cedr.source(name, {"m": pl.Int64}) for name in "ab")
     event = Insert(1, 4, Row(m=1))
-    told = a.merge(b).run({"a": [event], "b": [event]}).history()
-    assert told == History([(1, 4, Row(m=1))])
+    merged = a.merge(b).run({"a": [event], "b": [event]}).history()
+    assert merged == History([(1, 4, Row(m=1))])
 
 
 @pytest.mark.parametrize(

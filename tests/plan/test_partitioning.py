@@ -1,4 +1,4 @@
-"""Queries in stages: how many there are and why, and that many shards together answer what the oracle says."""
+"""Queries in stages: how many there are and why, and that many shards together give the oracle's answer."""
 
 import os
 from functools import cache
@@ -41,7 +41,7 @@ class Cluster:
         self.paths = [Engine(path.fragment) for path in plan.paths]
         self.engines = [[Engine(stage.fragment) for _ in range(shards)] for stage in plan.stages]
         self.ctis: dict[int, list[int]] = {}
-        """How far each shard is with each exchange; 0 stands for the answer."""
+        """How far each shard is with each exchange; 0 is the answer."""
         self.waiting: list[tuple[str, Chunk]] = []
 
     def process(self, port: int, chunk: Chunk) -> Chunk:
@@ -59,11 +59,11 @@ class Cluster:
                 progress = engine.push(path.source, empty(path.fragment.sources[path.source].schema, cti)).cti
                 self.deliver(inboxes, path.exchange, rows, progress)
         for stage, engines in zip(self.plan.stages, self.engines, strict=True):
-            told = [engine.feed(inbox) for engine, inbox in zip(engines, inboxes[stage.number - 1], strict=True)]
+            outputs = [engine.feed(inbox) for engine, inbox in zip(engines, inboxes[stage.number - 1], strict=True)]
             for origin, exchange in stage.outputs:
-                rows, progress = self.gather(exchange.number, exchange.schema, [t.get(origin) for t in told])
+                rows, progress = self.gather(exchange.number, exchange.schema, [t.get(origin) for t in outputs])
                 self.deliver(inboxes, exchange, rows, progress)
-        return Chunk(*self.gather(0, self.plan.schema, [t.get(stage.fragment.output) for t in told]))
+        return Chunk(*self.gather(0, self.plan.schema, [t.get(stage.fragment.output) for t in outputs]))
 
     def pack(self, path, rows: pl.DataFrame) -> pl.DataFrame:
         """What packers make of their shares, in no order."""
@@ -179,15 +179,15 @@ def plan_of(name: str, latency: str, level: str, options: tuple) -> StagedPlan:
 @pytest.mark.parametrize("name", EVERYTHING)
 @few
 @given(data=st.data())
-def test_shards_together_answer_what_the_oracle_says(name, data):
+def test_shards_together_give_the_oracles_answer(name, data):
     query = EVERYTHING[name]
     latency = data.draw(st.sampled_from(["perfect", "ordered", "eager"]))
     level = data.draw(st.sampled_from(["strong", "middle", "block"]))
     only_inserts = data.draw(st.booleans())
     plan = plan_of(name, latency, level, (("insert_only", only_inserts),))
     size = [data.draw(st.integers(1, most)) for most in (3, 2, 2)]
-    telling = {"infinite": query.infinite, "adjusts": query.infinite and not only_inserts}
-    arrivals, restore_at = data.draw(runs(payloads, query.ports, max_size=5, **telling))
+    options = {"infinite": query.infinite, "adjusts": query.infinite and not only_inserts}
+    arrivals, restore_at = data.draw(runs(payloads, query.ports, max_size=5, **options))
     check_against_oracle(lambda: Cluster(plan, *size), query.oracle, arrivals, [SCHEMA] * query.ports, restore_at)
 
 
@@ -310,7 +310,7 @@ CASES = {
     "loop and its input": lambda: reach(wide()).union(wide().select("a", "b")),
     "loop over groups": lambda: reach(wide().group_by("a").agg(b=api.max("b"))),
     "loop over one row": lambda: reach(wide().agg(a=api.median("a"), b=api.median("b"))),
-    "loop with groups beside": lambda: (
+    "loop with groups next to it": lambda: (
         wide().select("a", "b").iterate(lambda loop: loop.join(counts(wide("v"), "a", "b"), on="b").select("a", b="n"))
     ),
     "loop joined on what it keeps": lambda: (
@@ -360,7 +360,7 @@ def both(stream: Stream) -> Stream:
 
 
 def test_golden():
-    """`CEDR_WRITE_GOLDEN=1 pytest tests/plan/test_partitioning.py` writes it anew."""
+    """`CEDR_WRITE_GOLDEN=1 pytest tests/plan/test_partitioning.py` writes it again."""
     path = Path(__file__).parent / "golden" / "stages.txt"
     parts = ["\n".join([title, *stages(Level(build().plan), RULES)]) for title, build in CASES.items()]
     text = "\n\n".join(parts) + "\n"
@@ -398,7 +398,7 @@ def test_golden():
         "loop, then a group": [("w", 1, ("a",)), ("w", 1, "broadcast")],
         "loop over groups": [("w", 1, ("a",)), (1, 2, ("a",)), (1, 2, "broadcast")],
         "loop over one row": [("w", 1, ())],
-        "loop with groups beside": [("w", 2, ("a",)), ("v", 1, ("a", "b")), (1, 2, "broadcast")],
+        "loop with groups next to it": [("w", 2, ("a",)), ("v", 1, ("a", "b")), (1, 2, "broadcast")],
         "loop joined on what it keeps": [("w", 1, ("a",)), ("v", 1, ("b",))],
         "loop joined in two ways": [("w", 1, ("a",)), ("v", 1, ("a",)), ("v", 1, "broadcast")],
         "loop with itself": [("w", 1, ("a",))],
@@ -499,7 +499,7 @@ def test_parts_give_the_same_values_and_types(kind):
     source = api.source("a", {"v": kind})
     stream = source.agg(n=api.count("v"), s=api.sum("v"), lo=api.min("v"), hi=api.max("v"), mean=api.avg("v"))
     chunk = Chunk(rows, INF)
-    told = Cluster(plan_for(stream), shards=3).process(0, chunk)
+    sharded = Cluster(plan_for(stream), shards=3).process(0, chunk)
     direct = stream.engine().push("a", chunk)
-    assert told.rows.schema == direct.rows.schema
-    assert told.rows.sort("_vs").equals(direct.rows.sort("_vs"))
+    assert sharded.rows.schema == direct.rows.schema
+    assert sharded.rows.sort("_vs").equals(direct.rows.sort("_vs"))

@@ -27,9 +27,9 @@ def test_claims_hold(name, data):
         data.draw(st.sampled_from(["perfect", "ordered"])),
     )
     stream = query.stream(**promised).with_consistency(level).with_latency(latency)
-    telling = {"ordered": promised["ordered"], "adjusts": not promised["insert_only"] and query.infinite}
+    options = {"ordered": promised["ordered"], "adjusts": not promised["insert_only"] and query.infinite}
     inputs = [
-        data.draw(testing.streams(payloads, max_size=5, closed=True, infinite=query.infinite, **telling))
+        data.draw(testing.streams(payloads, max_size=5, closed=True, infinite=query.infinite, **options))
         for _ in range(query.ports)
     ]
     arrivals = [

@@ -1,4 +1,4 @@
-"""Every query, at every level and latency, optimised and as written, answers what the oracle says."""
+"""Every query, at every level and latency, optimised and as written, gives the oracle's answer."""
 
 import pytest
 from hypothesis import given

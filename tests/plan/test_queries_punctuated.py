@@ -1,7 +1,7 @@
-"""Every query over streams with promises about parts of them answers what the oracle says, and strong is told for good.
+"""Every query over streams with promises about parts of them gives the oracle's answer, and strong output is final.
 
-Whatever reaches the end as a punctuation is right and stays so; and at the strong level nothing that was told is ever
-removed, though rows are let out key by key.
+Every punctuation of the output is right and stays right; at the strong level nothing that was emitted is ever removed,
+although rows are released key by key.
 """
 
 import pytest
@@ -24,8 +24,8 @@ PROMISES = [["m"], ["v"], ["m", "v"]]
 @given(data=st.data())
 def test_punctuated(name, level, data):
     query = QUERIES[name]
-    told = [data.draw(punctuated_streams(query.infinite)) for _ in range(query.ports)]
-    arrivals = data.draw(arrivals_of(told))
+    streams = [data.draw(punctuated_streams(query.infinite)) for _ in range(query.ports)]
+    arrivals = data.draw(arrivals_of(streams))
     restore_at = data.draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=1))
     declared = data.draw(st.sampled_from([PROMISES, PROMISES[:1], []]))
     latency = data.draw(st.sampled_from(["perfect", "ordered", "eager"]))

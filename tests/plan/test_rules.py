@@ -1,6 +1,6 @@
 """Each rewrite rule: the plan before and after it as text, and both plans executed on random streams.
 
-The texts are in `golden/`, one file per rule. `CEDR_WRITE_GOLDEN=1 pytest tests/plan/test_rules.py` writes them anew.
+The texts are in `golden/`, one file per rule. `CEDR_WRITE_GOLDEN=1 pytest tests/plan/test_rules.py` writes them again.
 """
 
 import os
@@ -74,7 +74,7 @@ CASES = {
         "below the first state": lambda: counts(counts(a().where(v > 1)).select("m", v="n")).with_consistency("strong"),
         "on every path": lambda: a().join(counts(b()), on="m").with_consistency(block=5),
         "at the top without state": lambda: a().where(v > 1).with_consistency("weak"),
-        "the last word counts": lambda: (
+        "the last level counts": lambda: (
             counts(a().with_consistency("weak")).with_latency("eager").with_latency("ordered")
         ),
         "two levels": lambda: a().with_consistency("strong").join(b(), on="m"),

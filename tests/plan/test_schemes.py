@@ -29,7 +29,7 @@ CTI, K, GK = (), ("k",), ("g", "k")
 
 SCHEMES = {
     "nothing": (a(), {}),
-    "elements tell progress themselves": (cedr.source("a", SCHEMA), {CTI: False}),
+    "elements report progress themselves": (cedr.source("a", SCHEMA), {CTI: False}),
     "delay": (a(delay=5), {CTI: False}),
     "ordered": (a(ordered=True), {CTI: False}),
     "per": (a(delay=5, progress_by="k"), {K: False}),
@@ -120,7 +120,7 @@ def test_a_promise_must_reach_the_end_on_every_way():
     assert reaching(both.plan)[id(stream.plan)] == set()
 
 
-def test_strong_tells_of_a_key_that_is_done_and_holds_the_others():
+def test_strong_emits_a_key_that_is_done_and_holds_the_others():
     """
     key   0         5         10
     1     |---------)  done

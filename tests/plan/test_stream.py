@@ -1,4 +1,4 @@
-"""The public API: what can be written, and what mistakes say."""
+"""The public API: what can be written, and the errors for mistakes."""
 
 import polars as pl
 import pytest
@@ -103,15 +103,15 @@ def test_streams_never_change():
         (lambda: a().join(api.source("a", {"m": int}), on="m").fragment(), "two different sources are called 'a'"),
     ],
 )
-def test_mistakes_say_what_would_be_right(build, message):
+def test_mistakes_name_the_remedy(build, message):
     with pytest.raises(CedrError) as caught:
         build()
     assert message in str(caught.value)
 
 
-def test_levels_in_many_words():
-    def level(**words):
-        plan = a().with_consistency(**words).plan
+def test_levels_by_block_and_remember():
+    def level(**settings):
+        plan = a().with_consistency(**settings).plan
         assert isinstance(plan, Level)
         return plan.consistency
 

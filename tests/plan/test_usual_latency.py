@@ -1,4 +1,4 @@
-"""When a pattern answers, if the query does not say how early: at once where nothing blocks, else when it is certain.
+"""When a pattern emits if the query sets no latency: at once where nothing blocks, else when it is certain.
 
 A at 0, and UNLESS(A, B, 5) without a B: an eager pattern emits the match with the A, a perfect one when 5 have passed
 """
@@ -35,9 +35,9 @@ def test_it_takes_back_what_was_wrong():
 
 @pytest.mark.parametrize("level", [{"level": "strong"}, {"block": 3}])
 def test_a_query_that_blocks_answers_when_it_is_certain(level):
-    told = emitted(alarm.with_consistency(**level), A, Cti(3), Cti(9))
-    assert told[0] == told[1] == []
-    assert told[2] == [MATCH]
+    steps = emitted(alarm.with_consistency(**level), A, Cti(3), Cti(9))
+    assert steps[0] == steps[1] == []
+    assert steps[2] == [MATCH]
 
 
 def test_a_latency_that_is_given_counts():

@@ -69,7 +69,7 @@ def test_the_tritemporal_table_is_that_of_the_paper(stream):
 
 
 @given(testing.same_history(PAYLOADS))
-def test_two_tellings_of_one_history_do_not_differ(both):
+def test_two_streams_of_one_history_do_not_differ(both):
     one, two = both
     assert not difference(record(one), record(two))
 
@@ -146,7 +146,7 @@ def test_a_file_is_read_as_it_was_written(tmp_path, suffix):
     assert found.emitted_at.tolist() == [0, SECOND, 3 * SECOND, 4 * SECOND]
 
 
-def test_a_folder_is_written_anew_and_read_in_order(tmp_path):
+def test_a_folder_is_replaced_and_read_in_order(tmp_path):
     for stream in (STREAM, STREAM[:3]):
         frames = [changelog([e]) for e in stream]
         write_changelog(tmp_path / "changes", frames)

@@ -14,7 +14,7 @@ ENDS = {0: (1, 2, 3, INF), 1: (2, 3, INF), 2: (3,)}
 
 
 def worlds(copies):
-    """Every history of payload p over these starts and ends, with so many copies of a start at most."""
+    """Every history of payload p over these starts and ends, with at most this number of copies of a start."""
     bags = [
         [
             [(vs, ve, "p") for ve in bag]
@@ -30,7 +30,7 @@ WORLDS = {copies: worlds(copies) for copies in (1, 2)}
 starts = st.sampled_from([0, 0, 1, 2])
 ctis = st.sampled_from([1, 2, INF]).map(Cti)
 BEGIN = Cti(0)
-"""In the tiny world nothing starts before 0, and every stream says so."""
+"""In the tiny world nothing starts before 0, and every stream promises that."""
 
 
 @st.composite
@@ -93,8 +93,8 @@ def test_in_the_set_case_two_events_of_one_key_are_named():
 
 
 @st.composite
-def tellings(draw, unique):
-    """One history told in two or three ways, and in which order elements of these arrive."""
+def streams_of_one_history(draw, unique):
+    """Two or three streams of one history, and the order in which their elements arrive."""
     ends = st.sampled_from([3, 5, 9, INF])
     events = st.tuples(st.sampled_from([0, 1, 2, 4]), ends, st.sampled_from("AB")).filter(lambda e: e[0] < e[1])
     by = {"unique_by": lambda e: (e[0], e[2])} if unique else {}
@@ -108,7 +108,7 @@ def tellings(draw, unique):
 @pytest.mark.parametrize("make", [ReferenceR3, ReferenceR4])
 @given(data=st.data())
 def test_the_algorithms_stay_compatible_and_end_equivalent(make, data):
-    history, arrivals = data.draw(tellings(unique=make is ReferenceR3))
+    history, arrivals = data.draw(streams_of_one_history(unique=make is ReferenceR3))
     merge, inputs, output = make(), [[], [], []], []
     for port, element in arrivals:
         inputs[port].append(element)

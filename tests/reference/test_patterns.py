@@ -75,7 +75,7 @@ def test_all_is_atleast_of_all_and_any_of_one(data, w):
 
 
 @given(inputs, scopes, st.integers(1, 3))
-def test_atmost_tells_when_few_events_happened(data, w, n):
+def test_atmost_matches_when_few_events_happened(data, w, n):
     found = ReferencePatternQuery(ATMOST(n, A, B, w=w)).run(data)
     for t in range(30):
         number = sum(t - w < e.vs <= t for k in "AB" for e in data[k])
@@ -216,7 +216,7 @@ def test_header_of_a_nested_match():
 
 
 @given(inputs, scopes)
-def test_ids_tell_matches_apart(data, w):
+def test_ids_distinguish_matches(data, w):
     for pattern in (SEQUENCE(A, B, w=w), ATLEAST(2, A, B, C, w=w), ATMOST(2, A, B, w=w), UNLESS(A, B, w=w)):
         found = ReferencePatternQuery(pattern).instances(data)
         assert len({m.id for m in found}) == len(found)

@@ -63,7 +63,7 @@ numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=6)
 
 
 @given(numbers, st.floats(0, 1))
-def test_aggregates_are_what_their_names_say(values, q):
+def test_aggregates_compute_what_their_names_promise(values, q):
     events = [Event(i, 99, Row(v=v, i=i)) for i, v in enumerate(values)]
     assert ref.min_("v")(events) == min(values)
     assert ref.max_("v")(events) == max(values)
@@ -97,7 +97,7 @@ def test_top_k_keeps_the_best_of_every_instant(history, k, descending):
             assert kept == live[:k]
 
 
-def test_top_k_can_tell_the_place():
+def test_top_k_can_output_the_rank():
     history = History([(0, 2, Row(v=1)), (0, 2, Row(v=9))])
     assert ref.top_k(history, 2, order=lambda p: p.v, rank="place") == History(
         [(0, 2, Row(v=9, place=1)), (0, 2, Row(v=1, place=2))]

@@ -42,8 +42,8 @@ def rows(seed=1, n=120):
 def write(folder, number, part, cti):
     folder.mkdir(exist_ok=True)
     kinds = {"at": pl.Int64, "until": pl.Int64, "m": pl.String, "v": pl.Int64, "cti": pl.Int64}
-    told = [(*row, None) for row in part] + [(None, None, None, None, cti)]
-    pl.DataFrame(told, kinds, orient="row").write_parquet(folder / f"{number}.parquet")
+    rows = [(*row, None) for row in part] + [(None, None, None, None, cti)]
+    pl.DataFrame(rows, kinds, orient="row").write_parquet(folder / f"{number}.parquet")
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_the_merge_goes_on_with_copies_that_come_later_and_without_those_that_ar
 
 
 def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, tmp_path):
-    """It has the other's state and tells only what is still open, and what comes."""
+    """It has the other's state and emits only what is still open, and what follows."""
     late = tmp_path / "late"
     late.mkdir()
     for number in (2, 3):
@@ -125,9 +125,9 @@ def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, 
     for number in (2, 3):
         (late / f"{number}.parquet").rename(given / f"{number}.parquet")
     run(set_, spark, files(given), "b")
-    told = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "set" / "copies" / "b").glob("*.parquet"))])
-    assert told["_join"].unique().to_list() == [set_.status().filter(name="b")["join"].item()]
-    assert told.filter(pl.col("_end") < told["_join"][0], pl.col("_new_end").is_null()).height == 0
+    emitted = pl.concat([pl.read_parquet(p) for p in sorted((tmp_path / "set" / "copies" / "b").glob("*.parquet"))])
+    assert emitted["_join"].unique().to_list() == [set_.status().filter(name="b")["join"].item()]
+    assert emitted.filter(pl.col("_end") < emitted["_join"][0], pl.col("_new_end").is_null()).height == 0
     merged = merge(set_, spark, tmp_path / "out")
     assert merged.table().equals(expected(given))
     assert emitted_up_to(merged) == INF
@@ -140,7 +140,7 @@ def test_a_replica_is_jump_started_from_the_checkpoint_of_another(spark, given, 
 
 
 def test_a_query_is_jump_started_from_a_table_and_the_live_stream(spark, given, tmp_path):
-    """The replica reads only what lives at 30 or later, so what it tells of the time from 60 on is right; the table has
+    """The replica reads only what lives at 30 or later, so what it emits from time 60 on is right; the table has
     what was before."""
     live = [row for row in rows() if row[1] >= 30]
     write(tmp_path / "live", 0, live, INF)
@@ -168,10 +168,10 @@ def test_feedback_spares_a_replica_that_is_behind(spark, given, tmp_path):
         name: pl.concat([pl.read_parquet(p) for p in (tmp_path / "set" / "copies" / name).glob("*.parquet")])
         for name in ("fast", "slow")
     }
-    told = {name: frame.filter(pl.col("_done").is_null()) for name, frame in rows_of.items()}
+    emitted = {name: frame.filter(pl.col("_done").is_null()) for name, frame in rows_of.items()}
     ends = pl.max_horizontal("_end", "_new_end")
-    assert told["fast"].filter(ends < 80).height > 50
-    assert told["slow"].filter(ends < 80).height == 0
+    assert emitted["fast"].filter(ends < 80).height > 50
+    assert emitted["slow"].filter(ends < 80).height == 0
     set_.retire("fast")
     assert merge(set_, spark, tmp_path / "out").table().equals(table)
 

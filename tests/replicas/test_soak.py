@@ -20,9 +20,9 @@ from replicated.trial import JOBS, Load, Trial, alive
 from cedr.replicas.control import Control, DesiredState
 
 
-def cedr(*words):
+def cedr(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "cedr", "replicas", *map(str, words)], capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "cedr", "replicas", *map(str, arguments)], capture_output=True, text=True, timeout=600
     )
 
 
@@ -78,9 +78,13 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_end_with_one_message(mistake, tmp_path):
-    words, message = MISTAKES[mistake]
+    arguments, message = MISTAKES[mistake]
     done = subprocess.run(
-        [sys.executable, "-m", "cedr", "replicas", *words], capture_output=True, text=True, timeout=600, cwd=tmp_path
+        [sys.executable, "-m", "cedr", "replicas", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=tmp_path,
     )
     assert done.returncode == 2
     assert message in done.stderr

@@ -92,8 +92,8 @@ def test_a_clock_sets_rows_free():
 def test_a_query_may_change_its_level(name, data):
     """Whatever the levels and whenever they change, the stream stays valid and the answer right."""
     query = QUERIES[name]
-    telling = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
-    streams = [data.draw(testing.streams(payloads, max_size=5, **telling)) for _ in range(query.ports)]
+    options = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
+    streams = [data.draw(testing.streams(payloads, max_size=5, **options)) for _ in range(query.ports)]
     stream = query.stream().with_latency(data.draw(st.sampled_from(["perfect", "ordered", "eager"])))
     engine = stream.with_consistency(data.draw(LEVELS)).engine()
     out = []
@@ -111,8 +111,8 @@ def test_a_query_may_change_its_level(name, data):
 def test_a_change_of_level_that_fails_changes_nothing(name, data):
     """Whichever operator refuses, the query goes on as one that was never asked."""
     query = QUERIES[name]
-    telling = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
-    streams = [data.draw(testing.streams(payloads, max_size=5, **telling)) for _ in range(query.ports)]
+    options = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
+    streams = [data.draw(testing.streams(payloads, max_size=5, **options)) for _ in range(query.ports)]
     stream = query.stream().with_consistency(data.draw(LEVELS))
     asked, never_asked = stream.engine(), stream.engine()
     for port, elements in data.draw(arrivals_of(streams)):
@@ -121,7 +121,7 @@ def test_a_change_of_level_that_fails_changes_nothing(name, data):
 
 
 def refuse_change(stream, engine, level, accepted):
-    """A change in which so many steps of the move succeed, and the next fails."""
+    """A change in which this number of steps of the move succeeds, and the next fails."""
     calls = iter(range(accepted))
 
     def fail_in_time(function):
@@ -188,7 +188,7 @@ def is_from(e, t):
     return isinstance(e, Insert | Adjust) and e.vs >= t
 
 
-def test_weak_forgets_and_says_so():
+def test_weak_forgets_and_reports_it():
     query = a().distinct()
     engine = query.engine()
     query.change_level(engine, WEAK)

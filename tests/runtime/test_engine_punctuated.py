@@ -27,11 +27,11 @@ def push(engine, port, elements):
 def test_the_answer_is_the_oracles_whatever_is_promised(name, data):
     """The output is a valid stream, its own punctuations kept, and right in the end."""
     query = QUERIES[name]
-    telling = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
+    options = {"infinite": query.infinite, "adjusts": query.infinite, "closed": True}
     streams = []
     for _ in range(query.ports):
-        told = data.draw(testing.streams(payloads, max_size=5, **telling))
-        streams.append([*data.draw(testing.punctuated(told[:-1], {"m": [0, 1], "v": [0, 1, 2, 3]})), told[-1]])
+        stream = data.draw(testing.streams(payloads, max_size=5, **options))
+        streams.append([*data.draw(testing.punctuated(stream[:-1], {"m": [0, 1], "v": [0, 1, 2, 3]})), stream[-1]])
     stream = query.stream(**PROMISES).with_latency(data.draw(st.sampled_from(["perfect", "ordered", "eager"])))
     level = data.draw(LEVELS)
     engine = stream.with_consistency(level).engine()

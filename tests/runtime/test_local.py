@@ -151,8 +151,8 @@ def test_mistakes_name_the_source(run, message):
 @given(data=st.data())
 def test_forms_of_a_result_agree(name, data):
     query = QUERIES[name]
-    telling = {"infinite": query.infinite, "adjusts": query.infinite}
-    streams = [data.draw(testing.streams(payloads, max_size=5, **telling)) for _ in range(query.ports)]
+    options = {"infinite": query.infinite, "adjusts": query.infinite}
+    streams = [data.draw(testing.streams(payloads, max_size=5, **options)) for _ in range(query.ports)]
     result = query.stream().run(dict(zip("ab", streams, strict=False)), chunk_size=data.draw(st.integers(1, 9)))
     expected = query.oracle(*map(canonical, streams))
     testing.assert_same(result.history(), expected)
@@ -171,10 +171,10 @@ def test_updates_add_up_to_the_run(stream, chunk_size):
     updates = list(query.updates(stream, chunk_size=chunk_size))
     assert [e for update in updates for e in update.elements()] == whole.elements()
     assert updates[-1].history() == whole.history()
-    said = []
+    so_far = []
     for update in updates:
-        said += update.elements()
-        assert update.history() == canonical(said)
+        so_far += update.elements()
+        assert update.history() == canonical(so_far)
 
 
 def test_updates_take_a_stream_that_never_ends():
@@ -243,7 +243,7 @@ def test_rows_without_a_lifetime_are_put_aside():
         api.source("s", {"v": int}, vs="s", ve="e", late="raise").run(pl.DataFrame({"s": [5], "e": [5], "v": [2]}))
 
 
-def test_adjusts_of_nothing_are_told():
+def test_adjusts_of_nothing_are_reported():
     nothing = [Adjust(1, 5, 3, Row(m=1, v=1))]
     assert a().distinct().run(nothing).late()["reason"].to_list() == ["unknown_tuple"]
     assert a().run(nothing).late()["reason"].to_list() == ["unknown_tuple"]
@@ -260,7 +260,7 @@ def test_progress_follows_from_the_delay():
 
 
 def test_a_leading_cti_counts():
-    """A row that only tells progress holds for the rows after it, in the same chunk too."""
+    """A row that only reports progress applies to the rows after it, in the same chunk too."""
     source = api.source("s", {"v": int}, vs="s", cti="c")
     table = pl.DataFrame({"s": [None, 3, 7], "c": [5, None, None], "v": [None, 1, 2]})
     result = source.run(table)

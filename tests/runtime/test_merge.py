@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_check import SCHEMA, histories, keyed_tellings, row
+from merge_check import SCHEMA, histories, keyed_streams, row
 from oracle_check import arrivals_of
 
 import cedr
@@ -32,12 +32,12 @@ def test_feedback_reaches_what_only_feeds_the_merge_down_to_the_first_state():
     a, b = sources(2)
     engine = counted(a).merge(counted(b)).with_latency("eager").engine()
     push(engine, 0, Insert(1, 9, A), Insert(2, 3, B), Cti(6))
-    told = [
+    skipped = [
         (step.name, op.skipping and op.skipping.before)
         for step, op in zip(engine.fragment.steps, engine.operators, strict=True)
     ]
     one = [("Finalize", None), ("Aggregate", 6), ("Project", 6)]
-    assert told == [*one, *one, ("Merge", None)]
+    assert skipped == [*one, *one, ("Merge", None)]
 
 
 def test_rows_that_others_take_too_are_not_called_useless():
@@ -77,7 +77,7 @@ def test_a_level_may_change_when_the_algorithm_does_not():
 @given(st.data())
 def test_a_merge_of_merges_is_a_merge(data):
     history = data.draw(histories(unique=lambda e: (e.vs, e.payload)))
-    inputs = [data.draw(keyed_tellings(history)) for _ in range(3)]
+    inputs = [data.draw(keyed_streams(history)) for _ in range(3)]
     a, b, c = sources(3)
     engine = a.merge(b, policy="reflect", algorithm="R4").merge(c.select(p=pl.col("p") + ""), algorithm="R4").engine()
     out = []

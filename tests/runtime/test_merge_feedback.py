@@ -20,7 +20,7 @@ A, B, C = map(row, "ABC")
 
 
 class Deaf(Engine):
-    """An engine whose operators are told nothing."""
+    """An engine whose operators get no feedback."""
 
     def _feed_back(self, number, t, judged=True):
         pass
@@ -115,13 +115,13 @@ def late(engine):
 @given(data=st.data())
 def test_the_answer_and_the_late_rows_are_the_same_with_and_without(plan, data):
     ports, slices = data.draw(arrivals())
-    (told, spared), (untold, all_rows) = query(plan, ports), query(plan, ports)
-    engine, deaf = told.engine(), Deaf(untold.fragment())
+    (with_feedback, spared), (without, all_rows) = query(plan, ports), query(plan, ports)
+    engine, deaf = with_feedback.engine(), Deaf(without.fragment())
     restore_at = data.draw(st.integers(0, len(slices)))
     for step, (port, elements) in enumerate(slices):
         if step == restore_at:
             state = pickle.loads(pickle.dumps(engine.snapshot()))
-            engine = told.engine()
+            engine = with_feedback.engine()
             engine.restore(state)
         expected = push(deaf, port, elements)
         assert push(engine, port, elements) == expected
@@ -131,7 +131,7 @@ def test_the_answer_and_the_late_rows_are_the_same_with_and_without(plan, data):
     assert sum(d.rows for d in spared) <= sum(d.rows for d in all_rows)
 
 
-def test_a_dear_select_is_spared_what_another_plan_has_told():
+def test_an_expensive_select_skips_what_another_plan_has_emitted():
     # s0   [0 4)   [2 6)      [7 9)   cti 10
     # s1                                      the same: only [7, 12) is evaluated, as it ends past 10
     merged, (_, behind) = query("select", 2)
@@ -158,7 +158,7 @@ def test_a_finalize_that_counts_forgets_or_keeps_tuples_needs_all_rows(plan):
     engine = merged.engine()
     for port in (0, 1):
         push(engine, port, [Insert(0, 4, A), Insert(2, 6, B), Cti(10)])
-    if plan == "external":  # finalised at the source, so the select stands above it
+    if plan == "external":  # finalised at the source, so the select is above it
         assert behind.rows == 0
     else:
         assert behind.rows == 2
@@ -178,30 +178,30 @@ def test_feedback_passes_finalize_and_is_not_part_of_a_snapshot():
     merged, _ = query("select", 2)
     engine = merged.engine()
     push(engine, 0, [Insert(0, 4, A), Cti(10)])
-    told = [
+    skipped = [
         (step.name, op.skipping and (op.skipping.before, op.skipping.judged))
         for step, op in zip(engine.fragment.steps, engine.operators, strict=True)
     ]
     one = [("Select", (10, False)), ("Finalize", (10, True))]
-    assert told == [*one, *one, ("Merge", None)]
+    assert skipped == [*one, *one, ("Merge", None)]
     fresh = merged.engine()
     fresh.restore(engine.snapshot())
     assert {op.skipping for op in fresh.operators} == {None}
 
 
 @given(data=st.data())
-def test_plans_in_engines_of_their_own_are_told_by_the_merge_above_them(data):
+def test_plans_in_separate_engines_get_feedback_from_the_merge_above_them(data):
     """Select and Guard in each, and a merge that is fed with their answers."""
     ports, slices = data.draw(arrivals())
     dears, all_rows = ([Dear() for _ in range(ports)] for _ in range(2))
-    told, untold = ([d.where(source(i)).engine() for i, d in enumerate(both)] for both in (dears, all_rows))
+    with_feedback, without = ([d.where(source(i)).engine() for i, d in enumerate(both)] for both in (dears, all_rows))
     merge, expected = (ALGORITHMS["R4"](SCHEMA, ports) for _ in range(2))
     for port, elements in slices:
         chunk = chunk_of([e for e in elements if not isinstance(e, Adjust)], SCHEMA)  # a Guard knows of none
-        spared, whole = told[port].push(f"s{port}", chunk), untold[port].push(f"s{port}", chunk)
+        spared, whole = with_feedback[port].push(f"s{port}", chunk), without[port].push(f"s{port}", chunk)
         assert merge.process(port, spared).elements() == expected.process(port, whole).elements()
-        assert late(told[port]) == late(untold[port])
-        for engine in told:
+        assert late(with_feedback[port]) == late(without[port])
+        for engine in with_feedback:
             engine.skip_before(merge.feedback())
     assert sum(d.rows for d in dears) <= sum(d.rows for d in all_rows)
 

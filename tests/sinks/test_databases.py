@@ -1,4 +1,4 @@
-"""PostgreSQL and DuckDB: the tables others see, and what is said when something is in the way."""
+"""PostgreSQL and DuckDB: the tables others see, and the errors when something is in the way."""
 
 import socket
 import subprocess
@@ -124,17 +124,17 @@ def test_a_table_that_is_not_ours(sql_place):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("DROP TABLE answers", "was dropped, but cedr_batches still has its row"),
         ("ALTER TABLE answers RENAME COLUMN m TO k", "no longer has the column 'm'"),
     ],
 )
-def test_a_table_that_was_changed(sql_place, change, said):
+def test_a_table_that_was_changed(sql_place, change, message):
     here = sql_place()
     opened(here, TABLE)
     statement(here, change)
-    with pytest.raises(SinkError, match=said):
+    with pytest.raises(SinkError, match=message):
         opened(here, TABLE)
 
 

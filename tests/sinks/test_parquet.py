@@ -37,13 +37,13 @@ def test_any_reader_sees_the_table_between_commits(tmp_path_factory, slices, sha
     """With few files per size, so that they are moved together all the time."""
     folder, table = tmp_path_factory.mktemp("answers"), SinkTable("q", SCHEMA, shards=shards)
     sink = opened(ParquetPlace(folder), table)
-    said = []
+    so_far = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "MANY_FILES", many)
         for batch, elements in enumerate(slices):
             send(sink, batch, by_shard(elements, shards))
-            said += elements
-            expected = canonical(said)
+            so_far += elements
+            expected = canonical(so_far)
             assert history_of(table, pl.read_parquet(folder / "*.parquet")) == expected
             assert history_of(table, pl.DataFrame(pyarrow.dataset.dataset(folder).to_table())) == expected
             assert history_of(table, sinks.read_parquet(folder)) == expected

@@ -77,7 +77,7 @@ def test_a_commit_waits_for_a_server_that_is_away(postgres, postgres_sink, caplo
     assert PASSWORD not in caplog.text
 
 
-def test_after_a_while_it_gives_up_and_says_what_to_do(postgres, postgres_sink):
+def test_after_a_while_it_gives_up_and_names_the_remedy(postgres, postgres_sink):
     sink = postgres_sink(retry="200ms")
     send(sink, 0)
     postgres.stop()
@@ -174,7 +174,7 @@ def test_pauses_grow_and_end_when_somebody_stops(monkeypatch):
         Retry("soon")
 
 
-def test_a_job_file_says_how_long(tmp_path):
+def test_a_job_file_sets_how_long(tmp_path):
     (sink,) = read(put(tmp_path, JOB.replace('parquet = "out/hot"', 'duckdb = "d"\nretry = "2 hours"'))).sinks.values()
     assert table_sink(sink).retry.limit == 7_200_000_000
 

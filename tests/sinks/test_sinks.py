@@ -43,7 +43,7 @@ def test_the_table_is_the_history_after_every_batch_in_databases(sql_place, slic
 def run_with_accidents(here, slices, shards, accidents):
     table = SinkTable("q", SCHEMA, shards=shards)
     sink = opened(here, table)
-    workers, said, tally = [in_shard(sink) for _ in range(shards)], [], Tally(SCHEMA)
+    workers, seen, tally = [in_shard(sink) for _ in range(shards)], [], Tally(SCHEMA)
     for batch, elements in enumerate(slices):
         chunks = by_shard(elements, shards)
         accident = accidents[batch % len(accidents)]
@@ -62,10 +62,10 @@ def run_with_accidents(here, slices, shards, accidents):
             sink = opened(here, table)
             workers = [in_shard(sink) for _ in range(shards)]
             assert sink.last_batch() == batch
-        said += elements
+        seen += elements
         tally.add(chunk_of(elements, SCHEMA))
         found = sink.read()
-        assert history_of(table, found) == canonical(said)
+        assert history_of(table, found) == canonical(seen)
         assert_frame_equal(found, table.ordered(tally.copy().table()))
 
 
@@ -123,7 +123,7 @@ def test_empty_tables_are_tables(place):
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (SinkTable("p", SCHEMA), "belongs to another query or checkpoint .it was created by 'q', this is 'p'."),
         (
@@ -133,10 +133,10 @@ def test_empty_tables_are_tables(place):
         (SinkTable("q", SCHEMA, pl.Datetime("us")), "has the columns vs: Int64"),
     ],
 )
-def test_a_table_of_something_else_is_refused(place, other, said):
+def test_a_table_of_something_else_is_refused(place, other, message):
     here = place()
     opened(here, SinkTable("q", SCHEMA))
-    with pytest.raises(SinkError, match=said):
+    with pytest.raises(SinkError, match=message):
         opened(here, other)
 
 

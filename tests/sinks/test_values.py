@@ -157,7 +157,7 @@ def test_any_values(place, rows):
 
 
 def test_more_rows_than_a_row_group_of_duckdb(place):
-    """DuckDB 2.0.0 lost batches from 122,880 rows on without a word, when they went through a table made AS SELECT."""
+    """DuckDB 2.0.0 silently lost batches from 122,880 rows on when they went through a table made AS SELECT."""
     size = 125_000
     values = pl.DataFrame({"n": pl.int_range(size, eager=True), "text": pl.int_range(size, eager=True).cast(pl.String)})
     check_round_trip(place(), values)

@@ -155,7 +155,7 @@ def test_mistakes_in_times(times, message):
 # --- zones -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_table_says_how_times_look():
+def test_the_first_table_determines_the_type_of_times():
     source = cedr.source("s", {"v": int}, vs="hour")
     plain, zoned = flights, flights.with_columns(pl.col("hour").dt.replace_time_zone("Europe/Berlin"))
     for first, second in ((plain, zoned), (zoned, plain), (plain, flights.with_columns(hour=pl.lit(5)))):
@@ -265,7 +265,7 @@ def test_a_unit_in_a_job(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a_csv", "a_json"])
-def test_text_without_a_format_says_what_to_do(tmp_path, name):
+def test_text_without_a_format_is_an_error_with_a_remedy(tmp_path, name):
     content = "t,v\n01/02/2024 05:03,1\n" if name == "a_csv" else '{"t": "01/02/2024 05:03", "v": 1}\n'
     with pytest.raises(CedrError, match="format = "):
         job(tmp_path, 'vs = "t"', **{name: content})
@@ -323,7 +323,7 @@ def test_offsets_inside_lists_and_structs_of_json(tmp_path):
     assert "column 'p' should be list<item: timestamp[us]>, but: expected no zone offset in '2024-01" in messages[1]
 
 
-def test_the_first_file_says_how_times_look(tmp_path):
+def test_the_first_file_determines_the_type_of_times(tmp_path):
     content = {"a_csv": "t,v\n2024-01-01T05:03,1\n", "b_csv": "t,v\n2024-01-01T05:03Z,7\n"}
     answer = job(tmp_path, 'vs = "t"\nmax_files = 1\non_bad = "late"', **content)
     assert found(answer) == MORNING[:1]
@@ -417,8 +417,8 @@ def test_lengths_are_whole_numbers_that_know_their_text():
     assert pickle.loads(pickle.dumps(length)).text == "5 minutes"
 
 
-def test_a_length_beside_a_timestamp_of_the_payload_needs_no_unit():
-    """Only beside whole numbers it is a number."""
+def test_a_length_added_to_a_timestamp_of_the_payload_needs_no_unit():
+    """It is a number only next to whole numbers."""
     source = cedr.source("s", {"at": datetime, "v": int}, vs="t")
     query = cedr.query("EVENT P WHEN ANY(s x) WHERE x.at + 5 minutes > x.at OUTPUT x.at + 5 minutes AS later", source)
     table = query.run(pl.DataFrame({"t": [1], "v": [1], "at": [START]})).table()
@@ -426,7 +426,7 @@ def test_a_length_beside_a_timestamp_of_the_payload_needs_no_unit():
 
 
 @pytest.mark.parametrize("unit", [None, "s", "us"])
-def test_a_length_beside_whole_numbers_in_an_expression_of_event_time(unit):
+def test_a_length_next_to_whole_numbers_in_an_expression_of_event_time(unit):
     """The expression is computed before the unit counts."""
     query = cedr.source("s", {"v": int}, vs="t + 5 minutes", times=cedr.Times(unit=unit))
     if unit == "us":

@@ -38,8 +38,8 @@ def chunks_of(ingest, data, chunk_size=100):
     """After each chunk: its starts, what was promised, and the CTI if there is one."""
     found = []
     for chunk in ingest.chunks(data, chunk_size):
-        said = sorted(str(p) for p in chunk.promises)
-        found.append((chunk.vs.tolist(), said, None if chunk.cti == MIN else chunk.cti))
+        promises = sorted(str(p) for p in chunk.promises)
+        found.append((chunk.vs.tolist(), promises, None if chunk.cti == MIN else chunk.cti))
     return found
 
 
@@ -106,11 +106,11 @@ records = st.lists(
 @given(records, st.integers(1, 4), st.booleans())
 @example([(1, "a", 1, False, None), (5, "a", None, True, None), (1, "a", 1, False, None)], 1, False)
 def test_rows_that_break_a_promise_are_those_a_stream_may_not_have(rows, chunk_size, guard):
-    """Whatever the size of chunks, a query puts aside what breaks a promise told before, and nothing else."""
-    told = table(*rows, cti=pl.Int64)
+    """Whatever the size of chunks, rows that break an earlier promise are late, and no others."""
+    rows_with_promises = table(*rows, cti=pl.Int64)
     stream = cedr.source("s", SCHEMA, vs="ts", cti="cti", progress=cedr.Progress(punctuation="done"))
     query = stream if guard else stream.group_by("k").agg(n=cedr.sum("v"))
-    result = query.run(told, chunk_size=chunk_size, close=False)
+    result = query.run(rows_with_promises, chunk_size=chunk_size, close=False)
     elements = []
     for ts, k, v, done, cti in rows:
         if done:
@@ -127,7 +127,7 @@ def test_rows_that_break_a_promise_are_those_a_stream_may_not_have(rows, chunk_s
 
 
 def forward(elements):
-    """Without CTIs that say less than one before them; a source may repeat itself."""
+    """Without CTIs below an earlier one; a source may repeat itself."""
     reached = MIN
     for e in elements:
         if isinstance(e, Cti):
@@ -159,7 +159,7 @@ def test_punctuations_among_elements():
     ]
 
 
-def test_what_a_cti_says_anyway_is_not_promised():
+def test_what_a_cti_implies_is_not_promised():
     assert chunks_of(Ingest(source(vs=None)), [punctuation(3, k="a"), punctuation(7, k="b"), Cti(5)]) == [
         ([], ["no more k=b before 7"], 5)
     ]
@@ -189,7 +189,7 @@ def test_each_key_has_its_own_progress():
     ]
     assert chunks_of(ingest, table((9, "a", 1, None), (60, "b", 1, None), (1, None, 1, None))) == [
         ([9, 60, 1], ["no more k=None before -1", "no more k=b before 58"], None)
-    ], "only what is new is said"
+    ], "only what is new is promised"
 
 
 def test_keys_of_several_columns():
@@ -202,26 +202,26 @@ def test_keys_of_several_columns():
 def test_a_key_that_is_slow_holds_the_cti_back_and_a_silent_one_is_given_up():
     progress = SourceProgress(source(progress_by="k", delay=0, idle=1000))
 
-    def hear(at, **keys):
-        told = pl.DataFrame({"k": list(keys), HIGHEST: list(keys.values())})
-        cti = progress.update([ProgressReport(keys=told, at=at)])
+    def update_with(at, **keys):
+        highest = pl.DataFrame({"k": list(keys), HIGHEST: list(keys.values())})
+        cti = progress.update([ProgressReport(keys=highest, at=at)])
         return cti, sorted(str(p) for p in progress.take_promises())
 
-    assert hear(0, a=10, b=5) == (5, ["no more k=a before 10"])
-    assert hear(1000, a=20) == (5, ["no more k=a before 20"]), "b may still speak"
-    assert hear(1001, a=30, c=25) == (25, ["no more k=a before 30"]), "b is given up"
-    assert hear(1002, b=6) == (25, [])
-    assert hear(1003, a=40, c=40) == (25, ["no more k=a before 40", "no more k=c before 40"]), "b counts again"
+    assert update_with(0, a=10, b=5) == (5, ["no more k=a before 10"])
+    assert update_with(1000, a=20) == (5, ["no more k=a before 20"]), "b may still have rows"
+    assert update_with(1001, a=30, c=25) == (25, ["no more k=a before 30"]), "b is given up"
+    assert update_with(1002, b=6) == (25, [])
+    assert update_with(1003, a=40, c=40) == (25, ["no more k=a before 40", "no more k=c before 40"]), "b counts again"
     assert progress.table().rows() == [("b", 6, 6, 1002, 1), ("a", 40, 40, 1003, 0), ("c", 40, 40, 1003, 0)]
     assert progress.table(1)["k"].to_list() == ["b"]
 
 
-def test_without_an_idle_time_keys_say_nothing_about_the_whole():
+def test_without_an_idle_time_keys_give_no_progress_of_the_whole():
     progress = SourceProgress(source(progress_by="k", delay=0))
     assert progress.update([ProgressReport(keys=pl.DataFrame({"k": ["a"], HIGHEST: [10]}), ctis={None: 3})]) == 3
 
 
-def test_what_was_heard_of_partitions():
+def test_the_progress_of_partitions():
     progress = SourceProgress(source(delay=3, partition="p"))
     progress.update([ProgressReport({"x": 10, "y": 5}, at=7)])
     progress.update([ProgressReport({"x": 20}, at=9)])
@@ -229,18 +229,18 @@ def test_what_was_heard_of_partitions():
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=5), max_size=5), st.randoms())
-def test_the_same_words_in_any_order_and_after_a_restart_lead_to_the_same_promises(batches, order: random.Random):
+def test_the_same_reports_in_any_order_and_after_a_restart_give_the_same_promises(batches, order: random.Random):
     plan = cedr.source("s", {"k": int}, vs="ts", progress=cedr.Progress(by="k", idle=2), delay=3).plan
     one, two = SourceProgress(plan), SourceProgress(plan)
     ones, twos = PromiseIndex(), PromiseIndex()
     everyone = pl.DataFrame({"k": range(4)})
     for at, batch in enumerate(batches):
-        told = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
-        one.update(told)
+        reports = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
+        one.update(reports)
         restored = SourceProgress(plan)
         restored.load(pickle.loads(pickle.dumps(two.save())))
         two = restored
-        two.update(order.sample(told, len(told)))
+        two.update(order.sample(reports, len(reports)))
         ones.add(one.take_promises())
         twos.add(two.take_promises())
         assert one.cti == two.cti
@@ -315,7 +315,7 @@ def test_a_query_counts_them_as_late():
 # --- declaring it --------------------------------------------------------------------------------------------------
 
 
-def test_what_a_source_says_it_will_promise():
+def test_the_promises_that_a_source_declares():
     assert source(progress_by=["v", "k"], delay=0).promises == (("k", "v"),)
     assert source(promises="k").promises == (("k",),)
     assert source(promises=["k", ["v", "k"]], progress_by="k", delay=0).promises == (("k",), ("k", "v"))
@@ -347,7 +347,7 @@ def test_promises_reach_the_answer():
         .select("k", w="v")
     )
     result = query.run(table((1, "a", 1, None), (9, "b", 2, None)), close=False)
-    said = promises_of(
+    emitted_promises = promises_of(
         [e for e in result.elements() if not isinstance(e, Insert | Cti)], {"k": pl.String, "w": pl.Int64}
     )
-    assert said.of(pl.DataFrame({"k": ["a", "b"]})).tolist() == [1, 9]
+    assert emitted_promises.of(pl.DataFrame({"k": ["a", "b"]})).tolist() == [1, 9]

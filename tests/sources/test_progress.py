@@ -1,4 +1,4 @@
-"""What a source says about progress, put together."""
+"""The progress of a source, combined from the reports of its parts."""
 
 import numpy as np
 import polars as pl
@@ -39,7 +39,7 @@ def test_a_silent_partition_holds_nobody_back_after_the_idle_time():
     assert progress.update([ProgressReport({"x": 20}, at=1000)]) == 5
     assert progress.update([ProgressReport({"x": 30}, at=1001)]) == 30
     assert progress.update([ProgressReport({"y": 6}, at=1002)]) == 30, "a promise is not taken back"
-    assert progress.update([ProgressReport({"x": 40}, at=1003)]) == 30, "y speaks again, so it counts again"
+    assert progress.update([ProgressReport({"x": 40}, at=1003)]) == 30, "y has rows again, so it counts again"
     assert progress.update([ProgressReport({"y": 35}, at=1004)]) == 35
 
 
@@ -80,7 +80,7 @@ def test_partitions_of_a_table_progress_by_themselves():
     assert [chunk.cti for chunk in ingest.chunks(table, 2)] == [3, 4]
 
 
-def test_partitions_of_a_table_tell_their_own_ctis():
+def test_partitions_of_a_table_have_their_own_ctis():
     ingest = Ingest(source(cti="c", partition="p"))
     table = pl.DataFrame({"ts": [10, None, 20], "p": ["x", "x", "y"], "c": [None, 9, 15], "v": [1, None, 3]})
     (chunk,) = ingest.chunks(table, 10)

@@ -32,7 +32,7 @@ def counts(stream, by):
 
 
 def table(*lines, first=0, rows=10) -> pl.DataFrame:
-    """Of each line so many rows, one after the other."""
+    """A row of every line in each of `rows` rounds."""
     pairs = [(first + i * len(lines) + j, line, 1) for i in range(rows) for j, line in enumerate(lines)]
     return pl.DataFrame(pairs, schema={"ts": pl.Int64, "line": pl.Int64, "v": pl.Int64}, orient="row")
 

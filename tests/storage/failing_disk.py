@@ -1,6 +1,6 @@
 """A disk that loses what was not synced when the power fails, and one that is full.
 
-Everything is done on a real folder, and beside it is kept what a power cut would leave: of each file the content that
+Everything is done on a real folder, and a record is kept of what a power cut would leave: of each file the content that
 was synced, of each folder the names that were synced and, in order, what was done to them since. At the power cut the
 folder is made to look as it might afterwards. Of every folder some first part of the changes since its last sync has
 survived, as a journal keeps them; content that was not synced is there in part, as zeros, or not at all: so a name may
@@ -20,7 +20,7 @@ from cedr.storage.seal import Header
 
 
 class PowerCut(BaseException):
-    """Nothing may go on after it, so it is no error that is caught."""
+    """Nothing may continue after it, so it is not an error that code catches."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ def after(names: dict[str, Content], changes: list[dict[str, Content | None]]) -
 
 class FailingDisk(Disk):
     """`cut` is the number of the step before which the power fails, from 0; `full` that of the write for which there is
-    no room. A disk that `lies` does not sync, and says it did."""
+    no room. A disk that `lies` reports a sync that it did not do."""
 
     def __init__(self, cut: int | None = None, full: int | None = None, lies: bool = False) -> None:
         self.cut, self.full, self.lies = cut, full, lies

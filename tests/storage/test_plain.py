@@ -106,7 +106,7 @@ def test_tables_and_their_types_come_back():
     assert from_bytes(to_bytes(frame[:0])).schema == frame.schema
 
 
-def test_what_is_told_about_progress_comes_back():
+def test_progress_reports_come_back():
     schema = {"k": pl.Int64(), "n": pl.String(), "t": pl.Datetime("us", "UTC"), "x": pl.Float64()}
     promises = promises_of(
         [
@@ -121,12 +121,17 @@ def test_what_is_told_about_progress_comes_back():
     assert promises.steps
     assert promises.others
     keys = pl.DataFrame({"k": [1, 2], "_highest": [3, 4]})
-    told = ProgressReport(
+    report = ProgressReport(
         {None: 3, "a": 4, 5: 6}, {None: 2}, (ExternalCti(1, 4, 2),), np.array([1, 2, 3]), 17, keys, promises
     )
-    source, (found,) = from_bytes(to_bytes(("readings", [told])))
+    source, (found,) = from_bytes(to_bytes(("readings", [report])))
     assert source == "readings"
-    assert (found.highest, found.ctis, found.external, found.at) == (told.highest, told.ctis, told.external, told.at)
+    assert (found.highest, found.ctis, found.external, found.at) == (
+        report.highest,
+        report.ctis,
+        report.external,
+        report.at,
+    )
     assert found.syncs.tolist() == [1, 2, 3]
     assert found.keys.equals(keys)
     rows = pl.DataFrame({"k": [1, 4, 9], "n": ["a", "a", "b"], "t": [None] * 3, "x": [0.0, 0.0, 1.5]}, schema=schema)
@@ -186,7 +191,7 @@ def test_bytes_of_others_are_a_value_or_an_error(content):
         from_bytes(content)
 
 
-def test_the_error_says_what_would_be_right():
+def test_the_error_names_the_remedy():
     with pytest.raises(MalformedError, match=r"message of 2 bytes cannot be read .* need the same version of cedr"):
         from_bytes(b"\x80\x05")
 

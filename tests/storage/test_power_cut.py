@@ -1,4 +1,4 @@
-"""Power cuts and full disks at any step: the next start goes on as if nothing had been, or says what is damaged."""
+"""Power cuts and full disks at any step: the next start continues as before, or names what is damaged."""
 
 import os
 import subprocess

@@ -125,7 +125,7 @@ def test_outputs_with_different_histories_never_support_middle(one, two):
 
 
 def definition(one, two, compare):
-    """Definitions 4 and 5 word for word, on all times at which anything can change."""
+    """Definitions 4 and 5 as printed, on all times at which anything can change."""
     elements_one, elements_two = data(one), data(two)
     for p in sync_points(one):
         for q in sync_points(two):
@@ -162,7 +162,7 @@ def test_middle_is_definition_4(pair):
     assert supports_middle(one, two) == definition(one, two, lambda h, t: h.to(t))
 
 
-def test_violations_say_where_and_what():
+def test_violations_name_the_place_and_the_problem():
     #        1  2  3  4
     # one    A  A  A
     # two    A  A  B

@@ -28,7 +28,7 @@ from cedr.temporal.duration import UNITS, duration, show_duration
         (timedelta(seconds=2), 2_000_000),
     ],
 )
-def test_ways_to_say_it(text, length):
+def test_ways_to_write_it(text, length):
     assert duration(text) == length
 
 

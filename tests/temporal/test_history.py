@@ -138,7 +138,7 @@ def test_snapshots_lie_between_neighbouring_end_points_and_skip_gaps():
 
 
 @given(testing.histories())
-def test_snapshots_say_what_lives_at_each_instant(history):
+def test_snapshots_are_the_payloads_that_live_at_each_instant(history):
     found = {time: Counter(e.payload for e in events) for time, events in history.snapshots()}
     for instant in range(HORIZON):
         covering = [content for time, content in found.items() if instant in time]

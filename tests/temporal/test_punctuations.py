@@ -181,7 +181,7 @@ def test_covering_needs_values_and_time():
     assert punctuation(9, zone=[1, 2]).covers(punctuation(7, zone=1, hour=3))
     assert not punctuation(9, zone=[1, 2]).covers(punctuation(10, zone=1))
     assert not punctuation(9, zone=[1, 2]).covers(punctuation(7, hour=3))
-    assert punctuation(0, hour=3).covers(punctuation(9, zone=[]))  # which says nothing
+    assert punctuation(0, hour=3).covers(punctuation(9, zone=[]))  # which promises nothing
 
 
 @given(st.lists(punctuations(), max_size=3), st.lists(punctuations(), max_size=3), st.lists(rows, max_size=3))
@@ -198,7 +198,7 @@ def test_table_2(ps, qs, ts):
 
 
 @given(st.lists(punctuations(), max_size=4), rows)
-def test_the_frontier_of_a_payload_is_the_latest_time_said_about_it(ps, row):
+def test_the_frontier_of_a_payload_is_the_latest_time_promised_about_it(ps, row):
     found = frontier(row, ps)
     assert found == max((p.before for p in ps if p.about(row)), default=None)
     for p in ps:
@@ -248,11 +248,11 @@ KEYS = {"key": ["a", "b", "c"], "n": [0, 1]}
 @given(st.data(), st.booleans())
 def test_random_punctuations_are_kept(drawn, exact):
     stream = drawn.draw(testing.streams(testing.rows(**{n: st.sampled_from(v) for n, v in KEYS.items()})))
-    said = drawn.draw(testing.punctuated(stream, KEYS, exact=exact))
-    validate(said)
-    assert canonical(said) == canonical(stream)
-    assert [e for e in said if e not in puncts(said)] == stream
+    promising = drawn.draw(testing.punctuated(stream, KEYS, exact=exact))
+    validate(promising)
+    assert canonical(promising) == canonical(stream)
+    assert [e for e in promising if e not in puncts(promising)] == stream
     if exact:
-        for place, p in enumerate(said):
+        for place, p in enumerate(promising):
             if isinstance(p, Punctuation) and p.before != INF:
-                assert p.before in [e.sync for e in data(said[place:]) if p.about(e.payload)]
+                assert p.before in [e.sync for e in data(promising[place:]) if p.about(e.payload)]

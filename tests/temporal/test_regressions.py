@@ -55,6 +55,6 @@ def test_a_count_that_can_no_longer_come_true_is_reported():
         validate([Insert(1, 5, "A"), Cti(8), ExternalCti(0, 8, 5)])
 
 
-def test_messages_say_which_way_time_ran_out():
+def test_messages_name_the_end_at_which_time_ran_out():
     with pytest.raises(LifetimeError, match=r"the start \(vs\) is ∞"):
         Insert(INF, INF, "A")

@@ -45,7 +45,7 @@ def test_attributes_may_have_any_name_even_those_of_parameters():
     assert Row(self=1, values=2)["values"] == 2
 
 
-def test_a_missing_attribute_is_named_beside_those_that_exist():
+def test_a_missing_attribute_is_named_with_those_that_exist():
     row = Row(machine=7, load=0.5)
     with pytest.raises(AttributeError, match="no attribute 'mashine'; there are: machine, load"):
         _ = row.mashine
@@ -55,7 +55,7 @@ def test_a_missing_attribute_is_named_beside_those_that_exist():
         Row()["a"]
 
 
-def test_a_row_never_changes_and_says_what_to_use_instead():
+def test_a_row_never_changes_and_the_error_names_the_alternative():
     row = Row(a=1)
     with pytest.raises(PayloadError, match=r"a Row never changes: use row\.replace\(a=2\)"):
         row.a = 2

@@ -1,4 +1,4 @@
-"""Sliced lists: how a stream is cut says nothing about it, only the concatenation counts."""
+"""Sliced lists: how a stream is cut has no meaning, only the concatenation counts."""
 
 from itertools import chain
 

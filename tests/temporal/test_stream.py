@@ -1,4 +1,4 @@
-"""Streams: what makes them valid, what is said when they are not, and the history they leave."""
+"""Streams: what makes them valid, the errors when they are not, and the history they describe."""
 
 import re
 
@@ -178,7 +178,7 @@ def test_one_copy_is_adjusted_and_the_other_stays():
 
 def test_canonical_works_all_adjusts_in():
     #      1  2  3  4  5  6
-    # A    ############         first told
+    # A    ############         inserted
     # A    ###---------         then shorter
     # A    ###++++++++++++      then longer
     stream = [Insert(1, 5, "A"), Adjust(1, 5, 2, "A"), Adjust(1, 2, 7, "A")]

@@ -31,7 +31,7 @@ from cedr.temporal.slices import joined
 from cedr.temporal.stream import chains, data, timed
 
 
-def with_telling(**options):
+def history_and_stream(**options):
     """A history and one stream of it."""
     return testing.histories(max_size=6).flatmap(lambda h: st.tuples(st.just(h), testing.streams_of(h, **options)))
 
@@ -55,7 +55,7 @@ OPTIONS = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 def test_streams_of_a_history_are_valid_and_give_it_back(options):
     @settings(max_examples=60)
-    @given(with_telling(**options))
+    @given(history_and_stream(**options))
     def law(drawn):
         history, stream = drawn
         assert violations(stream) == []
@@ -117,11 +117,11 @@ def test_payloads_can_be_rows(stream):
     assert all(isinstance(e.payload, Row) for e in canonical(stream))
 
 
-# --- the same told, cut and sliced differently ---------------------------------------------------------------------
+# --- the same history as other streams, events and slices ----------------------------------------------------------
 
 
 @given(testing.same_history())
-def test_two_tellings_have_one_history(pair):
+def test_two_streams_have_one_history(pair):
     one, two = pair
     assert canonical(one) == canonical(two)
 
@@ -189,7 +189,7 @@ def test_assert_same_snapshots_forgives_other_cuts_but_not_other_tables():
 
 
 def share(strategy, condition, examples):
-    """Of so many examples, drawn with a fixed seed, the share that meets the condition."""
+    """The share of examples, drawn with a fixed seed, that meets the condition."""
     met = []
 
     @seed(20070107)
@@ -257,7 +257,7 @@ def test_the_generator_draws_every_kind_of_trouble_often_enough():
         ("ordered streams still have adjusts", testing.streams(ordered=True), adjusts, 0.3),
         ("ordered streams still have CTIs", testing.streams(ordered=True), lambda s: len(data(s)) < len(s), 0.3),
         ("streams without growing still shrink", testing.streams(growing=False), adjusts, 0.3),
-        ("two tellings differ", testing.same_history(), lambda pair: pair[0] != pair[1], 0.5),
+        ("two streams differ", testing.same_history(), lambda pair: pair[0] != pair[1], 0.5),
         (
             "shuffling moves something",
             testing.streams().flatmap(lambda s: st.tuples(st.just(s), testing.shuffled(s))),

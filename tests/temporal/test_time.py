@@ -13,7 +13,7 @@ from cedr.temporal.time import as_duration, as_time, plus, show
 FINITE = st.integers(MIN, INF - 1)
 
 
-def says(*parts):
+def pattern_of(*parts):
     """A pattern that finds these texts in this order."""
     return ".*".join(re.escape(part) for part in parts)
 
@@ -57,27 +57,27 @@ def test_other_integer_types_become_plain_ints():
     ],
 )
 def test_what_is_no_time_is_refused_by_name_and_value(value, parts):
-    with pytest.raises(TimeError, match=says(*parts)):
+    with pytest.raises(TimeError, match=pattern_of(*parts)):
         as_time(value, "start")
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, float("nan"), "5", 2**63])
-def test_elements_refuse_what_is_no_time_and_say_which_time_it_was(value):
-    with pytest.raises(TimeError, match=says("start (vs) is ")):
+def test_elements_reject_invalid_times_and_name_them(value):
+    with pytest.raises(TimeError, match=pattern_of("start (vs) is ")):
         Insert(value, 9, "A")
-    with pytest.raises(TimeError, match=says("end (ve) is ")):
+    with pytest.raises(TimeError, match=pattern_of("end (ve) is ")):
         Insert(1, value, "A")
-    with pytest.raises(TimeError, match=says("time of the CTI is ")):
+    with pytest.raises(TimeError, match=pattern_of("time of the CTI is ")):
         Cti(value)
-    with pytest.raises(TimeError, match=says("count (n) is ")):
+    with pytest.raises(TimeError, match=pattern_of("count (n) is ")):
         ExternalCti(1, 5, value)
-    with pytest.raises(TimeError, match=says("start (vs) is ")):
+    with pytest.raises(TimeError, match=pattern_of("start (vs) is ")):
         History([(value, 9, "A")])
 
 
 @pytest.mark.parametrize("length", [0, -1])
 def test_a_duration_is_at_least_one_chronon(length):
-    with pytest.raises(TimeError, match=says(f"window length is {length}", "at least one chronon")):
+    with pytest.raises(TimeError, match=pattern_of(f"window length is {length}", "at least one chronon")):
         as_duration(length, "window length")
 
 

@@ -146,7 +146,7 @@ def test_an_empty_stream_leaves_an_empty_table():
     assert HistoryTable.of([]).history() == History()
 
 
-# --- tables and streams say the same -------------------------------------------------------------------------------
+# --- tables and streams describe the same --------------------------------------------------------------------------
 
 
 @given(testing.streams())

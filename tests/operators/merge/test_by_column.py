@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_check import SCHEMA, TELLINGS, histories, restored, row
+from merge_check import SCHEMA, STREAMS, histories, restored, row
 from oracle_check import arrivals_of
 
 import cedr
@@ -63,9 +63,9 @@ def made(algorithm="R3", **how):
 @pytest.mark.parametrize("algorithm", ["R3", "R4"])
 @given(data=st.data())
 def test_the_history_is_that_of_the_copies_at_every_step(algorithm, data):
-    unique, telling = TELLINGS[algorithm]
+    unique, streams = STREAMS[algorithm]
     history = data.draw(histories(unique=unique))
-    copies = [data.draw(telling(history)) for _ in range(data.draw(st.integers(1, 3)))]
+    copies = [data.draw(streams(history)) for _ in range(data.draw(st.integers(1, 3)))]
     merge, out, sent = made(algorithm), [], [[] for _ in copies]
     for port, elements in data.draw(arrivals_of(copies)):
         if data.draw(st.integers(0, 9)) == 0:
@@ -81,11 +81,11 @@ def test_the_history_is_that_of_the_copies_at_every_step(algorithm, data):
 @given(data=st.data())
 def test_a_copy_that_starts_again_counts_from_its_join_time(algorithm, data):
     """Copy b fails and starts again with gaps; a may be over once b has come that far."""
-    unique, telling = TELLINGS[algorithm]
+    unique, streams = STREAMS[algorithm]
     history = data.draw(histories(unique=unique))
     join = data.draw(st.integers(0, 30))
     gap = History(e for e in history if e.ve < join and data.draw(st.booleans()))
-    first, second, again = (data.draw(telling(h)) for h in (history, history, history - gap))
+    first, second, again = (data.draw(streams(h)) for h in (history, history, history - gap))
     second = second[: data.draw(st.integers(0, len(second) - 1))]
     mine = iter(data.draw(testing.slicings(first)))
     theirs = iter([(part, None) for part in data.draw(testing.slicings(second))])

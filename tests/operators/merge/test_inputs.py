@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merge_check import SCHEMA, TELLINGS, histories, restored, row
+from merge_check import SCHEMA, STREAMS, histories, restored, row
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
@@ -26,12 +26,12 @@ def feed_all(merge, port, parts, out):
 @st.composite
 def restarts(draw, algorithm):
     """Input 0 sends a history. Input 1 does, fails, and starts again, complete from a join time on."""
-    unique, telling = TELLINGS[algorithm]
+    unique, streams = STREAMS[algorithm]
     history = draw(histories(unique=unique))
-    first, second = draw(telling(history)), draw(telling(history))
+    first, second = draw(streams(history)), draw(streams(history))
     join = draw(st.integers(0, 30))
     gap = History(e for e in history if e.ve < join and draw(st.booleans()))
-    again = draw(telling(history - gap))
+    again = draw(streams(history - gap))
     fails_after = draw(st.integers(0, len(second) - 1))
     script = [("rows", part) for part in draw(testing.slicings(second[:fails_after]))]
     script += [("detach", None), ("attach", join)]

@@ -13,7 +13,7 @@ SCHEMA = {"k": pl.Int64(), "text": pl.String()}
 SIZE, CHUNK = 30_000, 1_000
 
 
-def tell(seed, copies):
+def elements_of(seed, copies):
     """Chunks of one stream: inserts out of order with ends that are adjusted afterwards, CTIs after each chunk."""
     rng = np.random.default_rng(seed)
     vs = np.arange(SIZE) // copies * 10
@@ -49,7 +49,7 @@ def table(changes):
 
 @pytest.mark.parametrize(("algorithm", "copies"), [("R3", 1), ("R3-", 1), ("R4", 1), ("R4", 3)])
 def test_what_is_settled_is_dropped_and_nothing_is_lost(algorithm, copies):
-    inputs = [list(tell(seed, copies)) for seed in range(3)]
+    inputs = [list(elements_of(seed, copies)) for seed in range(3)]
     make = lambda: ALGORITHMS[algorithm](SCHEMA, 3)  # noqa: E731
     merge, out, most = make(), [], 0
     for step in range(max(map(len, inputs))):

@@ -1,4 +1,4 @@
-"""Every algorithm, on random tellings of one history that keep its restriction: any slicing, interleaving, restore."""
+"""Every algorithm, on random streams of one history that keep its restriction: any slicing, interleaving, restore."""
 
 import pytest
 from hypothesis import given

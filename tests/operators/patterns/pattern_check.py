@@ -1,4 +1,4 @@
-"""Random tellings for the ports of a random pattern, and the pattern operator against the oracle on them."""
+"""Random streams for the ports of a random pattern, and the pattern operator against the oracle on them."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ LATENCIES = ["perfect", "ordered", "eager"]
 
 
 @st.composite
-def tellings(draw, query, sizes=(5, 9), about=None, **telling):
+def pattern_runs(draw, query, sizes=(5, 9), about=None, **options):
     """Streams for all ports of a query, sliced, with the places of snapshot and restore.
 
     With `about`, columns and their values, there are punctuations about them.
@@ -25,7 +25,7 @@ def tellings(draw, query, sizes=(5, 9), about=None, **telling):
     for kind in kinds:
         events = testing.events(payloads(kind), max_time=9)
         history = History(draw(st.lists(events, min_size=least, max_size=most)))
-        stream = draw(testing.streams_of(history, payloads=payloads(kind), closed=True, **telling))
+        stream = draw(testing.streams_of(history, payloads=payloads(kind), closed=True, **options))
         streams.append(draw(testing.punctuated(stream, about)) if about else stream)
     arrivals = draw(arrivals_of(streams))
     return arrivals, draw(st.sets(st.integers(0, max(len(arrivals) - 1, 0)), max_size=2))
@@ -35,6 +35,6 @@ def made(query, latency):
     return lambda: operator_of(replace(query.node, latency=latency), [])
 
 
-def check(query, latency, telling):
-    arrivals, restore_at = telling
+def check(query, latency, run):
+    arrivals, restore_at = run
     return check_against_oracle(made(query, latency), query.oracle, arrivals, [SCHEMA] * query.ports, restore_at)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operators.patterns.pattern_check import check, made, tellings
+from operators.patterns.pattern_check import check, made, pattern_runs
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
@@ -32,8 +32,8 @@ OPERATORS = ["sequence", "atleast", "atmost", "unless", "not", "cancel"]
 @given(data=st.data(), depth=st.integers(1, 2), modes=st.booleans())
 def test_perfect_input_gives_perfect_output(operator, data, depth, modes):
     query = data.draw(asked(depth, modes and depth == 1, ONE_PORT, operator))
-    telling = data.draw(tellings(query, ordered=True, adjusts=False))
-    out = data_of(check(query, "perfect", telling))
+    one_run = data.draw(pattern_runs(query, ordered=True, adjusts=False))
+    out = data_of(check(query, "perfect", one_run))
     assert not any(isinstance(e, Adjust) for e in out)
     assert [e.sync for e in out] == sorted(e.sync for e in out)
 
@@ -42,14 +42,14 @@ def test_perfect_input_gives_perfect_output(operator, data, depth, modes):
 @given(data=st.data(), depth=st.integers(1, 2), modes=st.booleans())
 def test_ordered_input_gives_ordered_output(latency, data, depth, modes):
     query = data.draw(asked(depth, modes and depth == 1, ONE_PORT))
-    out = data_of(check(query, latency, data.draw(tellings(query, ordered=True))))
+    out = data_of(check(query, latency, data.draw(pattern_runs(query, ordered=True))))
     assert [e.sync for e in out] == sorted(e.sync for e in out)
 
 
 @given(data=st.data())
 def test_a_lower_latency_never_emits_less(data):
     query = data.draw(asked(depth=2))
-    arrivals, _ = data.draw(tellings(query, adjusts=False, ctis=False))
+    arrivals, _ = data.draw(pattern_runs(query, adjusts=False, ctis=False))
     perfect, ordered, eager = (
         run(made(query, latency), arrivals, [SCHEMA] * query.ports) for latency in ("perfect", "ordered", "eager")
     )
@@ -65,7 +65,7 @@ def test_a_lower_latency_never_emits_less(data):
 @given(data=st.data())
 def test_slicing_does_not_matter(data):
     query = data.draw(asked(depth=2, ports=ONE_PORT))
-    arrivals, _ = data.draw(tellings(query))
+    arrivals, _ = data.draw(pattern_runs(query))
     elements = flat(elements for _, elements in arrivals)
     one_by_one = run(made(query, "eager"), [(0, [e]) for e in elements], [SCHEMA])
     at_once = run(made(query, "eager"), [(0, elements)], [SCHEMA])

@@ -1,10 +1,10 @@
-"""The pattern operator against the oracle: random patterns and conditions, random tellings, every latency."""
+"""The pattern operator against the oracle: random patterns and conditions, random streams, every latency."""
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from operators.patterns.pattern_check import LATENCIES, check, made, pattern_runs
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
@@ -21,14 +21,14 @@ few = settings(max_examples=max(settings.default.max_examples // 4, 1))
 @given(data=st.data())
 def test_each_operator(operator, latency, data):
     query = data.draw(asked(depth=1, operator=operator))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @given(data=st.data())
 def test_nested(latency, data):
     query = data.draw(asked(depth=3))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
@@ -36,7 +36,7 @@ def test_nested(latency, data):
 @given(data=st.data())
 def test_selection_and_consumption(operator, latency, data):
     query = data.draw(asked(depth=1, modes=True, operator=operator))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
@@ -48,7 +48,7 @@ def test_nested_selection_and_consumption(latency, data):
     except QueryError as e:
         assert "leave out CONSUME" in str(e)  # noqa: PT017 other errors are failures
         return
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 # --- all modes, with many ties ---------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_all_modes(mode_a, mode_b, data, latency, w):
         "any": Pair(ref.ATLEAST(1, a.oracle, b.oracle, w=w), plan.AtLeast(1, (a.plan, b.plan), w)),
     }
     query = ask(pairs[data.draw(st.sampled_from(list(pairs)))])
-    check(query, latency, data.draw(tellings(query, sizes=(6, 9))))
+    check(query, latency, data.draw(pattern_runs(query, sizes=(6, 9))))
 
 
 # --- one event -------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_a_single_event(data, latency):
         (plan.Predicate(("a",), pl.col("a.n") == 1), plan.AttributeEqual("m", 0)),
     )
     query = ask(data.draw(st.sampled_from([a, cancelled])), data.draw(st.sampled_from([where, ((), ())])))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 # --- by hand ---------------------------------------------------------------------------------------------------------
@@ -125,13 +125,13 @@ def test_a_late_event_retracts_an_emitted_match():
 #   B        9
 
 
-@pytest.mark.parametrize(("latency", "told_at"), [("perfect", 1), ("ordered", 1), ("eager", 0)])
-def test_unless_waits_until_its_scope_is_over(latency, told_at):
+@pytest.mark.parametrize(("latency", "emitted_at"), [("perfect", 1), ("ordered", 1), ("eager", 0)])
+def test_unless_waits_until_its_scope_is_over(latency, emitted_at):
     a, b = event("A", "a"), event("B", "b")
     query = ask(Pair(ref.UNLESS(a.oracle, b.oracle, w=5), plan.Unless(a.plan, b.plan, 5)), extra=())
     rows = {k: Row(kind=k, m=0, n=1) for k in "AB"}
     out = run(made(query, latency), [(0, [Insert(1, 2, rows["A"])]), (0, [Insert(9, 10, rows["B"]), Cti(9)])], [SCHEMA])
-    assert out[told_at][0] == Insert(1, 6, Row(a_m=0, a_n=1, a_Vs=1))
+    assert out[emitted_at][0] == Insert(1, 6, Row(a_m=0, a_n=1, a_Vs=1))
     assert out[1][-1] == Cti(5)
 
 

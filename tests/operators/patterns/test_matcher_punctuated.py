@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from operators.patterns.pattern_check import LATENCIES, check, made, pattern_runs
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
@@ -31,21 +31,21 @@ def by_m(query):
 @given(data=st.data())
 def test_each_operator(operator, latency, data):
     query = by_m(data.draw(asked(depth=1, operator=operator)))
-    check(query, latency, data.draw(tellings(query, about=ABOUT)))
+    check(query, latency, data.draw(pattern_runs(query, about=ABOUT)))
 
 
 @pytest.mark.parametrize("latency", LATENCIES)
 @given(data=st.data())
 def test_nested(latency, data):
     query = data.draw(asked(depth=3))
-    check(query, latency, data.draw(tellings(query, about=ABOUT)))
+    check(query, latency, data.draw(pattern_runs(query, about=ABOUT)))
 
 
 @pytest.mark.parametrize("operator", ["sequence", "atleast"])
 @given(data=st.data(), latency=st.sampled_from(LATENCIES))
 def test_selection_and_consumption(operator, latency, data):
     query = by_m(data.draw(asked(depth=1, modes=True, operator=operator)))
-    check(query, latency, data.draw(tellings(query, about=ABOUT)))
+    check(query, latency, data.draw(pattern_runs(query, about=ABOUT)))
 
 
 # --- by example ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from operators.patterns.pattern_check import LATENCIES, check, made, tellings
+from operators.patterns.pattern_check import LATENCIES, check, made, pattern_runs
 from operators.patterns.test_matcher import event
 from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
@@ -53,7 +53,7 @@ def shares(query) -> bool:
 @given(data=st.data())
 def test_repeated_patterns(latency, modes, data):
     query = data.draw(asked(depth=3, modes=modes, repeats=8).filter(lambda q: not refused(q) and shares(q)))
-    check(query, latency, data.draw(tellings(query)))
+    check(query, latency, data.draw(pattern_runs(query)))
 
 
 # --- which parts are the same --------------------------------------------------------------------------------------

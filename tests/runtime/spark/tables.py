@@ -12,7 +12,7 @@ COLUMNS = {"vs": "vs", "ve": "ve", "ve_new": "ve_new", "cti": "cti"}
 
 
 def table_of(elements, schema, prefix: str = "") -> pl.DataFrame:
-    """One row per element. The end of the stream is no row; it is said by closing. `prefix`: of the columns of time."""
+    """One row per element. The end of the stream has no row; closing is the end. `prefix`: of the columns of time."""
     rows = []
     for e in elements:
         match e:
@@ -22,11 +22,11 @@ def table_of(elements, schema, prefix: str = "") -> pl.DataFrame:
                 rows.append(({"vs": vs, "ve": ve, "ve_new": ve_new}, p))
             case Cti(t) if t != INF:
                 rows.append(({"cti": t}, {}))
-    told = [
+    rows = [
         {**{prefix + name: t for name, t in times.items()}, **{name: p.get(name) for name in schema}}
         for times, p in rows
     ]
-    return pl.DataFrame(told, schema={**{prefix + name: kind for name, kind in TIMES.items()}, **schema})
+    return pl.DataFrame(rows, schema={**{prefix + name: kind for name, kind in TIMES.items()}, **schema})
 
 
 @st.composite

@@ -75,7 +75,7 @@ def test_any_part_that_is_missing_or_too_much_is_noticed(content, read):
                 read(piece)
 
 
-def test_the_error_says_what_was_found_and_what_to_do(folder):
+def test_the_error_names_the_problem_and_the_remedy(folder):
     folder.write("a", b"content")
     folder.write_parquet("a.parquet", as_parquet(FRAME))
     content = Path(folder.path, "a").read_bytes()

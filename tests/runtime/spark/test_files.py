@@ -218,17 +218,17 @@ def test_a_path_that_is_not_there(spark: SparkSession, run: Run) -> None:
         run.frame()
 
 
-def test_a_bad_line_stops_the_query_until_the_file_is_mended(run: Run) -> None:
+def test_a_bad_line_stops_the_query_until_the_file_is_repaired(run: Run) -> None:
     for number in range(3):
         csv(run, number)
     bad = run.data / "0001.csv"
     bad.write_text("ts,k\n10,0\n11,x\n")
-    said = run.error(max_files=1)
+    message = run.error(max_files=1)
     assert (
         f"file '{bad}', line 3: column 'k' should be int64, but: invalid value 'x' in '11,x'. To continue, repair"
-        in said
+        in message
     )
-    assert run.error(max_files=1) == said
+    assert run.error(max_files=1) == message
     csv(run, 1)
     run.finish(max_files=1)
     assert run.times() == [[0, 1], [10, 11], [20, 21]]
@@ -252,9 +252,9 @@ def test_a_bad_parquet_file_can_be_moved_away_before_it_is_planned(run: Run) -> 
         parquet(run, number)
     bad = run.data / "0001.parquet"
     bad.write_bytes(bad.read_bytes()[:-20])
-    said = run.error(max_files=1)
-    assert f"file '{bad}': this is not a complete Parquet file" in said
-    assert "repair the file or move it away and restart" in said
+    message = run.error(max_files=1)
+    assert f"file '{bad}': this is not a complete Parquet file" in message
+    assert "repair the file or move it away and restart" in message
     bad.unlink()
     run.finish(max_files=1)
     assert run.times() == [list(range(40)), list(range(80, 120))]

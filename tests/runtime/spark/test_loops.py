@@ -112,8 +112,8 @@ QUERIES = {
 @given(random=st.randoms(use_true_random=False), shards=st.integers(1, 3), data=st.data())
 def test_in_shards_through_crashes(name, random, shards, data):
     build, oracle = QUERIES[name]
-    told = busy_graph(random, 6, 3, weighed=True)
-    tables = [table_of(piece, GRAPHS) for _, piece in in_slices(random, told)]
+    elements = busy_graph(random, 6, 3, weighed=True)
+    tables = [table_of(piece, GRAPHS) for _, piece in in_slices(random, elements)]
     places = st.frozensets(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=3)
     with TemporaryDirectory() as folder:
         cluster = Cluster(build(), folder, shards)
@@ -121,7 +121,7 @@ def test_in_shards_through_crashes(name, random, shards, data):
         changes = [
             cluster.run(n, packets, data.draw(places)) for n, packets in enumerate([*batches, cluster.closing()])
         ]
-    assert_same(history(changes, build().schema), oracle(canonical(told)))
+    assert_same(history(changes, build().schema), oracle(canonical(elements)))
 
 
 def changing_automaton() -> Stream:
@@ -134,8 +134,8 @@ def changing_automaton() -> Stream:
 @very_few
 @given(random=st.randoms(use_true_random=False), shards=st.integers(1, 3))
 def test_automata_whose_table_changes(random, shards):
-    told = busy_graph(random, 6, 3, weighed=True)
-    tables = [table_of(piece, GRAPHS) for _, piece in in_slices(random, told)]
+    elements = busy_graph(random, 6, 3, weighed=True)
+    tables = [table_of(piece, GRAPHS) for _, piece in in_slices(random, elements)]
     with TemporaryDirectory() as folder:
         cluster = Cluster(changing_automaton(), folder, shards)
         batches = [cluster.packets(number, {"a": [table]}) for number, table in enumerate(tables)]
@@ -144,12 +144,12 @@ def test_automata_whose_table_changes(random, shards):
     assert_same(history(changes, changing_automaton().schema), expected)
 
 
-def test_late_edges_are_told_once(tmp_path):
+def test_late_edges_are_reported_once(tmp_path):
     """They would have gone to every shard."""
-    told = [Insert(0, 20, Row(start=1, end=2, length=1)), Cti(10), Insert(5, 20, Row(start=2, end=3, length=1))]
+    elements = [Insert(0, 20, Row(start=1, end=2, length=1)), Cti(10), Insert(5, 20, Row(start=2, end=3, length=1))]
     query = cedr.reachability(edges(), cedr.source("b", {"node": int}, vs="vs"), settled=True)
     cluster = Cluster(query, str(tmp_path), shards=3)
-    links, roots = table_of(told, GRAPHS), pl.DataFrame({"vs": [0, 0, 0], "node": [1, 2, 3]})
+    links, roots = table_of(elements, GRAPHS), pl.DataFrame({"vs": [0, 0, 0], "node": [1, 2, 3]})
     for number, piece in enumerate((links[:2], links[2:])):
         cluster.run(number, cluster.packets(number, {"a": [piece], "b": [roots] if number == 0 else []}))
     assert read_late(Folder(f"{tmp_path}/late"))["reason"].to_list() == ["below_cti"]

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
-from language.test_bitemporal import COLUMNS as SAID
+from language.test_bitemporal import COLUMNS as STATEMENT_COLUMNS
 from language.test_bitemporal import TEXT, table
 from operators.patterns.test_bitemporal import SCHEMA as VERSIONS
 from operators.patterns.test_bitemporal import believed_if_one_version_at_a_time, over_versions, versions
@@ -77,7 +77,7 @@ def possible(found) -> bool:
 
 
 def answered(question) -> bool:
-    """On Spark there are few tries; each should say something."""
+    """On Spark there are few tries; each should be meaningful."""
     return len(question[2]) > 0
 
 
@@ -161,30 +161,30 @@ def can_run(question) -> bool:
 @very_few
 @given(bitemporal_questions(size=4).filter(can_run), st.integers(1, 3), st.data())
 def test_random_patterns_over_versions_have_one_answer_through_crashes(question, shards, data):
-    with believed_if_one_version_at_a_time(told(question)):
+    with believed_if_one_version_at_a_time(streams_of(question)):
         through_crashes(question, shards, data, VERSIONS, "o")
 
 
 @on_spark
 @given(question=bitemporal_questions(size=8).filter(can_run).filter(answered))
 def test_random_patterns_over_versions_on_spark(question, spark, tmp_path_factory):
-    with believed_if_one_version_at_a_time(told(question)):
+    with believed_if_one_version_at_a_time(streams_of(question)):
         check_on_spark(question, spark, tmp_path_factory.mktemp("versions"), VERSIONS, "o")
 
 
-def told(question):
+def streams_of(question):
     """Whole streams."""
     return [[e for piece in cut for e in piece] for cut in question[1].values()]
 
 
 def test_a_provider_that_changes_its_mind_on_spark(spark, tmp_path):
-    said = [Statement(1, 1, 10, 1, ("A", 7)), Statement(2, 5, 9, 2, ("B", 7)), Statement(1, 3, 10, 4, ("A", 7))]
-    feed = cedr.source("machines", SAID, vs="os", types="kind", delay=10)
+    statements = [Statement(1, 1, 10, 1, ("A", 7)), Statement(2, 5, 9, 2, ("B", 7)), Statement(1, 3, 10, 4, ("A", 7))]
+    feed = cedr.source("machines", STATEMENT_COLUMNS, vs="os", types="kind", delay=10)
     query = cedr.query(TEXT, feed.versions(statements=True))
-    (tmp_path / "said").mkdir()
-    for number, statement in enumerate(said):
-        table([statement]).select(*SAID, "os").write_parquet(tmp_path / "said" / f"{number}.parquet")
-    expected = query.run(table(said)).table()
-    files = cedr.files(tmp_path / "said", max_files=1)
+    (tmp_path / "statements").mkdir()
+    for number, statement in enumerate(statements):
+        table([statement]).select(*STATEMENT_COLUMNS, "os").write_parquet(tmp_path / "statements" / f"{number}.parquet")
+    expected = query.run(table(statements)).table()
+    files = cedr.files(tmp_path / "statements", max_files=1)
     assert streamed(query, spark, files, tmp_path).sort(pl.all()).equals(expected.sort(pl.all()))
     assert expected.select("_vs", "_ve", "first").rows() == [(2, 4, 1), (4, None, 3)]

@@ -1,4 +1,4 @@
-"""Promises about parts of a stream on Spark: what they settle is told, whatever the other parts do."""
+"""Promises about parts of a stream on Spark: the results they settle are emitted, whatever the other parts do."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ YEAR = timedelta(days=365)
 
 @pytest.fixture
 def finished(spark, tmp_path):
-    """What a query has told after it has read some tables, each in a micro-batch of its own."""
+    """What a query has emitted after it has read some tables, each in a micro-batch of its own."""
 
     def run(query, tables, **options):
         (tmp_path / "in").mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def finished(spark, tmp_path):
 
 
 def one_by_one(query, tables, close=False) -> pl.DataFrame:
-    """What the same query has told in this process."""
+    """What the same query emits in this process."""
     *_, last = query.updates(iter(tables), close=close)
     return last.table()
 
@@ -52,20 +52,20 @@ def windows_of(tables, length: int) -> History:
 def test_one_partition_is_silent_and_another_a_year_ahead(finished):
     # p      0 .. 5          6                        7
     # ts     0, 10, 20, 30   0, then a year ahead     0, then nothing
-    # told   [0, 20)         [0, 10), its windows      nothing
+    # out    [0, 20)         [0, 10), its windows      nothing
     year = YEAR // timedelta(microseconds=1)
     going_on = [pl.DataFrame({"p": range(7), "ts": [*[step] * 6, step + year]}) for step in (10, 20, 30)]
     tables = [pl.DataFrame({"p": range(8), "ts": [0] * 8}), *going_on]
     source = cedr.source("s", {"p": int}, vs="ts", progress=cedr.Progress(by="p"), delay=5)
     query = source.tumbling(10).group_by("p").agg(n=cedr.count()).with_consistency("strong")
     running = finished(query, tables)
-    told = running.table()
-    assert_frame_equal(told, one_by_one(query, tables))
+    found = running.table()
+    assert_frame_equal(found, one_by_one(query, tables))
     assert running.late().height == 0
     reached = {**dict.fromkeys(range(6), 20), 6: (year + 25) // 10 * 10, 7: 0}
     expected = History(e for e in windows_of(tables, 10) if e.ve <= reached[e.payload.p])
-    assert_same(history_of(told, {"p": None, "n": None}), expected)
-    assert told["p"].unique().sort().to_list() == list(range(7))
+    assert_same(history_of(found, {"p": None, "n": None}), expected)
+    assert found["p"].unique().sort().to_list() == list(range(7))
 
 
 @pytest.mark.filterwarnings("ignore::cedr.CedrWarning")
@@ -93,7 +93,7 @@ def test_rows_that_are_punctuations_settle_what_they_are_about(finished):
     assert_same(history_of(closed, {"p": None, "n": None}), windows_of(counted, 10))
 
 
-def test_in_a_table_at_rest_they_say_nothing(spark, tmp_path):
+def test_in_a_static_table_they_have_no_effect(spark, tmp_path):
     rows = pl.DataFrame({"ts": [1, None, 2], "p": [1, 1, 2], "done": [False, True, None]})
     rows.write_parquet(tmp_path / "rows.parquet")
     source = cedr.source("s", {"p": int}, vs="ts", progress=cedr.Progress(punctuation="done", promises="p"))

@@ -28,15 +28,15 @@ on_spark = settings(
 
 
 @st.composite
-def told(draw, query):
-    """Streams for all sources of a query, large enough to say something in one try, in up to two micro-batches."""
-    telling = {"closed": True, "infinite": query.infinite, "adjusts": query.infinite}
-    whole = {name: draw(streams(payloads, max_size=12, **telling).filter(long)) for name in ("a", "b")[: query.ports]}
+def pieces_of(draw, query):
+    """Streams for all sources of a query, large enough to be meaningful in one try, in up to two micro-batches."""
+    options = {"closed": True, "infinite": query.infinite, "adjusts": query.infinite}
+    whole = {name: draw(streams(payloads, max_size=12, **options).filter(long)) for name in ("a", "b")[: query.ports]}
     return {name: in_few(draw(slicings(stream))) for name, stream in whole.items()}
 
 
 def long(stream) -> bool:
-    """The first examples drawn are the simplest, which say little."""
+    """The first examples drawn are the simplest, which test little."""
     return len(stream) > 8
 
 
@@ -60,7 +60,7 @@ def write_files(folder, source, pieces) -> str:
 def test_all_runtimes_agree(name, data, spark, tmp_path_factory):
     query = ALL[name]
     stream = query.stream(**COLUMNS)
-    pieces = data.draw(told(query))
+    pieces = data.draw(pieces_of(query))
     whole = {source: [e for piece in cut for e in piece] for source, cut in pieces.items()}
     expected = query.oracle(*(canonical(elements) for elements in whole.values()))
     folder = tmp_path_factory.mktemp("same")

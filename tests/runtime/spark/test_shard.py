@@ -34,12 +34,12 @@ def some_are_spilled():
 @st.composite
 def batches(draw, ports: int, infinite: bool):
     """Micro-batches of all sources, and the whole streams."""
-    told = {}
+    inputs = {}
     for name in ("a", "b")[:ports]:
-        told[name] = draw(streams(payloads, max_size=6, closed=True, infinite=infinite, adjusts=infinite))
-    cut = {name: draw(slicings(stream)) for name, stream in told.items()}
+        inputs[name] = draw(streams(payloads, max_size=6, closed=True, infinite=infinite, adjusts=infinite))
+    cut = {name: draw(slicings(stream)) for name, stream in inputs.items()}
     number = max(map(len, cut.values()))
-    return told, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
+    return inputs, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
 
 
 @pytest.mark.parametrize("level", ["weak", "strong", {"block": 2, "remember": 5}], ids=str)
@@ -50,8 +50,8 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
     knobs = level if isinstance(level, dict) else {"level": level}
     source = cedr.source("a", SCHEMA, vs="vs", ve="ve", insert_only=True)
     stream = source.group_by("m").agg(n=cedr.count(), top=cedr.max("v")).with_consistency(**knobs)
-    told = data.draw(streams(payloads, max_size=8, adjusts=False))
-    tables = [table_of(piece, SCHEMA) for piece in data.draw(slicings(told))]
+    elements = data.draw(streams(payloads, max_size=8, adjusts=False))
+    tables = [table_of(piece, SCHEMA) for piece in data.draw(slicings(elements))]
     local = list(stream.updates(iter([t for t in tables if t.height])))
     with TemporaryDirectory() as folder:
         cluster = Cluster(stream, folder, shards)
@@ -68,7 +68,7 @@ def test_a_level_means_the_same_in_shards(level, data, shards):
 def test_micro_batches_have_one_answer_through_crashes(name, data):
     query = ALL[name]
     stream = query.stream(**COLUMNS)
-    told, arriving = data.draw(batches(query.ports, query.infinite))
+    inputs, arriving = data.draw(batches(query.ports, query.infinite))
     shards = data.draw(st.integers(1, 3))
     places = st.frozensets(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=4)
     with TemporaryDirectory() as folder:
@@ -87,11 +87,11 @@ def test_micro_batches_have_one_answer_through_crashes(name, data):
                 else:
                     changes.append(change)
         assert read_late(Folder(cluster.job.late)).height == 0
-    assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in told.values())))
+    assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in inputs.values())))
 
 
 def test_the_end_comes_after_all_rounds_of_its_micro_batch():
-    """A late row parts the rows into rounds; another source may have ended before, so the end comes beside rows."""
+    """A late row parts the rows into rounds; another source may have ended before, so the end arrives with rows."""
     schema = {"ts": pl.Int64, "k": pl.String, "v": pl.Int64, "cti": pl.Int64}
     rows = [(1, "a", 1, None), (12, "a", 2, None), (None, None, None, 10), (5, "a", 9, None), (13, "b", 5, None)]
     table = pl.DataFrame(rows, schema=schema, orient="row")

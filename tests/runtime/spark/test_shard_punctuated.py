@@ -1,4 +1,4 @@
-"""Promises in shards: they reach every shard and every stage, and what they settle is told in the same micro-batch."""
+"""Promises in shards: they reach every shard and stage, and results they settle are emitted in the same micro-batch."""
 
 from collections import Counter
 from tempfile import TemporaryDirectory
@@ -53,7 +53,7 @@ def counted_by_both(h):
 
 
 def table_of(elements) -> pl.DataFrame:
-    """One row per element; the end of the stream is said by closing."""
+    """One row per element; closing is the end of the stream."""
     found = []
     for e in elements:
         match e:
@@ -74,15 +74,15 @@ def source(name="a", **options):
 
 
 @st.composite
-def told_in_batches(draw, ports: int = 1, **telling):
+def streams_in_batches(draw, ports: int = 1, **options):
     """Micro-batches of the sources, and the whole streams."""
-    told = {}
+    inputs = {}
     for name in ("a", "b")[:ports]:
-        stream = draw(streams(payloads, closed=True, **telling))[:-1]
-        told[name] = draw(punctuated(stream, VALUES, ranges=False))
-    cut = {name: draw(slicings(stream)) for name, stream in told.items()}
+        stream = draw(streams(payloads, closed=True, **options))[:-1]
+        inputs[name] = draw(punctuated(stream, VALUES, ranges=False))
+    cut = {name: draw(slicings(stream)) for name, stream in inputs.items()}
     number = max(map(len, cut.values()))
-    return told, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
+    return inputs, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
 
 
 QUERIES = {
@@ -103,7 +103,7 @@ QUERIES = {
 def test_the_answer_in_shards_is_the_oracles(name, data, shards):
     build, oracle = QUERIES[name]
     ports = build.__code__.co_argcount
-    told, batches = data.draw(told_in_batches(ports))
+    inputs, batches = data.draw(streams_in_batches(ports))
     stream = build(*(source(port) for port in ("a", "b")[:ports]))
     places = st.sets(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=2)
     with TemporaryDirectory() as folder:
@@ -116,18 +116,18 @@ def test_the_answer_in_shards_is_the_oracles(name, data, shards):
             changes.append(cluster.run(number, packets, data.draw(places)))
         late = read_late(Folder(cluster.job.late))
         assert late.height == 0, late["message"].to_list()
-    assert_same(history(changes, stream.schema), oracle(*(canonical(t) for t in told.values())))
+    assert_same(history(changes, stream.schema), oracle(*(canonical(t) for t in inputs.values())))
 
 
 @pytest.mark.parametrize("name", ["rows", "keyed"])
 @very_few
 @given(data=st.data(), shards=st.integers(1, 3))
-def test_after_each_micro_batch_shards_have_told_what_one_engine_has(name, data, shards):
+def test_after_each_micro_batch_shards_have_emitted_what_one_engine_has(name, data, shards):
     # Strong, as an engine that may speculate takes rows for progress that another shard does not see. A second stage
-    # may hear less than an operator in between, and tell the same a little later. Shards may tell more: in one engine
-    # a result that is still open holds back later ones, in shards only those of its own.
+    # may get less progress than an operator in between, and emit the same a little later. Shards may emit more: in one
+    # engine a result that is still open holds back later ones, in shards only those of its own.
     stream = QUERIES[name][0](source()).with_consistency("strong")
-    _, batches = data.draw(told_in_batches())
+    _, batches = data.draw(streams_in_batches())
     tables = [t for t in (table_of(pieces["a"]) for pieces in batches) if t.height]
     local = list(stream.updates(iter(tables), close=False))
     with TemporaryDirectory() as folder:
@@ -167,7 +167,7 @@ def test_promises_go_on_to_the_next_stage():
 
 
 def in_batches(query, tables):
-    """What three shards tell after each micro-batch and at the end; each is tried twice, and shards are lost."""
+    """What three shards emit after each micro-batch and at the end; each is tried twice, and shards are lost."""
     changes = []
     with TemporaryDirectory() as folder:
         cluster = Cluster(query, folder, 3)
@@ -189,25 +189,27 @@ def keys(*pairs):
     return point_promises(pl.DataFrame({"k": [k for k, _ in pairs]}), np.array([t for _, t in pairs]))
 
 
-def said(upstream):
+def taken_promises(upstream):
     return sorted(str(p) for p in upstream.take_promises())
 
 
 def test_only_what_all_shards_promise_holds():
     upstream = Upstream(2)
     upstream.update(0, MIN, keys(("a", INF), ("b", 5)))
-    assert (said(upstream), upstream.cti) == ([], MIN), "nothing is known of the other"
+    assert (taken_promises(upstream), upstream.cti) == ([], MIN), "nothing is known of the other"
     upstream.update(1, MIN, keys(("a", 3), ("c", 9)))
-    assert said(upstream) == ["no more k=a before 3"]
+    assert taken_promises(upstream) == ["no more k=a before 3"]
     upstream.update(0, 2, keys())
-    assert (said(upstream), upstream.cti) == (["no more k=c before 2"], MIN), "of a all was said before"
+    assert (taken_promises(upstream), upstream.cti) == (["no more k=c before 2"], MIN), (
+        "all about a was promised before"
+    )
     upstream.update(1, 4, keys(("a", INF)))
-    assert (said(upstream), upstream.cti) == (["no more k=a", "no more k=b before 4"], 2)
+    assert (taken_promises(upstream), upstream.cti) == (["no more k=a", "no more k=b before 4"], 2)
     upstream.update(1, 7, keys())
-    assert said(upstream) == ["no more k=b before 5"]
+    assert taken_promises(upstream) == ["no more k=b before 5"]
     upstream.update(0, 9, keys())
-    assert said(upstream) == ["no more k=c before 9"]
-    assert not any(map(len, upstream.waiting.values())), "both have said all"
+    assert taken_promises(upstream) == ["no more k=c before 9"]
+    assert not any(map(len, upstream.waiting.values())), "both have promised all"
 
 
 steps = st.lists(
@@ -217,21 +219,21 @@ steps = st.lists(
 
 
 @given(steps, st.integers(0, 9))
-def test_shards_that_speak_in_any_order(heard, restart):
+def test_shards_that_report_in_any_order(reports, restart):
     everyone = pl.DataFrame({"k": list("abc")})
-    upstream, told = Upstream(3), PromiseIndex()
+    upstream, known = Upstream(3), PromiseIndex()
     ctis, known = [MIN] * 3, [PromiseIndex() for _ in range(3)]
-    for number, (shard, rise, promised) in enumerate(heard):
+    for number, (shard, rise, promised) in enumerate(reports):
         ctis[shard] = rise if ctis[shard] == MIN else ctis[shard] + rise
         known[shard].add(keys(*promised.items()))
         if number == restart:
             state, upstream = upstream.save(), Upstream(3)
             upstream.load(state)
         upstream.update(shard, ctis[shard], keys(*promised.items()))
-        told.add(upstream.take_promises())
-        if len({s for s, _, _ in heard[: number + 1]}) < 3:
-            assert not told
+        known.add(upstream.take_promises())
+        if len({s for s, _, _ in reports[: number + 1]}) < 3:
+            assert not known
             continue
         reached = np.min([np.maximum(k.of(everyone), t) for k, t in zip(known, ctis, strict=True)], axis=0)
         assert upstream.cti == min(ctis)
-        assert np.maximum(told.of(everyone), upstream.cti).tolist() == reached.tolist()
+        assert np.maximum(known.of(everyone), upstream.cti).tolist() == reached.tolist()

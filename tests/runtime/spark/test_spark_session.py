@@ -1,4 +1,4 @@
-"""`cedr.spark_session` starts Java and Python workers as it says. Java starts once per process, so this has its own."""
+"""`cedr.spark_session` starts Java and Python workers as documented. Java starts once per process: one file."""
 
 import os
 import shutil

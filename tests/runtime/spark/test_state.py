@@ -35,13 +35,15 @@ def test_the_first_writer_wins(folder):
 
 
 def test_many_writers_at_once_agree(folder):
-    said = []
-    writers = [threading.Thread(target=lambda i=i: said.append(folder.write_once("x", b"%d" % i))) for i in range(16)]
+    written = []
+    writers = [
+        threading.Thread(target=lambda i=i: written.append(folder.write_once("x", b"%d" % i))) for i in range(16)
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    assert len(set(said)) == 1
+    assert len(set(written)) == 1
     assert folder.names() == ["x"]
 
 
@@ -61,7 +63,7 @@ def test_write_replaces_and_remove_forgives(folder):
 
 
 def test_remote_folders_are_reached_through_arrow(tmp_path):
-    """Arrow's in-memory file system stands where a bucket would; it knows no hard links."""
+    """Arrow's in-memory file system takes the place of a bucket; it has no hard links."""
     remote = Folder("mock://bucket/x")
     remote.make()
     assert remote.write_once("a", b"one") == b"one"

@@ -98,7 +98,7 @@ def test_a_table_and_a_checkpoint_of_different_runs_are_refused(run):
         run.start(totals(), cedr.sinks.parquet(run.folder / "out"), checkpoint=str(run.folder / "new"))
 
 
-def test_closing_tells_every_result(run):
+def test_closing_emits_every_result(run):
     run.write(table((1, "a", 1), (2, "b", 2)))
     running = run.all(totals(), cedr.sinks.memory(), close=True)
     assert running.table().rows() == [(0, 10, "a", 1, 1), (0, 10, "b", 1, 2)]
@@ -302,7 +302,7 @@ def test_graceful_stop_ends_between_micro_batches(run, tmp_path):
 
 
 def reached(running):
-    """The highest CTI told so far. A query that waits reports now and then, too, without our figures."""
+    """The highest CTI so far. A waiting query also sends progress events, without our figures."""
     observed = [progress.observedMetrics.get("cedr") for progress in running.progress]
     return max((found.cti for found in observed if found), default=None)
 
@@ -330,7 +330,7 @@ def test_sparks_socket_source(spark, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
-        def speak():
+        def send_lines():
             connection, _ = server.accept()
             with connection:
                 for line in ("1 a", "3 b", "30 a", "60 a"):
@@ -338,17 +338,17 @@ def test_sparks_socket_source(spark, tmp_path):
                 done.wait()
 
         done = threading.Event()
-        speaker = threading.Thread(target=speak)
-        speaker.start()
+        sender = threading.Thread(target=send_lines)
+        sender.start()
         lines = spark.readStream.format("socket").option("host", "127.0.0.1").option("port", port).load()
-        words = lines.selectExpr("CAST(split(value, ' ')[0] AS BIGINT) AS ts", "split(value, ' ')[1] AS k", "1L AS v")
-        running = totals().start(spark, words, sink=cedr.sinks.memory(), checkpoint=str(tmp_path / "c"))
+        columns = lines.selectExpr("CAST(split(value, ' ')[0] AS BIGINT) AS ts", "split(value, ' ')[1] AS k", "1L AS v")
+        running = totals().start(spark, columns, sink=cedr.sinks.memory(), checkpoint=str(tmp_path / "c"))
         try:
             wait_for(lambda: running.table().height == 3)
         finally:
             running.stop()
             done.set()
-            speaker.join()
+            sender.join()
     assert running.table().rows() == [(0, 10, "a", 1, 1), (0, 10, "b", 1, 1), (30, 40, "a", 1, 1)]
 
 

@@ -126,7 +126,7 @@ def test_available_now_does_not_look_again(data: Path, tmp_path: Path) -> None:
 
 def test_what_was_planned_before_a_crash_comes_first(data: Path, tmp_path: Path) -> None:
     write(data, "b.csv", "c.csv")
-    assert supply(data, tmp_path / "log").advance(0, 1) == 1  # and Spark never heard of it
+    assert supply(data, tmp_path / "log").advance(0, 1) == 1  # and Spark was not informed of it
     write(data, "a.csv")
     again = supply(data, tmp_path / "log")
     assert [again.advance(0, 5), again.advance(1, 5)] == [1, 2]
@@ -175,7 +175,7 @@ def test_a_file_that_changes_after_it_was_read_is_noted_once(data: Path, tmp_pat
     assert supply(data, tmp_path / "log", on_bad="late").advance(2, None) == 2
 
 
-def test_a_mended_file_takes_the_place_of_the_bad_one(data: Path, tmp_path: Path) -> None:
+def test_a_repaired_file_takes_the_place_of_the_bad_one(data: Path, tmp_path: Path) -> None:
     write(data, "a.csv", "b.csv")
     found = supply(data, tmp_path / "log")
     found.advance(0, None)
@@ -188,7 +188,7 @@ def test_a_mended_file_takes_the_place_of_the_bad_one(data: Path, tmp_path: Path
         ((_, entry),) = again.entries(0, 1)
         assert [file.stamp.size for file in entry.files] == [9, 17]
         assert again.advance(1, None) == 1
-    write(data, "b.csv", rows=4)  # once mended, it must not change again
+    write(data, "b.csv", rows=4)  # once repaired, it must not change again
     with pytest.raises(BadFileError, match="has changed to"):
         supply(data, tmp_path / "log").advance(1, None)
 
@@ -214,13 +214,13 @@ class Restarts(RuleBasedStateMachine):
             self.arrived += 1
             write(self.place / "in", f"{name:02}-{self.arrived}.csv")
 
-    @rule(most=st.none() | st.integers(1, 3), heard=st.booleans())
-    def advance(self, most: int | None, heard: bool) -> None:
+    @rule(limit=st.none() | st.integers(1, 3), committed=st.booleans())
+    def advance(self, limit: int | None, committed: bool) -> None:
         """When the process dies before Spark has written the offset down, Spark asks again from the same start."""
-        end = self.supply.advance(self.offset, most)
+        end = self.supply.advance(self.offset, limit)
         for number, entry in self.supply.entries(self.offset, end):
             assert self.entries.setdefault(number, entry) == entry
-        if heard:
+        if committed:
             self.offset = end
         else:
             self.restart()
@@ -239,7 +239,7 @@ class Restarts(RuleBasedStateMachine):
             return
         self.restart()
         while (end := self.supply.advance(self.offset, 2)) != self.offset:
-            self.advance(2, heard=True)
+            self.advance(2, committed=True)
             assert self.offset == end
         taken = [file.path for number in self.entries for file in self.entries[number].files]
         assert sorted(os.listdir(self.place / "in")) == sorted(Path(path).name for path in taken)

@@ -335,9 +335,9 @@ def test_a_bad_file_is_late_as_a_whole(tmp_path: Path, case: str) -> None:
     path = make(tmp_path / name)
     frames, bad = read(path, on_bad="late", parallelism=4)
     assert frames == []
-    ((line, said_text, said_count, said),) = bad_rows(bad)
-    assert (line, said_text, said_count) == (None, None, count)
-    assert said.startswith(why)
+    ((line, found_text, found_count, reason),) = bad_rows(bad)
+    assert (line, found_text, found_count) == (None, None, count)
+    assert reason.startswith(why)
 
 
 def test_nothing_of_a_damaged_parquet_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -397,10 +397,10 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     assert last.trouble == "changed"
 
 
-# --- what is said --------------------------------------------------------------------------------------------------
+# --- messages ------------------------------------------------------------------------------------------------------
 
 
-def test_errors_say_where_what_and_how_to_go_on(tmp_path: Path) -> None:
+def test_errors_name_the_place_the_problem_and_the_remedy(tmp_path: Path) -> None:
     _, (bad, *_) = read(made(tmp_path / "a.csv", CSV))
     assert str(bad.error()) == (
         f"file '{tmp_path}/a.csv', line 3: column 'k' should be int64, but: invalid value 'x' in '2,x,1'. "
@@ -443,7 +443,7 @@ def test_sources_that_no_file_can_serve(feed: Source, form: Any, message: str) -
 @pytest.mark.parametrize("when", ["yesterday", "08:00", "12.5"])
 @pytest.mark.parametrize("line", [2, 3])
 def test_a_time_that_is_none_is_a_bad_line_even_if_it_comes_first(tmp_path: Path, when: str, line: int) -> None:
-    """The lines that hold times say how times are written."""
+    """The lines with times determine the format of times."""
     good = ["2026-11-16T08:00:00,1,1", "2026-11-17,2,2"]
     path = made(tmp_path / "a.csv", "\n".join(["ts,k,v", *good[: line - 2], f"{when},3,3", *good[line - 2 :], ""]))
     frames, bad = read(path, on_bad="late")

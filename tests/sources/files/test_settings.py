@@ -1,4 +1,4 @@
-"""`cedr.files`: arguments are checked when they are given, formats told by suffixes, unfinished files not seen."""
+"""`cedr.files`: arguments are checked when they are given, formats detected by suffix, unfinished files not seen."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ from cedr.temporal.errors import QueryError
         ("in/*.txt", None),
     ],
 )
-def test_the_suffix_tells_the_format(path: str, known: str | None) -> None:
+def test_the_suffix_determines_the_format(path: str, known: str | None) -> None:
     assert files(path).format == known
 
 
@@ -56,7 +56,7 @@ def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -
     assert message in str(e.value)
 
 
-def test_the_files_of_a_folder_tell_the_format(tmp_path: Path) -> None:
+def test_the_files_of_a_folder_determine_the_format(tmp_path: Path) -> None:
     settings = files(tmp_path)
     with pytest.raises(QueryError, match="no file yet whose suffix determines the format; declare it"):
         with_format(settings, [])
