@@ -1,4 +1,4 @@
-"""Hits per page and ten seconds with Spark's own operators: told when the watermark has passed, late rows dropped."""
+"""Hits per page and ten seconds with Spark's own operators: emitted when the watermark has passed, late rows dropped."""
 
 import os
 import shutil

@@ -37,8 +37,8 @@ ARRIVALS = [
 
 def answers(query: cedr.Stream) -> Iterator[tuple[str, Result]]:
     """The result after each arrival."""
-    told = query.updates(iter([{source: elements} for _, source, elements in ARRIVALS]), close=False)
-    return zip([text for text, _, _ in ARRIVALS], told, strict=True)
+    updates = query.updates(iter([{source: elements} for _, source, elements in ARRIVALS]), close=False)
+    return zip([text for text, _, _ in ARRIVALS], updates, strict=True)
 
 
 def main() -> None:
@@ -47,8 +47,8 @@ def main() -> None:
         for text, result in answers(alerts.with_consistency(level).with_latency(latency)):
             print(f"  {text}")
             for change, vs, machine in result.changelog().select("change", "vs", "machine").iter_rows():
-                said = "ALERT" if change == "insert" else "never mind"
-                print(f"      {said}: {machine} did not come up by minute {vs}")
+                text = "ALERT" if change == "insert" else "never mind"
+                print(f"      {text}: {machine} did not come up by minute {vs}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Outages: who is without power, and nobody had planned it?
+"""Outages: which zones have no power although no work was announced?
 
-Equipment monitors and customers on the phone report zones without power; announced work is taken out. Each office
-sends its reports about an hour when it has them together, not hour by hour, and then says so: no more of that hour. The
-answer for an hour is told as soon as all three have said it. A monitor that is down in one hour holds up that hour
-alone; a CTI, which speaks of all that is earlier, would hold up everything after it. And no hour that is over
-takes room.
+Equipment monitors and customers on the phone report zones without power; announced work is excluded. An office sends
+its reports about an hour when they are complete, not in the order of hours, and then closes the hour. The result of an
+hour is emitted as soon as all three offices have closed it. A monitor that is down in one hour delays that hour alone;
+a CTI, which is about all earlier times, would delay everything after it. Closed hours need no state.
 """
 
 from collections.abc import Iterator
@@ -52,15 +51,15 @@ ARRIVALS: list[tuple[str, int, list[int] | str]] = [
 ]
 
 
-def rows(hour: int, told: list[int] | str) -> list[dict[str, Any]]:
-    if told == OVER:
+def rows(hour: int, report: list[int] | str) -> list[dict[str, Any]]:
+    if report == OVER:
         return [{"zone": None, "hour": hour, "start": None, "over": True}]
-    return [{"zone": zone, "hour": hour, "start": hour, "over": False} for zone in told]
+    return [{"zone": zone, "hour": hour, "start": hour, "over": False} for zone in report]
 
 
 def arrivals() -> Iterator[dict[str, pl.DataFrame]]:
     schema = {"zone": pl.Int64, "hour": pl.Int64, "start": pl.Int64, "over": pl.Boolean}
-    return ({office: pl.DataFrame(rows(hour, told), schema)} for office, hour, told in ARRIVALS)
+    return ({office: pl.DataFrame(rows(hour, report), schema)} for office, hour, report in ARRIVALS)
 
 
 def answers() -> list[Result]:
@@ -69,8 +68,8 @@ def answers() -> list[Result]:
 
 
 def main() -> None:
-    for (name, hour, told), result in zip(ARRIVALS, answers(), strict=True):
-        what = "no more" if told == OVER else "zones " + ", ".join(map(str, told))
+    for (name, hour, report), result in zip(ARRIVALS, answers(), strict=True):
+        what = "no more" if report == OVER else "zones " + ", ".join(map(str, report))
         print(f"{name}, hour {hour}: {what}")
         for zone, when in result.changelog().sort("zone").select("zone", "hour").iter_rows():
             print(f"      OUTAGE in zone {zone}, hour {when}")

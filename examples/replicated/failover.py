@@ -14,8 +14,8 @@ import cedr
 HERE = Path(__file__).parent
 
 
-def replicas(*words: str) -> list[str]:
-    return [sys.executable, "-m", "cedr", "replicas", *words]
+def replicas(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "cedr", "replicas", *arguments]
 
 
 def process_of(name: str, folder: str) -> int | None:

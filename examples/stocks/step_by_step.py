@@ -1,7 +1,7 @@
 """Stock ticker: answer at once, and repair the answer when the feed corrects itself, for up to 72 hours.
 
 The average price per symbol and day at middle consistency that remembers 72 hours. A correction takes a reading back
-and gives another one; the averages that were told with it are taken back, too. What comes later than that is late.
+and gives another one; the averages that were computed with it are retracted, too. Later corrections are late rows.
 """
 
 import warnings
@@ -51,8 +51,8 @@ def main() -> None:
     given_up = 0
     for (text, _), result in zip([*ARRIVALS, ("the end", [])], answers(), strict=True):
         print(text)
-        said = result.changelog().sort("vs", "symbol", "change", descending=[False, False, True])
-        for change, vs, *_, symbol, average, _ in said.iter_rows():
+        changes = result.changelog().sort("vs", "symbol", "change", descending=[False, False, True])
+        for change, vs, *_, symbol, average, _ in changes.iter_rows():
             print(f"    {'taken back:' if change == 'remove' else '':11} day {vs // DAY}, {symbol} {average:.2f}")
         for late in result.late()[given_up:].iter_rows(named=True):
             print(f"    too late:   {late['symbol']} {late['price']:.2f}")

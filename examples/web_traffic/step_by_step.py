@@ -1,7 +1,7 @@
 """Web traffic: far too much to remember, so count what comes and let go of what comes too late.
 
 Hits per page and 10 seconds at weak consistency. A window is counted when a hit of a later one arrives; a hit that
-comes for a window already counted is dropped, and the late stream says so.
+arrives for a window already counted is dropped and goes to the late stream.
 """
 
 import warnings
