@@ -94,7 +94,7 @@ def disagreement(query: str, kind: str, given: Tables, folder: Path, calm: Path 
     if calm is not None:
         compared["late rows and those without kills"] = (unused, late(calm))
     found = ((what, difference(*frames)) for what, frames in compared.items())
-    return next((f"{what}: {said}" for what, said in found if said), None)
+    return next((f"{what}: {problem}" for what, problem in found if problem), None)
 
 
 def difference(found: pl.DataFrame, expected: pl.DataFrame) -> str | None:

@@ -34,7 +34,7 @@ NUMBERS = ("from", "to", "seed", "least", "most", "reduce")
 
 
 def chosen(only: str) -> dict[str, int]:
-    """What `--only` says, as numbers."""
+    """The values of `--only` as numbers."""
     found = {}
     for part in only.split(",") if only else ():
         name, _, value = part.partition("=")

@@ -81,7 +81,7 @@ class Size:
     bar: float | None
     """For the lag of Hybrid."""
     rest: int
-    """So many chunks without anything at the end: for the loop to come to rest, then to see who still speculates."""
+    """Empty chunks at the end: the loop comes to rest, and then it shows which method still speculates."""
 
 
 FULL = Size(150, (0, 2, 5, 10), (1, 4, 16), (0.0, 0.5, 0.9), LAG_BAR, 100)

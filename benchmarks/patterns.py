@@ -4,7 +4,7 @@
 types at random; 20 % are late by up to 5 s. Chunks of 50,000 with a CTI after each, middle consistency, perfect
 latency. The matcher by hand is a Python loop that gets all events in the order of time, with nothing late and nothing
 to repair; it must find the same matches. Growth: the same query over ten times the events. Sharing: a pattern in which
-a costly sequence stands twice, beside one in which it stands once, and one in which the second scope is a chronon
+a costly sequence occurs twice, compared with one in which it occurs once, and one in which the second scope is a chronon
 shorter, so that the two have to be computed each by itself.
 """
 
@@ -151,7 +151,7 @@ def by_hand(pattern: Pattern, data: pl.DataFrame) -> list[Match]:
 
 
 def disagreement(found: pl.DataFrame, expected: list[Match]) -> str | None:
-    """In words; None if both found the same matches."""
+    """As text; None if both found the same matches."""
     wanted = pl.DataFrame(expected, schema=found.schema, orient="row").sort(COLUMNS)
     if found.height != wanted.height:
         return f"{found.height:,} matches instead of {wanted.height:,}"
@@ -180,7 +180,7 @@ def per_event(query: cedr.Stream, feed: Iterable[Chunk], n: int) -> tuple[float,
 
 
 def sharing(report: BenchmarkReport, n: int, quick: bool) -> None:
-    """What a sequence costs that stands in a pattern a second time."""
+    """The cost of a sequence that occurs in a pattern a second time."""
     feed = list(chunks(n, LETTERS))
     kept = "UNLESS(SEQUENCE(A x, B y, C z, 20 seconds), {}, 10 seconds)"
     texts = {

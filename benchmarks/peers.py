@@ -30,7 +30,7 @@ from peers.rooms import room
 SHAPE = Shape(events=events(1_000_000), files=4, keys=1_000, rate=2_000, grain=1_000)
 QUICK = replace(SHAPE, events=40_000)
 BARS = {LOCAL.name: 5.0, ON_SPARK.name: 1.0}
-"""So many times the speed of the best other streaming system."""
+"""The ratio to the speed of the best other streaming system."""
 Turns = dict[str, Turn]
 
 
@@ -45,7 +45,7 @@ def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
         plot = report.plot(title.lower().replace(" ", "_"), f"{title}: speed", "", "k events/s", "y", tuple(found))
         for place, (name, turns) in enumerate(found.items()):
             for who in playing:
-                tell(report, name, who, turns[who.name], plot.at(who.title, place))
+                add_figures(report, name, who, turns[who.name], plot.at(who.title, place))
             compare(report, name, playing, turns, quick)
             versions |= {turn.version for turn in turns.values() if turn.version}
         report.console.print(side_by_side(title, found, playing))
@@ -67,7 +67,7 @@ def asked(
         return turns
 
 
-def tell(report: BenchmarkReport, name: str, who: Contestant, turn: Turn, at: PlotPoint) -> None:
+def add_figures(report: BenchmarkReport, name: str, who: Contestant, turn: Turn, at: Place) -> None:
     if not turn.unable:
         note = f"{turn.seconds:.2f} s, {turn.peak:.1f} GiB"
         report.add(f"{name}: {who.title}", turn.speed / 1e3, "k events/s", at=at, note=note)

@@ -25,11 +25,11 @@ from cedr.temporal.time import INF
 CHUNKS = 40
 PER_KEY = 20
 ITEMS = 12
-"""So many different items, so that a key has copies."""
+"""The number of different items, so that a key has copies."""
 FLAT_BAR = 1.2
 SPEED_BAR = 0.7
 ASKED = 50_000
-TOLD_AT_ONCE = 10_000
+KEYS_PER_CHUNK = 10_000
 
 Feed = list[tuple[str, Chunk]]
 
@@ -168,8 +168,8 @@ def tables_of_keys(n: int, seed: int = 7) -> dict[str, pl.DataFrame]:
 def many(report: BenchmarkReport, title: str, keys: pl.DataFrame) -> None:
     """Add promises about all keys, some at a time, then look them up."""
     known, start = PromiseIndex(), time.perf_counter()
-    for a in range(0, keys.height, TOLD_AT_ONCE):
-        part = keys[a : a + TOLD_AT_ONCE]
+    for a in range(0, keys.height, KEYS_PER_CHUNK):
+        part = keys[a : a + KEYS_PER_CHUNK]
         known.add(point_promises(part, np.full(part.height, INF)))
     learned = time.perf_counter() - start
     asked = keys.sample(ASKED, seed=7)

@@ -4,7 +4,7 @@
 them late by up to 5 s, in 8 Parquet files; a micro-batch reads one file. cedr runs at middle consistency, Spark in
 append mode with a watermark of 5 s, both write Parquet. One event far in the future ends each stream, so that Spark
 writes its last rows too. Each side runs in a process of its own. The first quarter of the batches warms up and the
-flush is no steady state: neither counts. Memory is the most that all processes of a side held at once. Of cedr's rows
+flush is not a steady state: neither counts. Memory is the most that all processes of a side held at once. Of cedr's rows
 some are repairs. Final answers must be equal, sums and averages within 1e-9.
 
 Growth: the same query where events live for 5 s and for 500 s, so that 10 k and 1 M tuples are alive, with the same
@@ -87,15 +87,15 @@ def compare(report: BenchmarkReport, workload: Workload, shape: Shape, quick: bo
         sides = {s: measure(s, workload, shape, folder / "in", folder / s) for s in (SPARK, CEDR)}
         answers = workload.cedr_answer(read_cedr(folder / CEDR)), read_spark(folder / SPARK)
         wrong = disagreement(f"{workload.name}, cedr", *answers, workload.exact)
-    tell(report, f"{workload.name}, Spark's own", sides[SPARK], f"state store {workload.state_store}")
-    tell(report, f"{workload.name}, cedr", sides[CEDR])
+    add_figures(report, f"{workload.name}, Spark's own", sides[SPARK], f"state store {workload.state_store}")
+    add_figures(report, f"{workload.name}, cedr", sides[CEDR])
     ratio = sides[CEDR].speed / sides[SPARK].speed
     report.add(f"{workload.name}: cedr over Spark's own", ratio, "x", bar=None if quick else workload.bar or None)
     report.add(f"{workload.name}: answers agree", float(wrong is None), "of 1", bar=1, note=wrong or "")
     return sides
 
 
-def tell(report: BenchmarkReport, name: str, found: Measured, note: str = "") -> None:
+def add_figures(report: BenchmarkReport, name: str, found: Measured, note: str = "") -> None:
     report.add(name, found.speed / 1e3, "k events/s", note=note)
     report.add(f"{name}: batch, median", found.typical, "s")
     report.add(f"{name}: batch, longest", max(found.seconds), "s")

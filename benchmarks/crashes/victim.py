@@ -19,7 +19,7 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 LIMIT = 900.0
 LINGERING = 300.0
 EXECUTOR, SHARD = "CoarseGrainedExecutorBackend", "cedr.runtime.spark.shard.server"
-"""Words by which processes are known."""
+"""Parts of command lines that identify processes."""
 
 
 class CrashError(Exception):

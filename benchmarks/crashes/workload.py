@@ -91,6 +91,6 @@ class Provider:
         ve = vs + self.random.randrange(1, LIFE)
         note = "".join(self.random.choices("abcdefghijklmnopqrstuvwxyz", k=self.size.note))
         payload = self.random.randrange(SENSORS), self.random.randrange(100), note
-        if vs > now - DELAY // 2:  # whoever corrects an event must have sent it in time
+        if vs > now - DELAY // 2:  # an event must have been sent before it is corrected
             self.recent.append((vs, ve, *payload))
         return vs, ve, None, *payload

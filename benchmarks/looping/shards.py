@@ -33,7 +33,7 @@ KINDS = {"loop": cedr.reachability(EDGES, SOURCES), "settled": cedr.reachability
 
 
 def shards(report: BenchmarkReport, edges: int, rounds: int = 3) -> None:
-    """The slowest shard says how long a micro-batch takes, all of them what it costs."""
+    """The slowest shard determines the time of a micro-batch, all of them its cost."""
     fed = graph(edges)
     report.print(f"{edges:,} edges among {edges // EDGES_A_NODE:,} nodes, in 1, 2 and 4 shards")
     for kind, query in KINDS.items():
@@ -79,7 +79,7 @@ def measured(query: cedr.Stream, fed: list[dict[str, pl.DataFrame]], number: int
 
 
 def closed(job: SparkJob) -> dict[int, list[Packet]]:
-    """By shard the word that nothing more comes."""
+    """By shard, the packet that closes the input."""
     found = [packet for source in job.plan.sources for packet in closing(job, source)]
     return {shard: [packet for packet in found if packet.shard == shard] for shard in range(job.shards)}
 

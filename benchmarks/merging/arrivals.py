@@ -1,6 +1,6 @@
 """When elements arrive: a deterministic simulation of inputs that stall and catch up, and of a merge that follows them.
 
-Events happen at a constant rate, and sources send each when they hear of it. On its way an element waits for the one
+Events happen at a constant rate, and sources send each when they learn of it. On its way an element waits for the one
 before it, so that a delay holds all that follow; what has piled up then comes faster than it was sent. The merge gets,
 ten milliseconds at a time, what has arrived by then. Nothing here depends on how fast this machine is.
 """
@@ -19,7 +19,7 @@ from merging.inputs import SCHEMA, Disorder, Elements, Floats, agree
 RATE = 5_000
 """Events a second."""
 CATCHES_UP = 4
-"""So many times as fast do elements come that have piled up."""
+"""How many times as fast elements arrive that have piled up."""
 TICK = 0.01
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 

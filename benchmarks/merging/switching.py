@@ -4,7 +4,7 @@ The query keeps events whose value is in a list. One plan searches the list from
 small values are cheap for one and dear for the other. Stretches of events with small and with large values alternate.
 
 Each plan has a core of its own, in simulated time: its clock goes on by the processor time that its chunks take, and
-what it tells reaches the merge when its clock says so. What the merge then tells the plans they know before their next
+its output reaches the merge at the time of its clock. The merge's feedback reaches the plans before their next
 chunk, not while they work on one.
 """
 
@@ -27,7 +27,7 @@ SCHEMA = {"number": pl.Int64(), "x": pl.Int64()}
 LISTED = 500_000
 """Values in the list: every second number from 0."""
 SHARES = {39: 0.05, 19: 0.1, 9: 0.2}
-"""Small values are in this share of the list at its start, large ones at its end; so dear is so many times as dear."""
+"""By the ratio of costs: the share of the list that small values occupy at its start; large ones are at its end."""
 MOST = 39
 CHUNK = 500
 STRETCH = (0.05, 0.15)
@@ -46,7 +46,7 @@ def find(x: Any, listed: Any, found: Any) -> None:
 
 @dataclass(frozen=True)
 class Search:
-    """Is a value in the list? Its cost is the way from the end where the search begins. What is not listed lies beside
+    """Is a value in the list? Its cost is the way from the end where the search begins. What is not listed lies next to
     a value that is, and is looked for at its double, so that it costs no more."""
 
     listed: Ints
@@ -98,7 +98,7 @@ def source(name: str) -> cedr.Stream:
 
 
 def race(plans: Sequence[str], chunks: Sequence[Chunk], feedback: bool = False) -> Ran:
-    """Let plans work on the same chunks, and merge what they tell, until the answer is complete."""
+    """Let plans work on the same chunks, and merge their output, until the answer is complete."""
     ran, merge = Ran(), ALGORITHMS["R3"](SCHEMA, len(plans))
     runners = [Runner(PLANS[plan].of(source(plan)).engine(), plan, iter(chunks)) for plan in plans]
     for runner in runners:
@@ -121,7 +121,7 @@ def race(plans: Sequence[str], chunks: Sequence[Chunk], feedback: bool = False) 
 
 @dataclass
 class Runner:
-    """A plan at work: what it tells next, and when."""
+    """A running plan: its next output, and when."""
 
     engine: Engine
     plan: str

@@ -113,9 +113,9 @@ def with_corrections(bid: pl.DataFrame, rng: np.random.Generator) -> pl.DataFram
     wrong = bid.filter(in_time & pl.Series(rng.random(bid.height) < SHARE_CORRECTED))
     later = pl.col("arrived") + pl.Series(rng.integers(1, LATENESS, wrong.height))
     back = wrong.with_columns(arrived=later)
-    anew = back.with_columns(price=pl.col("price") + pl.Series(rng.integers(1, 1_000, wrong.height)))
+    again = back.with_columns(price=pl.col("price") + pl.Series(rng.integers(1, 1_000, wrong.height)))
     never, nothing = pl.col("ts").alias("ve_new"), pl.lit(None, bid.schema["ts"]).alias("ve_new")
-    emitted = [bid.with_columns(nothing), back.with_columns(never), anew.with_columns(nothing)]
+    emitted = [bid.with_columns(nothing), back.with_columns(never), again.with_columns(nothing)]
     return pl.concat(emitted)
 
 

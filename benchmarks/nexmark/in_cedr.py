@@ -1,4 +1,4 @@
-"""Nexmark's queries in cedr. Each gets `corrected`: whether bids may be taken back and emitted anew.
+"""Nexmark's queries in cedr. Each gets `corrected`: whether bids may be retracted and replaced.
 
 Windows are lifetimes: in hopping and tumbling windows an event lives on a grid, and whatever lives together is
 aggregated or joined. What has no window lives for ever, `inserts()`; its answer is what holds in the end.

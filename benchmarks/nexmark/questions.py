@@ -26,7 +26,7 @@ def in_the_end(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def hops(table: pl.DataFrame) -> pl.DataFrame:
-    """A row that lasts for several hops says that these windows have the same answer."""
+    """A row that lasts for several hops means that these windows have the same answer."""
     hop, length = pl.duration(seconds=NEXMARK_HOP), pl.duration(seconds=NEXMARK_WINDOW)
     ends = pl.datetime_ranges(pl.col("vs") + hop, "ve", interval=f"{NEXMARK_HOP}s")
     each = table.with_columns(end=ends).explode("end", empty_as_null=False)

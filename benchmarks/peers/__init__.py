@@ -1,4 +1,4 @@
-"""cedr beside other systems over the same files: the parts of `benchmarks/spark.py` and `benchmarks/peers.py`.
+"""cedr and other systems over the same files: the parts of `benchmarks/spark.py` and `benchmarks/peers.py`.
 
 data, parameters    the events, from a seed, as files; the numbers of the questions
 workload            what a workload is

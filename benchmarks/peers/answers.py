@@ -10,7 +10,7 @@ TOLERANCE = 1e-9
 def disagreement(
     name: str, found: pl.DataFrame, expected: pl.DataFrame, exact: tuple[str, ...], key: str = "k"
 ) -> str | None:
-    """In words, with an example; None if the answers agree. What the flush led to is left out: its key is FLUSH."""
+    """As text, with an example; None if the answers agree. What the flush led to is left out: its key is FLUSH."""
     columns = expected.columns
     found, expected = (
         t.filter(pl.col(key) != FLUSH).select(columns).cast(expected.schema).sort(exact) for t in (found, expected)

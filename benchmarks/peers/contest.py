@@ -59,7 +59,7 @@ def prepare(question: Question, folder: Path, shape: Shape, csv: bool) -> Prepar
     return Prepared(question, folder, tables, question.workload.batch(tables))
 
 
-def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart: bool = True) -> Turn:
+def take(who: Contestant, prepared: Prepared, log: Callable[[str], None], apart: bool = True) -> Turn:
     """`apart`: in a process of its own, which is what counts; otherwise here, for a quick look."""
     question, out = prepared.question, prepared.folder / who.name
     out.mkdir()
@@ -67,7 +67,7 @@ def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart:
         return Turn(unable=question.workload.unable[who.name])
     try:
         if apart:
-            command = who.command(question.name, prepared.folder, out, say)
+            command = who.command(question.name, prepared.folder, out, log)
             watched = watch(command, who.environment(), PATIENCE, out)
             outcome, peak = watched.result, watched.peak
         else:
@@ -75,7 +75,7 @@ def take(who: Contestant, prepared: Prepared, say: Callable[[str], None], apart:
     except NotInstalledError as e:
         return Turn(unable=str(e))
     except SideFailedError as e:
-        say(str(e))
+        log(str(e))
         return Turn(unable=e.why)
     if "unable" in outcome:
         return Turn(unable=outcome["unable"])

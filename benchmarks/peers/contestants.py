@@ -30,15 +30,15 @@ class Contestant:
     def ours(self) -> bool:
         return self.title.startswith("cedr")
 
-    def command(self, question: str, folder: Path, out: Path, say: Callable[[str], None]) -> list[str]:
+    def command(self, question: str, folder: Path, out: Path, log: Callable[[str], None]) -> list[str]:
         """Installs the environment first if it is not there; may raise NotInstalledError."""
         asked = [question, str(folder), str(out)]
         if self.guest:
-            return [str(python_of(self.name, say)), str(FOLDER / "peers" / self.name / "run.py"), *asked]
+            return [str(python_of(self.name, log)), str(FOLDER / "peers" / self.name / "run.py"), *asked]
         return [sys.executable, "-m", "peers.turn", self.name, *asked]
 
     def environment(self) -> dict[str, str]:
-        """No limits to threads, as all two cores are for whoever has the turn."""
+        """No limit of threads: the running system may use all cores."""
         plain = {key: value for key, value in os.environ.items() if key not in ENVIRONMENT}
         if self.guest:
             return {**plain, "PYTHONPATH": str(FOLDER)}

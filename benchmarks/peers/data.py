@@ -2,7 +2,7 @@
 
 20 % of the events are late by up to 5 s: they arrive that much after an event with their time would have. The last
 file of a stream is the flush: one event far in the future, which moves every watermark past all results. Its key is
-FLUSH, and what it leads to is no part of the answer. Values keep away from 0: a sum of few can be compared as well as
+FLUSH, and its results are not part of the answer. Values keep away from 0: a sum of few can be compared as well as
 a sum of many.
 """
 
@@ -85,7 +85,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def write_csv(folder: Path, streams: tuple[str, ...], partitions: int = 2) -> None:
-    """Beside the Parquet files of a stream `NAME` a folder `NAME.csv`: rows dealt to files in turn, times in
+    """Next to the Parquet files of a stream `NAME` a folder `NAME.csv`: rows dealt to files in turn, times in
     milliseconds, no header and no flush."""
     for stream, table in read(folder, streams).items():
         (folder / f"{stream}.csv").mkdir()

@@ -27,7 +27,7 @@ Row = tuple[int, int, int, float, float]
 def emission(scope: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the scope is in microseconds."""
 
-    def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
+    def emit(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
         coming, waiting = map(pickle.loads, state.get) if state.exists else ([], [])
         if not state.hasTimedOut:
             for frame in frames:
@@ -47,7 +47,7 @@ def emission(scope: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]
         if rows:
             yield pd.DataFrame(rows, columns=["vs", "ve", "k", "first", "second"])
 
-    return tell
+    return emit
 
 
 def at_one_time(coming: Events) -> Events:

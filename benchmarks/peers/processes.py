@@ -24,7 +24,7 @@ GRACE = 10.0
 
 
 class SideFailedError(CedrError):
-    """The program did not come to its end in time, or came to a bad one: `why`, in a few words."""
+    """The program did not finish in time, or failed; `why` is the reason."""
 
     def __init__(self, message: str, why: str = "it failed") -> None:
         super().__init__(message)
@@ -40,10 +40,10 @@ class Watched:
 
 
 def watch(command: list[str], environment: dict[str, str], limit: float, folder: Path) -> Watched:
-    """Run the command for at most `limit` seconds; what it says is kept in the folder."""
+    """Run the command for at most `limit` seconds; its output is kept in the folder."""
     mark, (out, log) = secrets.token_hex(8), (folder / "stdout", folder / "stderr")
-    with out.open("w") as said, log.open("w") as errors:
-        program = subprocess.Popen(command, env={**environment, MARK: mark}, stdout=said, stderr=errors)
+    with out.open("w") as output, log.open("w") as errors:
+        program = subprocess.Popen(command, env={**environment, MARK: mark}, stdout=output, stderr=errors)
         try:
             peak = sample_until_done(program, mark, time.monotonic() + limit)
         finally:
@@ -55,7 +55,7 @@ def watch(command: list[str], environment: dict[str, str], limit: float, folder:
     try:
         return Watched(json.loads(out.read_text().splitlines()[-1]), peak / 2**20)
     except (IndexError, ValueError):
-        why = "it did not say how it went"
+        why = "it printed no report"
         raise SideFailedError(
             f"{' '.join(command)}: {why}; the end of its log:\n{log.read_text()[-3000:]}", why
         ) from None

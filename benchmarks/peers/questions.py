@@ -1,7 +1,7 @@
 """The questions of `./cedr bench peers`, by name: a workload, its input, and the form in which answers are compared.
 
 The five workloads of `./cedr bench spark`, over events whose times are whole milliseconds: Flink's clock has no finer
-ones. The sliding sum is asked for at each event only. cedr and Spark's side tell it whenever it changes, also when an
+ones. The sliding sum is asked for at each event only. cedr and Spark's side emit it whenever it changes, also when an
 event goes out; these further rows are work they do, and are left out of the comparison.
 """
 
@@ -49,7 +49,7 @@ class Question:
     compared: Callable[[pl.DataFrame, Tables], pl.DataFrame] = as_it_is
 
     def wrong(self, who: str, answer: pl.DataFrame, expected: pl.DataFrame, tables: Tables) -> str | None:
-        """How the answer differs from the expected one, in words."""
+        """How the answer differs from the expected one, as text."""
         found, expected = (self.compared(table, tables) for table in (with_times(answer, expected), expected))
         exact = tuple(column for column in self.workload.exact if column in expected.columns)
         return disagreement(who, found, expected, exact, self.workload.key)

@@ -1,4 +1,4 @@
-"""One system runs one workload over files and tells, as JSON, how long each micro-batch took.
+"""One system runs one workload over files and prints, as JSON, how long each micro-batch took.
 
     python -m peers.side spark "sliding sum" DATA OUT hdfs
 

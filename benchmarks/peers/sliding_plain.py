@@ -25,7 +25,7 @@ Row = tuple[int, int, int, float]
 def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the window is in microseconds."""
 
-    def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
+    def emit(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
         kept, emitted = state.get if state.exists else (pickle.dumps([]), NOTHING_EMITTED)
         events = pickle.loads(kept)
         if not state.hasTimedOut:
@@ -44,7 +44,7 @@ def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames
             state.remove()
         yield pd.DataFrame(rows, columns=["vs", "ve", "k", "s"])
 
-    return tell
+    return emit
 
 
 def settled(key: int, events: list[tuple[int, float]], emitted: int, watermark: int, window: int) -> list[Row]:

@@ -23,7 +23,7 @@ Frames = Iterator[pd.DataFrame]
 def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames]:
     """A function for `applyInPandasWithState`; the window is in microseconds."""
 
-    def tell(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
+    def emit(key: tuple[int], frames: Frames, state: "GroupState") -> Frames:
         ts, v, emitted = load(state)
         if not state.hasTimedOut:
             ts, v = with_new(ts, v, list(frames))
@@ -34,7 +34,7 @@ def emission(window: int) -> Callable[[tuple[int], Frames, "GroupState"], Frames
         save(state, ts[kept:], v[kept:], emitted, following(ts[kept:], watermark, window))
         yield pd.DataFrame({"vs": vs, "ve": ve, "k": np.full(len(vs), key[0]), "s": s})
 
-    return tell
+    return emit
 
 
 def with_new(ts: Array, v: Array, frames: list[pd.DataFrame]) -> tuple[Array, Array]:
@@ -72,6 +72,6 @@ def save(state: "GroupState", ts: Array, v: Array, emitted: int, wake: int) -> N
 
 
 def following(ts: Array, watermark: int, window: int) -> int:
-    """The next point. Without new events the key has something to tell when the watermark has passed it."""
+    """The next point. Without new events the key emits when the watermark has passed it."""
     waiting = ts[np.searchsorted(ts, watermark, "right") :][:1]
     return min([*(ts[:1] + window).tolist(), *waiting.tolist()], default=watermark)

@@ -1,7 +1,7 @@
 """Hopping and tumbling windows: count, sum, average and maximum per key.
 
-cedr's rows are snapshots: `[g, g + hop)` stands for the window `[g + hop - size, g + hop)`, and a row that lasts for
-several hops says that these windows hold the same events. `windows_of` writes them out one by one.
+cedr's rows are snapshots: `[g, g + hop)` represents the window `[g + hop - size, g + hop)`, and a row that lasts for
+several hops means that these windows contain the same events. `windows_of` lists them one by one.
 """
 
 from collections.abc import Mapping

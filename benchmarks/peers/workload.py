@@ -45,7 +45,7 @@ class Workload:
     columns: Mapping[str, str] = field(default_factory=dict)
     """Of each stream, as Spark names their types, if they are not COLUMNS."""
     close: bool = False
-    """Some of the answer lasts for ever, so cedr has to hear that the stream ends."""
+    """Some of the answer lasts for ever, so cedr needs the end of the stream."""
 
 
 def source(name: str) -> "cedr.Stream":

@@ -9,7 +9,7 @@ from peers.windows import HOPPING, TUMBLING
 from peers.workload import Workload
 
 COMPARED = (HOPPING, TUMBLING, JOIN, SLIDING, SLIDING_ARRAYS, PATTERN)
-"""cedr beside Spark's own, in the order of the report."""
+"""cedr and Spark's own, in the order of the report."""
 
 FEW, MANY = 5, 500
 """Seconds that events live where few or many are alive."""

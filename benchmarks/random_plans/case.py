@@ -1,4 +1,4 @@
-"""A case: tables, a plan and how the rows are cut into chunks; run it, and say what differs."""
+"""A case: tables, a plan and how the rows are cut into chunks; run it, and report what differs."""
 
 import pickle
 import traceback
@@ -18,7 +18,7 @@ from random_plans.draw import Drawing, draw_shape
 from random_plans.tables import INF, Shape, Table, make
 
 SINGLE = 150
-"""So many rows of each source come one by one when a case is sliced "mixed"."""
+"""The number of rows of each source that arrive one by one when a case is sliced "mixed"."""
 LARGE = 500_000
 """From here on plans are flatter: each node takes seconds."""
 BETWEEN = 20_000

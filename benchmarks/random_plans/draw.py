@@ -87,7 +87,7 @@ class Drawing:
     # --- plans -------------------------------------------------------------------------------------------------
 
     def add(self, node: dict[str, Any], *inputs: Made, **known: Any) -> Made:
-        """The node, if its answer is not too large; `known` is what the inputs do not say."""
+        """The node, if its answer is not too large; `known` is what the inputs do not determine."""
         try:
             frame = evaluate(node, [i.frame for i in inputs], self.canonical(), self.most_work)
         except TooLargeError:
@@ -114,7 +114,7 @@ class Drawing:
         return self.add({"op": "source", "name": name}, finite=not self.shape.endless, starts=self.shape.unique)
 
     def grow(self, depth: int) -> Made:
-        """A node with so many levels below it. Over large tables, what was made for an operator that is then refused is
+        """A node with this number of levels below it. Over large tables, what was made for an operator that is then refused is
         given to the next."""
         if depth in self.spare:
             return self.spare.pop(depth)

@@ -10,17 +10,17 @@ import polars as pl
 from random_plans.case import Case, failure, pruned
 from random_plans.kept import with_rows
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 def signature(found: str | None) -> str | None:
-    """The way in which a case fails: which exception with which words, or that answers differ."""
+    """The way in which a case fails: which exception with which message, or that answers differ."""
     if found is None:
         return None
     if not found.startswith("exception"):
         return "difference"
     message = found.strip().splitlines()[-1]
-    return " ".join(word for word in message.split()[:6] if word.isalpha() or word.endswith(":"))
+    return " ".join(part for part in message.split()[:6] if part.isalpha() or part.endswith(":"))
 
 
 def outcome(case: Case) -> str | None:
@@ -30,7 +30,7 @@ def outcome(case: Case) -> str | None:
         return None
 
 
-def reduced(case: Case, seconds: float = 120.0, tell: Tell = lambda text: None) -> Case:
+def reduced(case: Case, seconds: float = 120.0, log: Log = lambda text: None) -> Case:
     """The smallest failing case found in this time."""
     wanted, end = outcome(replace(case, wanted=None)), time.monotonic() + seconds
     if wanted is None:
@@ -43,7 +43,7 @@ def reduced(case: Case, seconds: float = 120.0, tell: Tell = lambda text: None) 
                 break
             if outcome(candidate) == wanted:
                 case, improved = candidate, True
-                tell(f"reduced to {len(case.plan)} nodes, {case.rows:,} rows")
+                log(f"reduced to {len(case.plan)} nodes, {case.rows:,} rows")
                 break
     return case
 

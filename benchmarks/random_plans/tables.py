@@ -44,7 +44,7 @@ PAYLOAD: dict[str, pl.DataType] = {
 }
 ALWAYS = ("k", "g", "v")
 OPTIONAL = tuple(name for name in PAYLOAD if name not in ALWAYS)
-WORDS = ["", "a", "A", "b", "ab", "ba", "zebra", "Ärger", "ärger", "日本", "x y", "'quoted'", "🙂", "%", "_", "null"]
+TEXTS = ["", "a", "A", "b", "ab", "ba", "zebra", "Ärger", "ärger", "日本", "x y", "'quoted'", "🙂", "%", "_", "null"]
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def one_column(name: str, kind: pl.DataType, shape: Shape, rng: np.random.Genera
         case "d":
             return (pl.Series(rng.integers(-99_999, 100_000, n)).cast(pl.Decimal(18, 0)) / Decimal(100)).cast(kind)
         case "s":
-            found = pl.Series(WORDS)[rng.integers(0, len(WORDS), n)]
+            found = pl.Series(TEXTS)[rng.integers(0, len(TEXTS), n)]
         case "z":
             hours = pl.Series(EPOCH + rng.integers(0, 40, n) * 3_600_000_000).cast(pl.Datetime("us"))
             return hours.dt.replace_time_zone("UTC").dt.convert_time_zone(ZONE)

@@ -8,7 +8,7 @@ COLUMNS = {"machine": str, "load": int}
 
 
 def reports() -> cedr.Stream:
-    """Rows that correct others, and rows that tell progress; the last says that nothing more comes."""
+    """Rows that correct others, and rows that report progress; the last closes the stream."""
     return cedr.source("reports", COLUMNS, vs="at", ve="until", times=cedr.Times(ve_new="corrected"), cti="cti")
 
 

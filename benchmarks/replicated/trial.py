@@ -106,7 +106,7 @@ class Trial:
         return self.started[-1]
 
     def kill(self, rng: random.Random, spare: int = 1) -> str | None:
-        """Kill a member at random, but leave so many replicas alone that none is ahead of; its name."""
+        """Kill a member at random and return its name; usually `spare` replicas are kept."""
         desired = self.control.desired()
         status = {n: s for n, s in self.control.status().items() if n in desired and not desired[n].over}
         running = [n for n, s in status.items() if s.state in ("starting", "running") and alive(s.process, n)]
@@ -170,7 +170,7 @@ class Trial:
 def alive(process: int, name: str) -> bool:
     """Is this still the process of that member?"""
     try:
-        words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        arguments = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return False
-    return name in words and "cedr.replicas.member" in words
+    return name in arguments and "cedr.replicas.member" in arguments

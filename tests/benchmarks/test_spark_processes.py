@@ -80,5 +80,5 @@ def test_one_that_ends_well_but_too_late_has_failed(tmp_path):
 
 @pytest.mark.parametrize("code", ["pass", "print('almost done')"])
 def test_one_that_reports_nothing_has_failed(tmp_path, code):
-    with pytest.raises(SideFailedError, match="it did not say how it went"):
+    with pytest.raises(SideFailedError, match="it printed no report"):
         run(tmp_path, code)

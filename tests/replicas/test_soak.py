@@ -36,7 +36,7 @@ def test_members_are_killed_and_a_new_version_takes_over(tmp_path):
         trial.wait(lambda: "v2-1" in trial.control.desired())
         kill(trial, "v1-2")
         trial.wait(lambda: cutover.poll() is not None)
-        assert cutover.returncode == 0, trial.words()
+        assert cutover.returncode == 0, trial.logs()
         trial.finish.set()
         trial.wait(lambda: trial.process.poll() is not None)
         assert trial.answer().equals(trial.load.expected())

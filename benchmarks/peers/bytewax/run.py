@@ -2,8 +2,8 @@
 
 Two processes of one worker each, as threads would share one interpreter. Each reads the rows of
 every other key, in order of arrival: the readers of Bytewax do not wait for each other, and a key that two of them
-read would see events that are later than 5 s. The clock of a key is 5 s behind its latest event and stands still
-between events: as the input is history, the time of day has no say.
+read would see events that are later than 5 s. The clock of a key is 5 s behind its latest event and does not move
+between events: the input is historical, so the time of day plays no role.
 """
 
 import json
@@ -33,7 +33,7 @@ def addresses() -> list[str]:
 
 
 def process(number: int, name: str, places: list[dict[str, str]]) -> None:
-    """One of the processes, through all passes; tells when it read first and when it was done."""
+    """One of the processes, through all passes; returns when it first read and when it was done."""
     emitted = []
     for place in places:
         out = Path(place["out"]) / f"{number}.parquet"
@@ -53,10 +53,10 @@ def main(name: str, folder: str, out: str) -> None:
         places.append({"folder": f"{folder}/{part}", "out": f"{out}/{part}", "addresses": addresses()})
     command = [sys.executable, __file__, name, json.dumps(places)]
     running = [subprocess.Popen([*command, str(n)], stdout=subprocess.PIPE, text=True) for n in range(PROCESSES)]
-    said = [program.communicate()[0] for program in running]
+    outputs = [program.communicate()[0] for program in running]
     if any(program.returncode for program in running):
         sys.exit("a process failed")
-    last = [json.loads(text.splitlines()[-1])[-1] for text in said]
+    last = [json.loads(text.splitlines()[-1])[-1] for text in outputs]
     seconds = max(emitted["end"] for emitted in last) - min(emitted["start"] for emitted in last)
     parts = [pyarrow.parquet.read_table(path) for path in sorted((Path(out) / "in").iterdir())]
     pyarrow.parquet.write_table(pa.concat_tables(parts), Path(out) / "answer.parquet")

@@ -3,7 +3,7 @@
 Streaming mode, parallelism 2, a watermark of 5 s. The package brings no reader of Parquet, so the input is CSV without
 a header, times as milliseconds: two files a stream, one for each source task, both in order of arrival. Answers are CSV
 as well; where an answer changes as it goes, all changes are written, as JSON, and worked in afterwards. The seconds
-are those between start and end of the job as Flink itself tells them.
+are those between start and end of the job as Flink itself reports them.
 """
 
 import json

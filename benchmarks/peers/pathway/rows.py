@@ -1,7 +1,7 @@
 """Rows of Parquet files, handed to Pathway in commits of 10,000; times as whole milliseconds.
 
 Connectors of Pathway do not wait for each other. Streams that are compared by time come through one connector, mixed as
-they would arrive, with a column `side` that says whose a row is.
+they would arrive, with a column `side` that names the stream of a row.
 """
 
 import time
