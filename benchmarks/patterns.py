@@ -4,7 +4,7 @@
 types at random; 20 % are late by up to 5 s. Chunks of 50,000 with a CTI after each, middle consistency, perfect
 latency. The matcher by hand is a Python loop that gets all events in the order of time, with nothing late and nothing
 to repair; it must find the same matches. Growth: the same query over ten times the events. Sharing: a pattern in which
-a costly sequence occurs twice, compared with one in which it occurs once, and one in which the second scope is a chronon
+a costly sequence occurs twice, next to one in which it occurs once, and one in which the second scope is a chronon
 shorter, so that the two have to be computed each by itself.
 """
 

@@ -67,7 +67,7 @@ def asked(
         return turns
 
 
-def add_figures(report: BenchmarkReport, name: str, who: Contestant, turn: Turn, at: Place) -> None:
+def add_figures(report: BenchmarkReport, name: str, who: Contestant, turn: Turn, at: PlotPoint) -> None:
     if not turn.unable:
         note = f"{turn.seconds:.2f} s, {turn.peak:.1f} GiB"
         report.add(f"{name}: {who.title}", turn.speed / 1e3, "k events/s", at=at, note=note)

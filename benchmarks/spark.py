@@ -4,8 +4,8 @@
 them late by up to 5 s, in 8 Parquet files; a micro-batch reads one file. cedr runs at middle consistency, Spark in
 append mode with a watermark of 5 s, both write Parquet. One event far in the future ends each stream, so that Spark
 writes its last rows too. Each side runs in a process of its own. The first quarter of the batches warms up and the
-flush is not a steady state: neither counts. Memory is the most that all processes of a side held at once. Of cedr's rows
-some are repairs. Final answers must be equal, sums and averages within 1e-9.
+flush is not a steady state: neither counts. Memory is the peak of all processes of a side together. Some of cedr's
+rows are repairs. Final answers must be equal, sums and averages within 1e-9.
 
 Growth: the same query where events live for 5 s and for 500 s, so that 10 k and 1 M tuples are alive, with the same
 events per batch and the same number of result rows.

@@ -130,7 +130,7 @@ def test_so_have_errors():
     strict = cedr.source("e", {"k": int}, vs="ts", delay="1s", late="raise").group_by("k").agg(n=cedr.count())
     with pytest.raises(cedr.CedrError, match="its sync time 2024-07-01 12:00:00 lies before 2024-07-01 12:00:59, but"):
         strict.run(rows, chunk_size=1)
-    with pytest.raises(cedr.CedrError, match="declared ordered, but 2024-07-01 12:01:00 came before"):
+    with pytest.raises(cedr.CedrError, match="declared ordered, but an earlier row has 2024-07-01 12:01:00"):
         cedr.source("e", {"k": int}, vs="ts", progress=cedr.Progress(ordered=True)).run(rows)
 
 

@@ -114,8 +114,8 @@ class Drawing:
         return self.add({"op": "source", "name": name}, finite=not self.shape.endless, starts=self.shape.unique)
 
     def grow(self, depth: int) -> Made:
-        """A node with this number of levels below it. Over large tables, what was made for an operator that is then refused is
-        given to the next."""
+        """A node with this number of levels below it. Over large tables, inputs of an operator that is then refused
+        are given to the next."""
         if depth in self.spare:
             return self.spare.pop(depth)
         self.latest[depth] = self.grown(depth)

@@ -84,7 +84,7 @@ def automaton(
     given = {name: as_step(name, s, AUTOMATON) for name, s in (steps or {}).items()}
     if symbol is None and not given:
         raise QueryError(
-            'automaton: what do the symbols of the transitions mean? Give symbol="kind", the column of the events they '
+            'automaton: the symbols of the transitions have no meaning yet; give symbol="kind", the event column they '
             'are values of, or steps={"A": pl.col("load") > 0.9, ...}'
         )
     known = tuple((registers or {}).items())

@@ -332,16 +332,17 @@ MISTAKES = {
     "replay changes.csv --speed fast": "--speed fast: write 1x, 10x, 0.5x or max",
     "replay changes.csv --into data": "--into data: the folder is not empty; choose a new one",
     "history stamps.csv --to 5": "--to 5: write a time such as 2026-03-01T10:00:00",
-    "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv has not; take parquet",
-    "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, which json has not; "
-    "take parquet",
-    "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv has not; "
-    "take parquet",
+    "history bytes.parquet --as csv": "--as csv: the column 'code' is of type Binary, which csv does not support; "
+    "use parquet",
+    "replay bytes.parquet --by vs --as json": "--as json: the column 'code' is of type Binary, "
+    "which json does not support; use parquet",
+    "replay lists.parquet --by vs": "--as csv: the column 'code' is of type List(Int64), which csv does not support; "
+    "use parquet",
     "plot changes.csv --against stamps.csv": "stamps.csv and changes.csv use different time types: "
     "Datetime(time_unit='us', time_zone=None) and Int64",
     "plot job.toml --against changes.csv": "--against changes.csv: for a job its own input is drawn above; "
     "leave it out",
-    "plot changes.csv -o changes.jpeg": "changes.jpeg: pictures are .png, .svg, .pdf; let the name end in one of them",
+    "plot changes.csv -o changes.jpeg": "changes.jpeg: this format is not supported; use .png, .svg, .pdf",
 }
 
 

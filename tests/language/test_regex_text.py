@@ -75,7 +75,7 @@ M = pl.col("m")
         (cedr.step((M & 1) == 1), {"m": 0}, "works on the bits of numbers"),
         (pl.col("x") + 1, {}, "filter predicate must be of type `Boolean`"),
         (cedr.step(m=M > 1), {"m": 0}, "which is Boolean, not a number"),
-        (pl.col("x").sum() > 1, {}, "looks at several rows"),
+        (pl.col("x").sum() > 1, {}, "uses several rows"),
     ],
 )
 def test_mistakes_in_a_step(step, registers, message):
@@ -90,7 +90,7 @@ TABLE = cedr.source("table", {"source": str, "symbol": str, "target": str})
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ([("S", "a", "F")], {"start": "S"}, "what do the symbols of the transitions mean?"),
+        ([("S", "a", "F")], {"start": "S"}, "the symbols of the transitions have no meaning yet"),
         ([("S", "a", "F")], {"start": "T", "symbol": "k"}, "no transition leads out of the start state 'T'"),
         ([("S", "a", "F")], {"start": "S", "final": "G", "symbol": "k"}, "no transition leads to the final state 'G'"),
         ([("S", "a")], {"start": "S", "symbol": "k"}, "is not a transition; write (source, symbol, target)"),

@@ -40,7 +40,7 @@ def test_chop_of_adjusts(vs, length, ends, period):
 
 
 def test_chop_refuses_a_lifetime_without_end():
-    with pytest.raises(QueryError, match="has no end, so its pieces have none"):
+    with pytest.raises(QueryError, match="has no end, so its pieces cannot be counted"):
         run(lambda: ChopOperator(SCHEMA, 5), [(0, [Insert(0, INF, Row(k=1, v=1))])], [SCHEMA])
 
 

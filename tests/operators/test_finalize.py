@@ -391,7 +391,7 @@ def test_no_lifetime():
     ]
 
 
-NO_LIFETIME = "its times make no lifetime: ends lie after starts, and an adjust changes the end"
+NO_LIFETIME = "its times are not a valid lifetime: an end must be after the start, and an adjust must change the end"
 
 
 def test_only_inserts_were_expected():

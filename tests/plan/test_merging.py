@@ -1,5 +1,8 @@
 """The merge node: which algorithm its members allow, its text in explain, and mistakes."""
 
+import pickle
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -84,6 +87,16 @@ def test_what_leaves_in_order_is_perfect_and_what_does_not_has_no_key():
     assert known.finite
 
 
+def test_the_former_name_of_emits_works_and_warns():
+    with pytest.warns(DeprecationWarning, match="Policy: tells is now emits") as warned:
+        policy = Policy(tells="leader", lag=2)
+    assert warned[0].filename == __file__
+    assert policy == Policy("leader", lag=2) == Policy(emits="leader", lag=2)
+    with pytest.warns(DeprecationWarning, match="Policy: tells is now emits"):
+        assert policy.tells == "leader"
+    assert pickle.loads(pickle.dumps(policy)) == replace(policy, fraction=1.0)
+
+
 def test_one_member_with_ctis_is_enough_unless_the_slowest_counts():
     silent, with_ctis = source("a"), source("b", delay=3)
     for policy, promised in (("first", True), (Policy(progress="slowest"), False)):
@@ -114,7 +127,7 @@ def test_merged_sources_in_a_run():
             "merge: both streams must have the same columns, but only the left",
         ),
         (lambda: IN_ORDER.merge(IN_ORDER, algorithm="R5"), "merge: algorithm is 'R5'; it is one of 'R0', 'R1'"),
-        (lambda: IN_ORDER.merge(IN_ORDER, policy="last"), "tells is 'last'; it is one of 'first', 'reflect'"),
+        (lambda: IN_ORDER.merge(IN_ORDER, policy="last"), "emits is 'last'; it is one of 'first', 'reflect'"),
         (lambda: IN_ORDER.merge(IN_ORDER, policy="leader", algorithm="R0"), "R0 emits an event as soon as one input"),
         (
             lambda: IN_ORDER.merge(IN_ORDER, policy=Policy("fraction", 1.5)),

@@ -82,7 +82,7 @@ def test_refused(pattern, where, message):
         ((("t", pl.col("Vs")), ("t", pl.col("Ve"))), "OUTPUT yields 't' twice"),
         ((("t", pl.col("c.m")),), "OUTPUT names 'c.m', but 'c' is negated or counted"),
         ((("t", pl.col("a.speed")),), "OUTPUT: no column 'a.speed'"),
-        ((("t", pl.col("a.load").sum()),), "OUTPUT: .* looks at several rows"),
+        ((("t", pl.col("a.load").sum()),), "OUTPUT: .* uses several rows"),
     ],
 )
 def test_outputs_refused(outputs, message):

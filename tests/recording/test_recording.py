@@ -201,7 +201,7 @@ BROKEN = {
     ),
     "another change": (
         lambda p: p.write_text("change,vs,ve,ve_new\nupsert,1,2,\n"),
-        "the change 'upsert' is none of insert, adjust, remove, cti",
+        "invalid change 'upsert'; it must be one of insert, adjust, remove, cti",
     ),
     "times that are none": (
         lambda p: p.write_text("change,vs,ve,ve_new\ninsert,now,2,\n"),

@@ -141,7 +141,7 @@ def test_mistakes_in_settings(settings, message):
         ({"vs": "hour + minute"}, "+ cannot combine them"),
         ({"vs": "hour +* minute"}, "no column 'hour +* minute'"),
         ({"vs": pl.col("hour") + pl.col("x")}, "no column 'x'"),
-        ({"vs": pl.col("hour").max()}, "looks at several rows"),
+        ({"vs": pl.col("hour").max()}, "uses several rows"),
         ({"vs": "minute * 1.5"}, "is of type Float64"),
         ({"vs": "hour", "duration": "us"}, "duration='us' is text"),
     ],
@@ -432,7 +432,7 @@ def test_a_length_next_to_whole_numbers_in_an_expression_of_event_time(unit):
     if unit == "us":
         assert query.run(NUMBERS).table()["vs"].dt.epoch("us").to_list() == [300_000_001, 300_000_002, 300_000_005]
         return
-    with pytest.raises(QueryError, match="vs='t \\+ 5 minutes' joins the length '5 minutes' with whole numbers"):
+    with pytest.raises(QueryError, match="vs='t \\+ 5 minutes' adds the length '5 minutes' to whole numbers"):
         query.run(NUMBERS)
 
 

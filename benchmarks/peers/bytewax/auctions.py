@@ -11,7 +11,7 @@ STATES = ("OR", "ID", "CA")
 BY_HAND = "no operator; the whole query would be Python with state, written by hand"
 UNABLE = {
     "q4": f"an average of maxima that change: {BY_HAND}",
-    "q5": "a window over the results of windows: clocks belong to keys, so it is unknown when all have emitted a window",
+    "q5": "a window over the results of windows: clocks belong to keys, so nobody knows when all have emitted a window",
     "q6": f"the last ten of a group that changes: {BY_HAND}",
     "q7": "a window over all keys: clocks belong to keys, and with a single key a single worker would do it all",
     "q8": "a window over two streams: its clock would follow the faster one and drop rows of the other as late",

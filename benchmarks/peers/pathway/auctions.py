@@ -91,4 +91,4 @@ NEXMARK = {
     "q7": (q7, (B,)),
     "q8": (q8, (P, A)),
 }
-UNABLE = {"q6": "no operator keeps the last ten rows of a group; a function in Python would sort the whole group each time"}
+UNABLE = {"q6": "no operator keeps the last ten rows of a group; a function in Python would sort the whole group"}

@@ -1,6 +1,6 @@
 """Sorted end points: the state of every operator that works snapshot by snapshot.
 
-An entry `(g, t)` stands for tuples of group g that start or end at time t: their number `k`, and by how much the
+An entry `(g, t)` describes the tuples of group g that start or end at time t: their number `k`, and by how much the
 weights of what is live change there. Running sums over the entries of a group give the content of each snapshot. A
 chunk becomes sorted changes, which one linear pass merges into the sorted state.
 

@@ -78,7 +78,9 @@ class Observed:
 
 def observe(plan: Node, data: Any) -> Observed:
     if isinstance(data, Iterator):
-        raise QueryError("why and why_not need the data as a whole; give a table or a list of elements, no iterator")
+        raise QueryError(
+            "why and why_not need the data as a whole; give a table or a list of elements, not an iterator"
+        )
     node = pattern_of(plan)
     extended = with_lineage(node)
     fragment = fragment_of(Level(above(plan, node, extended)))
@@ -101,11 +103,11 @@ def pattern_of(plan: Node) -> Match:
     if not isinstance(node, Match):
         raise QueryError(
             f"why and why_not are about the matches of a pattern, but this query ends with {type(node).__name__}; call "
-            "them on the stream that cedr.query made of SEQUENCE, UNLESS and so on"
+            "them on a stream that cedr.query made of a pattern such as SEQUENCE or UNLESS"
         )
     if node.bitemporal:
         raise QueryError(
-            "why and why_not look at one axis of time, but this pattern is over events with valid and occurrence time; "
+            "why and why_not support one time axis, but this pattern is over events with valid and occurrence time; "
             "use the same pattern over a source of plain events, such as what is known at one occurrence time"
         )
     return node

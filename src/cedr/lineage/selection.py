@@ -64,7 +64,7 @@ def fate(match: Instance, matches: list[Instance], parameters: Sequence[Referenc
                 candidates = keep_extreme(candidates, role, parameter.selection == "LAST")
         for m in candidates:
             users |= {c.id: m for c, p in took_part(m, parameters) if p.consumption == "CONSUME"}
-    raise LookupError(f"the match at {match.vs} is none of the {len(matches)} matches there are")
+    raise LookupError(f"the match at {match.vs} is not among the {len(matches)} matches")
 
 
 def possible(pattern: Ordered, scope: ReferenceScope) -> list[Instance]:

@@ -153,7 +153,7 @@ def lineage_of(observed: Observed, row: dict[str, Any]) -> Lineage:
         if instance.id == own and all(bound.get(name) == id for name, id in ids.items()):
             return Lineage(row, instance, Renderer(nearby, scope))
     raise CedrError(
-        f"the match at {row[VS]} is none by the definitions of cedr.reference.patterns; the operator and its "
+        f"the match at {row[VS]} is not a match by the definitions of cedr.reference.patterns; the operator and its "
         "definition disagree, which is a mistake in cedr: please report it with the query and the data"
     )
 

@@ -35,7 +35,9 @@ class ChopOperator(Operator):
         low, high = np.minimum(old, new), np.maximum(old, new)
         if (high == INF).any():
             endless = chunk.payload.row(int(np.argmax(high == INF)), named=True)
-            raise QueryError(f"{self.text}: {endless} has no end, so its pieces have none; clip or window it first")
+            raise QueryError(
+                f"{self.text}: {endless} has no end, so its pieces cannot be counted; clip or window it first"
+            )
         changed = np.maximum(low, vs + 1) - 1
         row, cell, end = (self._on_grid if self.calendar is None else self._on_calendar)(chunk, changed, high)
         start = np.maximum(cell, vs[row])

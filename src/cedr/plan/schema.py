@@ -25,7 +25,7 @@ def as_schema(columns: Mapping[str, Any], what: str) -> Schema:
     except (PolarsError, TypeError, ValueError) as e:
         raise QueryError(f"{what}: {first_line(e)}; a type is a Python type such as str or a polars type") from None
     if taken := [name for name in schema if name in RESERVED]:
-        raise QueryError(f"{what}: the column name {taken[0]!r} is cedr's own; rename the column")
+        raise QueryError(f"{what}: the column name {taken[0]!r} is reserved by cedr; rename the column")
     if unknown := [name for name, kind in schema.items() if kind in (pl.Unknown, pl.Object)]:
         raise QueryError(f"{what}: column {unknown[0]!r} has no type that can be stored; give it a polars type")
     return schema
@@ -46,8 +46,8 @@ def column_name(column: Any, what: str) -> str:
     if column.meta.is_column():
         return column.meta.output_name()
     raise QueryError(
-        f"{what}: {show_expression(column)} is an expression; name a column, one that you compute before if there is "
-        "none yet: stream.with_columns(name=...)"
+        f"{what}: {show_expression(column)} is an expression; name a column, or compute one first: "
+        "stream.with_columns(name=...)"
     )
 
 
@@ -82,8 +82,8 @@ def check_row_wise(expressions: Sequence[pl.Expr], schema: Schema, what: str) ->
         check_columns(roots(e, schema), schema, what)
         if not row_wise(e, schema):
             raise QueryError(
-                f"{what}: {show_expression(e)} looks at several rows, but a stream never has all of them; "
-                "use a window and group_by(...).agg(...) for what holds of many events"
+                f"{what}: {show_expression(e)} uses several rows, but expressions on a stream see one row;  "
+                "use a window and group_by(...).agg(...) for values over many events"
             )
 
 

@@ -182,7 +182,7 @@ def recorded(frame: pl.DataFrame, place: str, maybe: tuple[str, ...] = MAYBE) ->
         )
     change = frame[names["change"]]
     if (wrong := change.filter(~change.is_in(KINDS) | change.is_null())).len():
-        raise QueryError(f"{place}: the change {wrong[0]!r} is none of {', '.join(KINDS)}")
+        raise QueryError(f"{place}: invalid change {wrong[0]!r}; it must be one of {', '.join(KINDS)}")
     kind = time_type(frame[names["vs"]].dtype)
     times = {name: chronons(frame[names[name]], place) for name in OWN[1:]}
     payload = frame.drop([name for name in names.values() if name in frame.columns])
@@ -242,7 +242,9 @@ def check_form(schema: Mapping[str, pl.DataType], form: str) -> None:
     """CSV holds neither lists nor bytes, JSON no bytes."""
     for name, kind in schema.items():
         if form in ("csv", "json") and (kind == pl.Binary or (form == "csv" and kind.is_nested())):
-            raise QueryError(f"--as {form}: the column {name!r} is of type {kind}, which {form} has not; take parquet")
+            raise QueryError(
+                f"--as {form}: the column {name!r} is of type {kind}, which {form} does not support; use parquet"
+            )
 
 
 def changelog_rows(chunk: Chunk, emitted_at: int, kind: TimeType) -> pl.DataFrame:
@@ -254,7 +256,7 @@ def changelog_rows(chunk: Chunk, emitted_at: int, kind: TimeType) -> pl.DataFram
 
 def check_not_of_spark(folder: str | os.PathLike[str]) -> None:
     if (Path(folder) / SPARKS_LOG).exists():
-        raise QueryError(f"{folder} holds a changelog that a query on Spark has written; name another folder")
+        raise QueryError(f"{folder} contains a changelog written by a query on Spark; use another folder")
 
 
 def write_changelog(folder: str | os.PathLike[str], frames: Iterable[pl.DataFrame]) -> None:

@@ -108,11 +108,11 @@ def draw(lanes: Sequence[Lane], kind: TimeType, path: Path, title: str) -> None:
     """Write the picture; its format is what the name ends in."""
     check_installed()
     if path.suffix.lower() not in FORMATS:
-        raise QueryError(f"{path}: pictures are {', '.join(FORMATS)}; let the name end in one of them")
+        raise QueryError(f"{path}: this format is not supported; use {', '.join(FORMATS)}")
     number = sum(len(lane.bars) for lane in lanes)
     if number > MANY:
         raise QueryError(
-            f"{number:,} events are too many for one picture, {MANY} are the most; take a part with --since and --to"
+            f"{number:,} events are too many for a picture, the maximum is {MANY}; select a part with --since and --to"
         )
     if not number:
         raise QueryError("there are no events to draw")

@@ -19,7 +19,9 @@ def chop(history: History, period: int | Calendar, offset: int = 0) -> History:
 
     def pieces(e: Event) -> Iterator[Event]:
         if e.ve == INF:
-            raise QueryError(f"chop by {period}: {e} has no end, so its pieces have none; clip or window it first")
+            raise QueryError(
+                f"chop by {period}: {e} has no end, so its pieces cannot be counted; clip or window it first"
+            )
         start = e.vs
         while start < e.ve:
             end = min(next_point(start), e.ve)

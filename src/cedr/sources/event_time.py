@@ -97,13 +97,13 @@ def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType],
             raise QueryError(f"{what}: {e}") from None
         if lengths and source.unit != "us":
             raise QueryError(
-                f"{what} joins the length {lengths[0].text!r} with whole numbers; write it as a number of what they "
-                "count"
+                f"{what} adds the length {lengths[0].text!r} to whole numbers; write it as a whole number in the same "
+                "unit"
             )
         return found
     check_columns(expression.meta.root_names(), columns, what)
     if not row_wise(expression, dict(columns)):
-        raise QueryError(f"{what} looks at several rows; a time must depend on its own row only")
+        raise QueryError(f"{what} uses several rows; a time must depend on its own row only")
     return expression
 
 

@@ -85,7 +85,7 @@ class Ingest:
         if source.insert_only and not chunk.is_insert.all():
             adjust = Chunk(chunk.rows.filter(pl.Series(~chunk.is_insert))[:1]).elements()[0]
             why = "insert_only=True" if source.ve_new else "no ve_new column"
-            raise QueryError(f"source {source.name!r} has {why}, but {adjust} came; declare it with insert_only=False")
+            raise QueryError(f"source {source.name!r} has {why}, but got {adjust}; declare it with insert_only=False")
         return piece
 
     def report(
@@ -146,7 +146,7 @@ def check_order(source: Source, chunk: Chunk, progress: SourceProgress) -> None:
         raise StreamError(
             element,
             at,
-            f"source {source.name!r} is declared ordered, but {int(syncs[at])} came before; remove ordered=True",
+            f"source {source.name!r} is declared ordered, but an earlier row has {int(syncs[at])}; remove ordered=True",
         )
 
 

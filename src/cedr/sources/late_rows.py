@@ -19,7 +19,7 @@ TIMES = (
     (rf"\[{NUMBER}, (-?\d+|∞)\)", f"[{BEGIN}${{1}}{END}, ${{2}})"),
     (rf"(\[{BEGIN}-?\d+{END}|\[-∞), {NUMBER}\)", f"${{1}}, {BEGIN}${{2}}{END})"),
     (rf"\) to {NUMBER}: ", f") to {BEGIN}${{1}}{END}: "),
-    (rf"but {NUMBER} came before", f"but {BEGIN}${{1}}{END} came before"),
+    (rf"but an earlier row has {NUMBER}", f"but an earlier row has {BEGIN}${{1}}{END}"),
     (rf"(its sync time|lies before|but cti| before|more than \d+ after) {NUMBER}", f"${{1}} {BEGIN}${{2}}{END}"),
 )
 """The positions of times in messages of `cedr.operators.late` and in the promises passed to it."""

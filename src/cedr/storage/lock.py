@@ -23,7 +23,7 @@ held: dict[str, "Lock"] = {}
 
 
 class Lock:
-    """`in_use` tells whether its query still runs; one that has ended by itself gives way to the next.
+    """`in_use`: whether its query still runs; one that has ended by itself gives way to the next.
 
     As a context, it is let go of when an error leaves the block, that is when no query has started.
     """

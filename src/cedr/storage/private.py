@@ -100,7 +100,7 @@ def read_private(file: Path, size: int = -1) -> bytes:
     if wrong is None and size not in (-1, len(content)):
         wrong = f"has {len(content)} bytes instead of {size}"
     if wrong is not None:
-        raise FolderError(f"the file {file} {wrong}; remove the folder {file.parent}, which cedr makes again")
+        raise FolderError(f"the file {file} {wrong}; remove the folder {file.parent}; cedr creates it again")
     return content
 
 

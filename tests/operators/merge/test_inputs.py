@@ -204,5 +204,5 @@ def test_mistakes_about_inputs():
         QueryError, match=r"R0 emits an event as soon as one input has it, .* 'leader'; use algorithm R3"
     ):
         ALGORITHMS["R0"](SCHEMA, 2, "leader")
-    with pytest.raises(QueryError, match="tells is 'last'; it is one of 'first', 'reflect'"):
+    with pytest.raises(QueryError, match="emits is 'last'; it is one of 'first', 'reflect'"):
         ALGORITHMS["R3"](SCHEMA, 2, "last")

@@ -25,7 +25,7 @@ CASES = [
     (algorithm, name)
     for algorithm in ALGORITHMS
     for name, policy in POLICIES.items()
-    if algorithm not in IN_ORDER or policy.tells == "first"
+    if algorithm not in IN_ORDER or policy.emits == "first"
 ]
 
 

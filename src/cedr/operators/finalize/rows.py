@@ -63,7 +63,9 @@ class ValidatedRows:
         vs, old, new = self.times
         wrong = (old < vs) | (new < vs) | (old == new)
         self.refuse(
-            wrong, "no_lifetime", "its times make no lifetime: ends lie after starts, and an adjust changes the end"
+            wrong,
+            "no_lifetime",
+            "its times are not a valid lifetime: an end must be after the start, and an adjust must change the end",
         )
         t = show(max(bounds.promised, bounds.unforced))  # as the input promised it, not as far as it was passed on
         broken = f"lies before {t}, but cti {t} promised that nothing before it would come"

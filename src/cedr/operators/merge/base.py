@@ -218,10 +218,10 @@ class InOrder(LMerge):
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
-        if self.policy.tells != "first":
+        if self.policy.emits != "first":
             raise QueryError(
                 f"merge: {self.algorithm} emits an event as soon as one input has it, but the policy requires "
-                f"{self.policy.tells!r}; use algorithm R3 or R4"
+                f"{self.policy.emits!r}; use algorithm R3 or R4"
             )
         self.highest = MIN
         """The highest start emitted (MaxVs)."""

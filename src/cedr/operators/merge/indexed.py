@@ -125,7 +125,7 @@ class Indexed(LMerge):
 
     def _emit_at_once(self, port: int, used: Chunk, nodes: Ids) -> None:
         """Emit what the policy emits at once."""
-        match self.policy.tells:
+        match self.policy.emits:
             case "half-frozen":
                 return
             case "leader":
@@ -154,7 +154,7 @@ class Indexed(LMerge):
             self.emit_nodes(nodes[places], old, new)
 
     def freeze(self, port: int, t: int) -> None:
-        if self.policy.tells == "leader":
+        if self.policy.emits == "leader":
             self._follow()
         self.emit_nodes(*self.settle(port, t))
         self._drop_dead()

@@ -58,10 +58,10 @@ class Merge(Node):
     def schema(self) -> Schema:
         if self.algorithm not in (None, *ALGORITHMS):
             raise QueryError(f"merge: algorithm is {self.algorithm!r}; it is one of {', '.join(map(repr, ALGORITHMS))}")
-        if self.algorithm in IN_ORDER and self.policy.tells != "first":
+        if self.algorithm in IN_ORDER and self.policy.emits != "first":
             raise QueryError(
                 f"merge: {self.algorithm} emits an event as soon as one input has it, but the policy is "
-                f"{self.policy.tells!r}; leave algorithm out, or use 'R3' or 'R4'"
+                f"{self.policy.emits!r}; leave algorithm out, or use 'R3' or 'R4'"
             )
         for other in self.members[1:]:
             check_same_columns("merge", self.members[0].schema, other.schema)
@@ -106,7 +106,7 @@ class Merge(Node):
         if choose(context.inputs, self.policy, self.algorithm).algorithm in IN_ORDER:
             return None
         ports = tuple(range(len(self.members)))
-        emit = RequiredPromise(ports) if self.policy.tells == "half-frozen" else AT_ONCE
+        emit = RequiredPromise(ports) if self.policy.emits == "half-frozen" else AT_ONCE
         return ProgressRequirements(emit, (self.until_settled(context),))
 
     def derive_schemes(self, *inputs: Schemes) -> Schemes:
@@ -185,7 +185,7 @@ class MergeBy(Unary):
 
     def progress_requirements(self, context: NodeContext) -> ProgressRequirements:
         """It follows the progress of any copy, by CTIs or promises about it."""
-        emit = RequiredPromise((0,)) if self.policy.tells == "half-frozen" else AT_ONCE
+        emit = RequiredPromise((0,)) if self.policy.emits == "half-frozen" else AT_ONCE
         return ProgressRequirements(emit, (RequiredPromise((0,)),))
 
     def derive_schemes(self, *inputs: Schemes) -> Schemes:
@@ -213,7 +213,7 @@ def choose(members: Sequence[Properties], policy: Policy = FIRST, algorithm: str
     """The simplest algorithm that what is known of the members allows, and why."""
     if algorithm:
         return Choice(algorithm, "it was requested")
-    if all(p.perfect for p in members) and policy.tells == "first":
+    if all(p.perfect for p in members) and policy.emits == "first":
         if all(p.key == frozenset() for p in members):
             return Choice("R0", "inserts in order, one event at a time")
         return Choice("R2", "inserts in order")
