@@ -82,7 +82,7 @@ def check_row_wise(expressions: Sequence[pl.Expr], schema: Schema, what: str) ->
         check_columns(roots(e, schema), schema, what)
         if not row_wise(e, schema):
             raise QueryError(
-                f"{what}: {show_expression(e)} uses several rows, but expressions on a stream see one row;  "
+                f"{what}: {show_expression(e)} uses several rows, but expressions on a stream see one row; "
                 "use a window and group_by(...).agg(...) for values over many events"
             )
 

@@ -108,7 +108,7 @@ def expected_times(given: Mapping[str, str]) -> str:
     if "format" in given:
         return f"format={given['format']!r} is for text"
     return (
-        "times are timestamps, such as 2024-03-01 10:00:00, or whole numbers; declare the format of others:  "
+        "times are timestamps, such as 2024-03-01 10:00:00, or whole numbers; declare the format of others: "
         'format="%m/%d/%Y %H:%M"'
     )
 
