@@ -173,9 +173,7 @@ class Progress:
         if self.delay is None:
             raise QueryError(f"{what} needs delay, how late a row may be among the rows of its value; 0 if ordered")
         if self.partition is not None:
-            raise QueryError(
-                f"{what}: give {by} or partition={self.partition!r}; progress is of each value or each partition"
-            )
+            raise QueryError(f"{what}: give {by} or partition={self.partition!r}, not both")
         return found
 
 
@@ -214,8 +212,8 @@ def check_promised(names: Sequence[str], columns: Schema, what: str) -> None:
     """Promises are about single values."""
     if nested := [name for name in names if columns[name].is_nested()]:
         raise QueryError(
-            f"{what}: {nested[0]!r} is of type {columns[nested[0]]}, and promises are about single values; "
-            "declare a column of its own for the part they are about"
+            f"{what}: {nested[0]!r} is of type {columns[nested[0]]}, but promises require single values; "
+            "declare a separate column for the part they are about"
         )
 
 
