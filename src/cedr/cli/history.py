@@ -36,7 +36,7 @@ def history(
 
     from cedr.recording.changelog import check_form, read_changelog
     from cedr.recording.history import as_valid_time, canonical_table, known_at, tritemporal_table
-    from cedr.runtime.why_waiting import table as aligned
+    from cedr.runtime.why_waiting import aligned_columns as aligned
     from cedr.temporal.errors import QueryError
     from cedr.temporal.time import INF
 

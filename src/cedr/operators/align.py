@@ -87,15 +87,15 @@ class AlignOperator(PassesFeedback, Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if self.block == 0:
             return Chunk(chunk.rows.select(self._columns), self.cti, promises=chunk.promises)
-        self._note(int(chunk.vs.max()) if len(chunk) else MIN)
+        self._move_output_time(int(chunk.vs.max()) if len(chunk) else MIN)
         if len(chunk.promises):
-            self._believe(chunk.promises)
+            self._note_settling(chunk.promises)
         self._hold(chunk)
         return self._release(chunk.promises, len(chunk))
 
     def tick(self) -> Chunk:
         """What leaves because time has passed."""
-        self._note()
+        self._move_output_time()
         out = self._release(NONE, 0)
         if out.cti <= self.cti_out:
             out = replace(out, cti=MIN)  # nothing new is promised
@@ -108,11 +108,11 @@ class AlignOperator(PassesFeedback, Operator):
 
     # --- output time ---------------------------------------------------------------------------------------------
 
-    def saw(self, highest: int) -> None:
+    def note_highest(self, highest: int) -> None:
         """Take into account a start that passed before this operator was there."""
-        self._note(highest)
+        self._move_output_time(highest)
 
-    def _note(self, highest: int = MIN) -> None:
+    def _move_output_time(self, highest: int = MIN) -> None:
         """Take in the highest start of a chunk and move the output time on."""
         if self.block == INF:
             return
@@ -129,7 +129,7 @@ class AlignOperator(PassesFeedback, Operator):
 
     # --- holding -------------------------------------------------------------------------------------------------
 
-    def _believe(self, promises: Promises) -> None:
+    def _note_settling(self, promises: Promises) -> None:
         """Note how far held rows are settled now."""
         for names, column in self.by.items():
             settling = promises_about(promises, names)
@@ -182,7 +182,7 @@ class AlignOperator(PassesFeedback, Operator):
             out = in_order(out, sync[leaves])
             self._held = self._held.filter(pl.Series(~leaves))
         cti = self._promise()
-        passed = self._waiting.passed(promises, self._sure, cti, work)
+        passed = self._waiting.passed(promises, self._not_about_held, cti, work)
         if len(one_by_one):
             passed = passed.plus(one_by_one.after(cti).beyond(passed))
         return Chunk(out.select(self._columns), cti, promises=passed)
@@ -217,7 +217,7 @@ class AlignOperator(PassesFeedback, Operator):
                 leaves |= leaves_now
         return leaves, one_by_one
 
-    def _sure(self, promises: Promises) -> Promises:
+    def _not_about_held(self, promises: Promises) -> Promises:
         """Promises, as far as no row that they are about is held."""
         sync = np.minimum(self._held[OLD].to_numpy(), self._held[NEW].to_numpy())
         return promises.held_back(self._held.select(list(self.schema)), sync)

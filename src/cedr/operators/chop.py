@@ -50,7 +50,7 @@ class ChopOperator(Operator):
         since = since_grid(changed, self.period, self.offset)
         first_end = later(changed, self.period - since)
         self._check((high.astype(np.float64) - first_end) / self.period, chunk)
-        row, number = numbered(1 + np.maximum(-((first_end - high) // self.period), 0))
+        row, number = piece_numbers(1 + np.maximum(-((first_end - high) // self.period), 0))
         begins = number == 0
         cell = np.where(begins, earlier(changed, since)[row], first_end[row] + (number - 1) * self.period)
         return row, cell, np.where(begins, first_end[row], later(cell, self.period))
@@ -60,7 +60,7 @@ class ChopOperator(Operator):
         first = cells_of(self.calendar, changed)
         pieces = cells_of(self.calendar, high - 1) - first + 1
         self._check(pieces, chunk)
-        row, number = numbered(pieces)
+        row, number = piece_numbers(pieces)
         cell = first[row] + number
         return row, instants(self.calendar, cell), instants(self.calendar, cell + 1)
 
@@ -77,7 +77,7 @@ class ChopOperator(Operator):
         return f"chop by {self.period if self.calendar is None else self.calendar}"
 
 
-def numbered(pieces: Times) -> tuple[Times, Times]:
+def piece_numbers(pieces: Times) -> tuple[Times, Times]:
     """The row of each piece, and its number within the row."""
     row = np.repeat(np.arange(len(pieces)), pieces)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)

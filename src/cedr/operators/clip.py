@@ -17,7 +17,7 @@ from cedr.kernels.pieces import next_starts, stored
 from cedr.operators.base import Operator, State
 from cedr.operators.front import still_matters
 from cedr.operators.join import NOTHING_HELD, JoinKeys
-from cedr.operators.keyed import by_payload, done
+from cedr.operators.keyed import by_payload, finished_keys
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import MIN
@@ -70,7 +70,7 @@ class ClipOperator(Operator):
 
     def _take_starts(self, chunk: Chunk, g: Times) -> None:
         come, gone = chunk.old == chunk.vs, chunk.new == chunk.vs
-        use = (come | gone) & (g >= 0) & ~done(self.front, 0, self.tuples)[g]
+        use = (come | gone) & (g >= 0) & ~finished_keys(self.front, 0, self.tuples)[g]
         zeros = np.zeros(int(use.sum()), dtype=np.int64)
         vs, group, copies = chunk.vs[use], g[use], np.where(come[use], 1, -1)
         order = np.lexsort((vs, group))
@@ -81,7 +81,7 @@ class ClipOperator(Operator):
         self.emitted.forget(by_payload(settled, self.tuples, len(self.payloads)))
         self.tuples = self.tuples.where(still_matters(self.tuples.key, end, settled))
         self.starts = self.starts.where(still_matters(self.starts.key, self.starts.vs, settled))
-        self.starts = self.starts.where(~done(self.front, 0, self.tuples)[self.starts.key])
+        self.starts = self.starts.where(~finished_keys(self.front, 0, self.tuples)[self.starts.key])
         self.tuples, self.starts = self.keys.compact([self.tuples, self.starts], self.front)
         numbers = self.payloads.compact(np.concatenate((self.tuples.value, self.emitted.g)))
         if numbers is not None:

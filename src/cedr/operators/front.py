@@ -170,7 +170,7 @@ class Front:
         passed, new = NONE, self._new
         self._new = [NONE] * len(new)
         for port, waiting in enumerate(self._waiting):
-            passed = passed.plus(waiting.passed(new[port], partial(self._sure, port), cti, work))
+            passed = passed.plus(waiting.passed(new[port], partial(self._promises_from, port), cti, work))
         if self.keyed and len(emitted):
             passed = passed.plus(self._one_by_one(np.unique(emitted), passed, cti))
         return passed.renamed(self.out) if len(passed) else passed
@@ -182,7 +182,7 @@ class Front:
         missing = self.settled[further] > passed.of(keys)
         return point_promises(keys.filter(missing), self.settled[further[missing]]) if missing.any() else NONE
 
-    def _sure(self, port: int, promises: Promises) -> Promises:
+    def _promises_from(self, port: int, promises: Promises) -> Promises:
         """What the output can promise of what one input promises."""
         if port in self.needed:
             return promises.held_back(*self._open(self.of(port)))

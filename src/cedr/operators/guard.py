@@ -63,7 +63,7 @@ class GuardOperator(PassesFeedback, Operator):
         if below.any():
             cti = show(self.cti_out)
             promise = f"lies before {cti}, but cti {cti} promised that nothing before it would come"
-            late.append(self._of(chunk, below, first, "below_cti", promise))
+            late.append(self._as_late(chunk, below, first, "below_cti", promise))
         if self._before_chunk and len(chunk):
             before = self._before_chunk.of(chunk.rows)
             broken = (sync < before) & ~below
@@ -71,10 +71,10 @@ class GuardOperator(PassesFeedback, Operator):
                 promises = broken_promises(
                     self._before_chunk.all(), chunk.rows.filter(pl.Series(broken)), before[broken]
                 )
-                late.append(self._of(chunk, broken, first, "below_punctuation", promises))
+                late.append(self._as_late(chunk, broken, first, "below_punctuation", promises))
         return late
 
-    def _of(self, chunk: Chunk, which: Mask, first: int, reason: Reason, promise: str | pl.Series) -> Late:
+    def _as_late(self, chunk: Chunk, which: Mask, first: int, reason: Reason, promise: str | pl.Series) -> Late:
         rows = chunk.rows.filter(pl.Series(which)).select(*self._late.schema)
         places = np.flatnonzero(which)
         return Late(rows, first + places, reason, promise).in_files(chunk.file_names(places))

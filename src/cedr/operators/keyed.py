@@ -26,7 +26,7 @@ def first_of_each(g: Times, starts: Times, like: Times) -> Times:
     return found
 
 
-def done(front: Front, port: int, tuples: TupleStore) -> Mask:
+def finished_keys(front: Front, port: int, tuples: TupleStore) -> Mask:
     """The keys of which an input has no tuple stored and brings none any more. That never changes again."""
     found = np.broadcast_to(front.of(port) == INF, len(front.index)).copy()
     found[tuples.key] = False

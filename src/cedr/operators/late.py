@@ -167,12 +167,12 @@ def broken_promises(known: Promises, rows: pl.DataFrame, before: Times) -> pl.Se
     for names in sorted(known.schemes, key=lambda names: (-len(names), names)):
         found = pl.Series(known.about(names).of(rows) == before)
         if found.any():
-            text = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), until(before))
+            text = pl.format("it was promised: no more {}{}", payload_text(rows.select(names)), before_text(before))
             texts = texts.zip_with(~found, rows.select(text.alias("text"))["text"])
     return texts
 
 
-def until(before: Times) -> pl.Series:
+def before_text(before: Times) -> pl.Series:
     """As a `Punctuation` prints its time."""
     times = pl.DataFrame({"before": before})
     text = pl.when(pl.col("before") == INF).then(pl.lit("")).otherwise(pl.format(" before {}", "before"))

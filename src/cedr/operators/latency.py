@@ -70,7 +70,7 @@ class EmissionPolicy:
                 until = np.maximum(front, self.watermark)
                 earliest = still_open(until)
                 self.released = max(self.released, min(int(earliest.min(initial=INF)), self.watermark))
-                own = np.maximum(before(np.minimum(earliest, front)), self.released)
+                own = np.maximum(chronon_before(np.minimum(earliest, front)), self.released)
                 return self.over(until), np.where(ahead, own, self.released)
             case "ordered":
                 return np.full_like(front, INF), self.reached(front)
@@ -78,11 +78,13 @@ class EmissionPolicy:
 
     def over(self, until: Times) -> Times:
         """The latest end of results that are over."""
-        return np.where(until < INF, before(until), until) if self.growing else until
+        return np.where(until < INF, chronon_before(until), until) if self.growing else until
 
     def reached(self, front: Times) -> Times:
         """Up to where emitted ends are brought up to date; a later change would be ahead of time."""
-        return np.maximum(before(front), self.watermark) if self.latency == "ordered" else np.full_like(front, INF)
+        return (
+            np.maximum(chronon_before(front), self.watermark) if self.latency == "ordered" else np.full_like(front, INF)
+        )
 
     def select(
         self, g: Times, start: Times, end: Times, front: Times, promised: Times, ahead: Mask = TOGETHER
@@ -102,6 +104,6 @@ class EmissionPolicy:
         self.watermark, self.released = state["watermark"], state["released"]
 
 
-def before(times: Times) -> Times:
+def chronon_before(times: Times) -> Times:
     """The chronon before each; MIN has none."""
     return np.maximum(times, MIN + 1) - 1

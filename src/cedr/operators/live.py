@@ -148,14 +148,14 @@ def results_of(aggregate: agg.UserDefined, values: list[Any]) -> pl.Series:
     try:
         return pl.Series(values, dtype=aggregate.result).cast(aggregate.result)
     except (PolarsError, TypeError, ValueError, OverflowError):
-        wrong = next((v for v in values if not fits(v, aggregate.result)), values)
+        wrong = next((v for v in values if not fits_type(v, aggregate.result)), values)
         raise QueryError(
             f"{aggregate} returned {wrong!r} of type {type(wrong).__name__}, which is not {aggregate.result}; "
             "return such a value, or declare another dtype in cedr.aggregate(..., dtype=...)"
         ) from None
 
 
-def fits(value: Any, dtype: pl.DataType) -> bool:
+def fits_type(value: Any, dtype: pl.DataType) -> bool:
     try:
         pl.Series([value], dtype=dtype).cast(dtype)
     except (PolarsError, TypeError, ValueError, OverflowError):

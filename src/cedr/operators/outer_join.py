@@ -29,7 +29,7 @@ from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Operator, State
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import JoinKeys, JoinOperator, right_names
-from cedr.operators.keyed import by_payload, done
+from cedr.operators.keyed import by_payload, finished_keys
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.operators.synopsis import OutputOrder, Synopsis
@@ -105,7 +105,7 @@ class SemiAntiJoinOperator(Operator):
         vs, old, new = chunk.vs, chunk.old, chunk.new
         number = self.payloads[port].ids(chunk.rows)
         if port == 1:  # a right tuple without key has no partners
-            use = (g >= 0) & ~done(self.front, 0, self.tuples[0])[g]
+            use = (g >= 0) & ~finished_keys(self.front, 0, self.tuples[0])[g]
             g, vs, old, new, number = g[use], vs[use], old[use], new[use], number[use]
         self.tuples[port] = self.tuples[port].merge(TupleStore.changes(g, vs, old, new, number))
 
@@ -145,7 +145,7 @@ class SemiAntiJoinOperator(Operator):
 
     def _forget_partners(self, settled: Times) -> None:
         left, right = self.tuples
-        right = right.where(~done(self.front, 0, left)[right.key])
+        right = right.where(~finished_keys(self.front, 0, left)[right.key])
         g, vs, ve, *_ = right
         earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
         np.minimum.at(earliest, left.key, left.vs)

@@ -35,9 +35,9 @@ class Graph:
 
     def grow(self, edges: int, nodes: int) -> None:
         for name in ("start", "end", "copies"):
-            setattr(self, name, grown(getattr(self, name), edges, 0))
+            setattr(self, name, with_room(getattr(self, name), edges, 0))
         for name in LISTS:
-            setattr(self, name, grown(getattr(self, name), nodes if name.endswith("first") else edges, -1))
+            setattr(self, name, with_room(getattr(self, name), nodes if name.endswith("first") else edges, -1))
 
     def change(self, edges: Times, by: Times) -> tuple[Times, Times]:
         """Change the number of copies of edges; returns the edges that are gone and those that are new."""
@@ -100,8 +100,8 @@ class ReachOperator(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
-            self._wait(port, chunk)
-        changes = [self._at(int(t)) for t in self._due()]
+            self._keep_end_points(port, chunk)
+        changes = [self._changes_at(int(t)) for t in self._due_times()]
         root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *changes, strict=True))
         both = self.nodes.take(np.concatenate((root, node)))["node"]
         start, end = both[: len(root)], both[len(root) :]
@@ -110,7 +110,7 @@ class ReachOperator(Operator):
             self._forget()
         return assemble(vs, old, new, payload, self.cti)
 
-    def _wait(self, port: int, chunk: Chunk) -> None:
+    def _keep_end_points(self, port: int, chunk: Chunk) -> None:
         """Keep the end points of a chunk's rows."""
         columns = self.edge_columns if port == 0 else [self.node]
         rows = chunk.rows
@@ -133,7 +133,7 @@ class ReachOperator(Operator):
 
     def _nodes(self, column: pl.Series) -> Times:
         numbers = self.nodes.ids(column.alias("node").to_frame())
-        self.copies, self.reached = (grown(a, len(self.nodes), 0) for a in (self.copies, self.reached))
+        self.copies, self.reached = (with_room(a, len(self.nodes), 0) for a in (self.copies, self.reached))
         self.graph.grow(len(self.edges), len(self.nodes))
         if self.parents.shape[1] < len(self.nodes):
             self._shape(len(self.roots), len(self.nodes) + len(self.nodes) // 8)
@@ -148,7 +148,7 @@ class ReachOperator(Operator):
             array[: known.shape[0], : known.shape[1]] = known
             setattr(self, name, array)
 
-    def _due(self) -> Times:
+    def _due_times(self) -> Times:
         """The times before the CTI at which something changes."""
         due = [t[t < self.cti] for _, t, _ in self.waiting]
         return np.unique(np.concatenate(due))
@@ -159,17 +159,17 @@ class ReachOperator(Operator):
         self.waiting[port] = numbers[~now], times[~now], by[~now]
         return numbers[now], by[now]
 
-    def _at(self, t: int) -> tuple[Times, ...]:
+    def _changes_at(self, t: int) -> tuple[Times, ...]:
         """What changes at an instant: source, node, start, and how the end changes."""
         gone, come = self.graph.change(*self._take(0, t))
         nodes, by = self._take(1, t)
         before = self.copies[nodes] > 0
         self.copies[nodes] += by
         after = self.copies[nodes] > 0
-        changes = [self._end(int(n), t) for n in nodes[before & ~after]]
+        changes = [self._end_source(int(n), t) for n in nodes[before & ~after]]
         rows = np.array(sorted(self.row_of.values()), dtype=np.int64)
         changes.append(self._repair(rows, gone, come, t))
-        changes += [self._begin(int(n), t) for n in nodes[after & ~before]]
+        changes += [self._begin_source(int(n), t) for n in nodes[after & ~before]]
         return tuple(np.concatenate(arrays) for arrays in zip(*changes, strict=True))
 
     def _repair(self, rows: Times, gone: Times, come: Times, t: int) -> tuple[Times, ...]:
@@ -188,18 +188,18 @@ class ReachOperator(Operator):
         self.since[row, node] = np.where(reached, t, INF)
         return self.roots[row], node, vs, np.where(reached, vs, INF), np.where(reached, INF, t)
 
-    def _begin(self, node: int, t: int) -> tuple[Times, ...]:
+    def _begin_source(self, node: int, t: int) -> tuple[Times, ...]:
         """A source comes: a search from it."""
         if not self.free:
             size = max(2 * len(self.roots), 8)
             self.free = list(range(len(self.roots), size))[::-1]
-            self.roots = grown(self.roots, size, -1, exact=True)
+            self.roots = with_room(self.roots, size, -1, exact=True)
             self._shape(size, self.parents.shape[1])
         row = self.free.pop()
         self.row_of[node], self.roots[row] = row, node
         return self._repair(np.array([row]), np.empty(0, dtype=np.int64), self.graph.leaving(node), t)
 
-    def _end(self, node: int, t: int) -> tuple[Times, ...]:
+    def _end_source(self, node: int, t: int) -> tuple[Times, ...]:
         """A source goes, and all that was reached from it."""
         row = self.row_of.pop(node)
         self.free.append(row)
@@ -274,7 +274,7 @@ def new_numbers(kept: Times, size: int) -> Times:
     return numbers
 
 
-def grown(array: Times, size: int, fill: int, *, exact: bool = False) -> Times:
+def with_room(array: Times, size: int, fill: int, *, exact: bool = False) -> Times:
     """An array with room for `size`, at least twice as large each time it grows."""
     if len(array) >= size:
         return array

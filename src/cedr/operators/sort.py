@@ -48,7 +48,9 @@ class SortOperator(Operator):
             self.tuples = self.tuples.merge(changes)
         rows = self._release() if len(chunk.promises) or self.cti == INF else self._rows(TupleStore.empty())
         settled = min(self.cti, int(self.tuples.vs.min(initial=INF)))
-        return Chunk(rows, settled, promises=self.waiting.passed(chunk.promises, self._sure, settled, len(chunk)))
+        return Chunk(
+            rows, settled, promises=self.waiting.passed(chunk.promises, self._not_about_held, settled, len(chunk))
+        )
 
     # --- leaving ---------------------------------------------------------------------------------------------------
 
@@ -56,7 +58,7 @@ class SortOperator(Operator):
         leaves = np.ones(self.tuples.rows, dtype=np.bool_)
         if self.cti != INF:
             held = self.payloads.take(self.tuples.value)[self.first]
-            leaves = complete(held, self.promised[0].all(), self.descending)
+            leaves = complete_values(held, self.promised[0].all(), self.descending)
         leaving, staying = self.tuples.split(leaves)
         rows = self._rows(leaving)
         if rows.height:
@@ -74,7 +76,7 @@ class SortOperator(Operator):
         if numbers is not None:
             self.tuples = self.tuples.renumber_values(numbers)
 
-    def _sure(self, promises: Promises) -> Promises:
+    def _not_about_held(self, promises: Promises) -> Promises:
         return promises.held_back(self.payloads.take(self.tuples.value), self.tuples.vs)
 
     # --- state -----------------------------------------------------------------------------------------------------
@@ -94,7 +96,7 @@ class SortOperator(Operator):
 # --- which values are complete ---------------------------------------------------------------------------------------
 
 
-def complete(column: pl.Series, promises: Promises, descending: bool) -> Mask:
+def complete_values(column: pl.Series, promises: Promises, descending: bool) -> Mask:
     """Of which values neither they nor any that belong before them can come any more."""
     known = column.is_not_null().to_numpy()
     run = whole_run if is_whole(column.dtype) else other_run
@@ -105,7 +107,7 @@ def complete(column: pl.Series, promises: Promises, descending: bool) -> Mask:
 def whole_run(column: pl.Series, promises: Promises, descending: bool) -> tuple[Mask, bool]:
     """The values in the step that is complete and lies where the order begins; and whether it is all there is."""
     steps = promises.steps.get(column.name, NO_STEPS)
-    first, last = bounds(column.dtype)
+    first, last = type_bounds(column.dtype)
     begins = steps.last >= last if descending else steps.low <= first
     run = np.flatnonzero(begins & (steps.before == INF))
     if not len(run):
@@ -115,7 +117,7 @@ def whole_run(column: pl.Series, promises: Promises, descending: bool) -> tuple[
     return (low <= values) & (values <= high), low <= first and last <= high
 
 
-def bounds(kind: pl.DataType) -> tuple[int, int]:
+def type_bounds(kind: pl.DataType) -> tuple[int, int]:
     """The least and the greatest number of a type."""
     if not kind.is_integer():
         return MIN, INF

@@ -145,16 +145,16 @@ def sortable(values: pl.Series) -> Words:
         words = bits_of(values)
         return words ^ SIGN if values.dtype == pl.UInt64 else words
     numbers = values.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
-    return flipped(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
+    return flip_negative(np.where(np.isnan(numbers), np.nan, numbers).view(np.int64))
 
 
 def from_sortable(words: Words, dtype: pl.DataType) -> pl.Series:
     if not dtype.is_float():
         return of_bits(words ^ SIGN if dtype == pl.UInt64 else words, dtype)
-    return pl.Series(flipped(words).view(np.float64)).cast(dtype)
+    return pl.Series(flip_negative(words).view(np.float64)).cast(dtype)
 
 
-def flipped(bits: Words) -> Words:
+def flip_negative(bits: Words) -> Words:
     """Negative doubles have their bits in reverse order; its own inverse."""
     return bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))
 

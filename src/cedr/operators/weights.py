@@ -79,7 +79,7 @@ class Weights:
         numbers = {name: Numbers(columns[name]) for name in {name for _, name in self.sums}}
         counts = {}
         for name, values in columns.items():
-            for kind, count in counted(values, numbers.get(name)).items():
+            for kind, count in counts_of_values(values, numbers.get(name)).items():
                 counts[kind, name, 0] = count
                 state = self._add((kind, name, 0), state)
         while True:
@@ -180,7 +180,7 @@ class Weights:
         high, low, large = total.words(sums)
         if isinstance(dtype, pl.Decimal):
             largest = 10**38 - 1
-            over, under = split(largest), split(-largest)
+            over, under = high_and_low_word(largest), high_and_low_word(-largest)
             large = large | (high > over[0]) | (high < under[0])
             edge = (high == over[0]) & (low.view(np.uint64) > over[1]) | (high == under[0]) & (
                 low.view(np.uint64) < under[1]
@@ -225,7 +225,7 @@ class Weights:
             total.places = {place: i for i, (*key, place) in enumerate(self.columns) if tuple(key) == what}
 
 
-def counted(values: pl.Series, numbers: Numbers | None) -> dict[str, Any]:
+def counts_of_values(values: pl.Series, numbers: Numbers | None) -> dict[str, Any]:
     """What is counted of the values of a column apart from their sum, if there is any of it."""
     if values.dtype == PARTIAL and numbers is not None:
         known, *special = numbers.counts.T
@@ -263,6 +263,6 @@ def wide_words(high: Ints, low: Ints, missing: Any) -> Words:
     return words
 
 
-def split(value: int) -> tuple[int, int]:
+def high_and_low_word(value: int) -> tuple[int, int]:
     """A whole number as a high and an unsigned low word."""
     return value >> 64, value & (2**64 - 1)

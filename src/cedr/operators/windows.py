@@ -17,18 +17,18 @@ from cedr.temporal.time import INF, as_duration
 Schema = Mapping[str, pl.DataType]
 
 
-def same(vs: Times) -> Times:
+def unchanged(vs: Times) -> Times:
     return vs
 
 
 def sliding(schema: Schema, w: int) -> AlterLifetimeOperator:
     length = as_duration(w, "window length")
-    return AlterLifetimeOperator(schema, same, lambda vs, ve: later(vs, length))
+    return AlterLifetimeOperator(schema, unchanged, lambda vs, ve: later(vs, length))
 
 
 def moving(schema: Schema, w: int) -> AlterLifetimeOperator:
     length = as_duration(w, "window length")
-    return AlterLifetimeOperator(schema, same, lambda vs, ve: np.minimum(ve, later(vs, length)))
+    return AlterLifetimeOperator(schema, unchanged, lambda vs, ve: np.minimum(ve, later(vs, length)))
 
 
 def hopping(schema: Schema, size: int, hop: int, offset: int = 0) -> AlterLifetimeOperator:
@@ -70,7 +70,7 @@ def sliced(schema: Schema, start: int, end: int) -> AlterLifetimeOperator:
 
 
 def inserts(schema: Schema) -> AlterLifetimeOperator:
-    return AlterLifetimeOperator(schema, same, lambda vs, ve: np.full_like(vs, INF))
+    return AlterLifetimeOperator(schema, unchanged, lambda vs, ve: np.full_like(vs, INF))
 
 
 class DeletesOperator(Operator):

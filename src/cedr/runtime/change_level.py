@@ -44,21 +44,23 @@ def transplant(
     for i, j in zip(before, after, strict=True):
         hand_over(old_operators[i], new_operators[j])
     mover = Mover(old, old_operators, new, new_operators, highest)
-    return dict(mover.move(there, here) for there, here in zip(places(old), places(new), strict=True))
+    return dict(
+        mover.move(there, here) for there, here in zip(ports_with_paths(old), ports_with_paths(new), strict=True)
+    )
 
 
 def main_steps(fragment: Fragment) -> list[int]:
     return [i for i, step in enumerate(fragment.steps) if step.name not in (*CHECKS, *WAITS)]
 
 
-def places(fragment: Fragment) -> Iterator[Place]:
+def ports_with_paths(fragment: Fragment) -> Iterator[Place]:
     """All ports with a path into them, in an order that both fragments share."""
     for i in main_steps(fragment):
         yield from ((i, port) for port in range(len(fragment.steps[i].inputs)))
     yield OUTPUT
 
 
-def way(fragment: Fragment, place: Place) -> list[int]:
+def checks_and_aligns_before(fragment: Fragment, place: Place) -> list[int]:
     """The checking and waiting steps that lead into a port, first to last."""
     step, port = place
     origin: Input = fragment.output if place == OUTPUT else fragment.steps[step].inputs[port]
@@ -69,7 +71,7 @@ def way(fragment: Fragment, place: Place) -> list[int]:
     return found
 
 
-def stretches(fragment: Fragment, steps: list[int]) -> tuple[list[int], list[list[int]]]:
+def split_at_checks(fragment: Fragment, steps: list[int]) -> tuple[list[int], list[list[int]]]:
     """The checks of a path, and the Aligns before the first, between them, and after the last."""
     checks: list[int] = []
     aligns: list[list[int]] = [[]]
@@ -105,18 +107,20 @@ class Mover:
 
     def move(self, there: Place, here: Place) -> tuple[Place, Chunk]:
         """Stretch by stretch: flush the old Aligns, let the new ones hold the rows, then pass the next check."""
-        old_checks, old_aligns = stretches(self.old, way(self.old, there))
-        new_checks, new_aligns = stretches(self.new, way(self.new, here))
+        old_checks, old_aligns = split_at_checks(self.old, checks_and_aligns_before(self.old, there))
+        new_checks, new_aligns = split_at_checks(self.new, checks_and_aligns_before(self.new, here))
         if [self.old.steps[i].name for i in old_checks] != [self.new.steps[j].name for j in new_checks]:
             raise QueryError("the query has other checks at this level; restart it at the new level")
         rows = empty(self.schema(here))
-        seen = max((self.highest[i] for i in way(self.old, there) or there[:1] if i >= 0), default=MIN)
+        seen = max(
+            (self.highest[i] for i in checks_and_aligns_before(self.old, there) or there[:1] if i >= 0), default=MIN
+        )
         for stretch in range(len(old_aligns)):
             rows = concat([rows, *map(self.flush, old_aligns[stretch])])
             for j in new_aligns[stretch]:
                 align = self.new_operators[j]
                 if isinstance(align, AlignOperator) and j not in self.entered:
-                    align.saw(seen)
+                    align.note_highest(seen)
                 rows = self.enter(j, rows)
             if stretch < len(old_checks):
                 rows = self.check(old_checks[stretch], new_checks[stretch], rows)

@@ -56,15 +56,15 @@ def metrics_row(number: int, step: PhysicalStep, operator: Operator, highest: in
         m.adjusts_out,
         m.state_rows,
         m.state_bytes,
-        progress(m.cti_in),
-        progress(m.cti_out),
+        progress_or_none(m.cti_in),
+        progress_or_none(m.cti_out),
         lag(highest, m.cti_out),
         sum(getattr(operator, "late_counts", {}).values()),
         m.adjusts_out / inserts if inserts else 0.0,
     )
 
 
-def progress(cti: int) -> int | None:
+def progress_or_none(cti: int) -> int | None:
     return None if cti == MIN else cti
 
 

@@ -48,7 +48,7 @@ class WhyWaiting:
     operators: pl.DataFrame
 
     def __str__(self) -> str:
-        tables = [table(frame) for frame in (self.sources, self.operators) if frame.height]
+        tables = [aligned_columns(frame) for frame in (self.sources, self.operators) if frame.height]
         return "\n\n".join(["\n".join(self.reasons), *tables])
 
 
@@ -67,7 +67,7 @@ def why_waiting(
     reasons = [text for s in active for text in sentences.of_source(sources[s.source], s)]
     reasons += [sentences.of_operator(h) for h in holding if h.waits]
     if from_the_future:
-        reasons.append(f"{counted(from_the_future, 'row')} from the future; see the late rows")
+        reasons.append(f"{count_text(from_the_future, 'row')} from the future; see the late rows")
     if active:
         reasons += [f"missing: {text}" for text in dict.fromkeys(missing)]
     return WhyWaiting(
@@ -103,10 +103,10 @@ class Sentences:
             yield f"source {s.source!r} has not reported anything yet"
             return
         slow = next((m for m in s.slowest if not given_up(source, s, m)), s.slowest[0])
-        yield self._slow(source, s, slow)
+        yield self._slowest_text(source, s, slow)
         for m in s.slowest:
             if given_up(source, s, m):
-                longer = f"{silence(s, m)}, longer than {show_duration(source.idle or 0)}"
+                longer = f"{silence_text(s, m)}, longer than {show_duration(source.idle or 0)}"
                 yield f"{m.name} of source {s.source!r} no longer counts: it has been silent for {longer}"
         for m in s.ahead:
             yield (
@@ -120,13 +120,13 @@ class Sentences:
                 "differ by key"
             )
 
-    def _slow(self, source: Source, s: SourceStatus, slow: PartitionStatus) -> str:
+    def _slowest_text(self, source: Source, s: SourceStatus, slow: PartitionStatus) -> str:
         reached = f"source {s.source!r} has progressed to {self.time(s.cti)}" if s.cti != MIN else ""
         if not slow.name:
             behind = f", {self.length(source.delay)} behind its highest start" if source.delay else ""
             return reached + behind if reached else f"source {s.source!r} has not reported any progress"
         came = f"progressed to {self.time(slow.promised)}" if slow.promised != MIN else "not reported any progress"
-        silent = f"; its last report was at {moment(slow.at)}, {silence(s, slow)} before the others"
+        silent = f"; its last report was at {wall_clock_text(slow.at)}, {silence_text(s, slow)} before the others"
         of = f"{slow.name} has {came} and is the slowest of {s.members}{silent if s.now > slow.at else ''}"
         if source.progress_by and source.idle is None:
             return f"source {s.source!r} has separate progress for each {', '.join(source.progress_by)}: {of}"
@@ -134,7 +134,7 @@ class Sentences:
 
     def of_operator(self, h: Held) -> str:
         reached = f"progressed to {self.time(h.progress)}" if h.progress != MIN else "no CTI"
-        return f"{h.operator} holds back {counted(h.rows, 'row')}; its input has {reached}"
+        return f"{h.operator} holds back {count_text(h.rows, 'row')}; its input has {reached}"
 
     def _ahead_of_clock(self, s: SourceStatus) -> bool:
         limit = s.now + FAR_AHEAD // timedelta(microseconds=1)
@@ -153,16 +153,16 @@ def given_up(source: Source, s: SourceStatus, member: PartitionStatus) -> bool:
     return source.idle is not None and s.now - member.at > source.idle
 
 
-def silence(s: SourceStatus, member: PartitionStatus) -> str:
+def silence_text(s: SourceStatus, member: PartitionStatus) -> str:
     return f"{(s.now - member.at) / 1_000_000:.1f}s"
 
 
-def moment(microseconds: int) -> str:
+def wall_clock_text(microseconds: int) -> str:
     """A wall-clock time, unless a test uses another clock."""
     return datetime.fromtimestamp(microseconds / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def counted(n: int, what: str) -> str:
+def count_text(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
@@ -180,7 +180,7 @@ def members_table(sources: Mapping[str, Source], statuses: Iterable[SourceStatus
     return shown.with_columns(pl.from_epoch("reported").dt.replace_time_zone("UTC"))
 
 
-def table(frame: pl.DataFrame) -> str:
+def aligned_columns(frame: pl.DataFrame) -> str:
     """Columns next to each other, as wide as necessary."""
     rows = [frame.columns, *([("" if v is None else str(v)) for v in row] for row in frame.iter_rows())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

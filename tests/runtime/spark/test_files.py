@@ -13,9 +13,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 import cedr
 from cedr.plan.nodes.source import Source
-from cedr.runtime.spark.driver.starting import started
+from cedr.runtime.spark.driver.starting import start_until_running
 from cedr.runtime.spark.reader.source import Pack, read_files, time_type_of
-from cedr.runtime.spark.shard.errors import original
+from cedr.runtime.spark.shard.errors import cedr_error_inside
 from cedr.sources.files import files
 from cedr.sources.files.reading import Piece, Split
 from cedr.temporal.errors import CedrError, QueryError
@@ -88,7 +88,7 @@ class Run:
         writer = self.frame(**settings).writeStream.foreachBatch(keep)
         writer = writer.option("checkpointLocation", str(self.place / "checkpoint"))
         writer = writer.trigger(availableNow=True) if now else writer.trigger(processingTime="100 milliseconds")
-        return started(writer.start)
+        return start_until_running(writer.start)
 
     def finish(self, **settings: Any) -> None:
         self.start(**settings).awaitTermination()
@@ -107,7 +107,7 @@ class Run:
         """What the user reads when the query stops."""
         with pytest.raises(StreamingQueryException) as e:
             self.finish(**settings)
-        found = original(e.value)
+        found = cedr_error_inside(e.value)
         assert isinstance(found, CedrError)
         return str(found)
 
@@ -301,6 +301,6 @@ def test_a_static_table_with_a_bad_file(spark: SparkSession, run: Run) -> None:
     (run.data / "0001.csv").write_text("ts,k\n10,x\n")
     with pytest.raises(Exception, match=r"0001.csv', line 2: column 'k' should be int64") as e:
         read_files(spark, files(run.data), feed(), showing(), PACKED).collect()
-    assert isinstance(original(e.value), CedrError)
+    assert isinstance(cedr_error_inside(e.value), CedrError)
     late = read_files(spark, files(run.data, on_bad="late"), feed(), showing(), PACKED).collect()
     assert sorted(row.k for row in late) == [0, 1, 1]

@@ -25,7 +25,7 @@ from cedr.runtime.spark.driver import job
 from cedr.runtime.spark.driver.job import SparkJob, find_job, leave_job
 from cedr.runtime.spark.reader.packer import Packer
 from cedr.runtime.spark.shard import client, wire
-from cedr.runtime.spark.shard.client import ask, executor_process, forget, home
+from cedr.runtime.spark.shard.client import announce_query_end, executor_process, process_folder, request_answer
 from cedr.runtime.spark.shard.state import SpillFile
 from cedr.runtime.spark.shard.wire import RefusedError, accept, connect, listen
 from cedr.storage.private import FolderError, check_private, make_private, read_private, secret_of
@@ -52,7 +52,7 @@ def packed(tmp_path, folder, monkeypatch):
         staged(Level(query.plan)), 1, "run", "app", str(tmp_path), f"{tmp_path}/late", pl.Int64(), "changelog"
     )
     yield whole.packed()
-    stop_shard(home("app", executor_process()))
+    stop_shard(process_folder("app", executor_process()))
 
 
 def packets(packed, batch):
@@ -95,33 +95,33 @@ def taken_by_others(path, how, folder):
 
 @pytest.mark.parametrize("how", OTHERS)
 def test_a_folder_that_others_have_prepared_is_refused(packed, folder, how):
-    place = home("app", executor_process())
+    place = process_folder("app", executor_process())
     taken_by_others(place, how, folder)
     with pytest.raises(FolderError, match=rf"the folder {place} .*mode 0700\). Remove it, or set TMPDIR"):
-        ask(packed, 1, 0, 0, packets(packed, 0))
+        request_answer(packed, 1, 0, 0, packets(packed, 0))
     assert shard_process(place) is None
-    forget("app", "run")  # does not connect there either
+    announce_query_end("app", "run")  # does not connect there either
 
 
 def test_a_shard_answers_and_its_folder_is_closed_to_others(packed):
-    place = home("app", executor_process())
-    first = ask(packed, 1, 0, 0, packets(packed, 0))
-    second = ask(packed, 1, 0, 1, packets(packed, 1))
+    place = process_folder("app", executor_process())
+    first = request_answer(packed, 1, 0, 0, packets(packed, 0))
+    second = request_answer(packed, 1, 0, 1, packets(packed, 1))
     assert (first.metrics.rows_in, second.metrics.rows_in) == (2, 2)
-    assert ask(packed, 1, 0, 1, packets(packed, 1)) == second
+    assert request_answer(packed, 1, 0, 1, packets(packed, 1)) == second
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) & 0o077 for file in place.glob("[0-9sj]*")} == {0}
     assert len(list(place.glob("job-*"))) == 1
     process = shard_process(place)
-    forget("app", "run")
+    announce_query_end("app", "run")
     assert list(place.glob("job-*")) == []
-    assert ask(packed, 1, 0, 2, packets(packed, 2)).metrics.rows_in == 2
+    assert request_answer(packed, 1, 0, 2, packets(packed, 2)).metrics.rows_in == 2
     assert shard_process(place) == process
 
 
 def test_the_secret_is_random_and_nowhere_but_in_its_file(packed):
-    ask(packed, 1, 0, 0, packets(packed, 0))
-    place = home("app", executor_process())
+    request_answer(packed, 1, 0, 0, packets(packed, 0))
+    place = process_folder("app", executor_process())
     secret, process = (place / "secret").read_bytes(), shard_process(place)
     assert len(secret) == 32
     for file in ("cmdline", "environ"):
@@ -151,8 +151,8 @@ class Bomb:
 
 def test_pickles_are_opened_neither_before_nor_after_the_proof(packed, folder):
     """In every place of a message where bytes can be, and from a task that knows the secret, too."""
-    ask(packed, 1, 0, 0, packets(packed, 0))
-    place, boom = home("app", executor_process()), folder / "boom"
+    request_answer(packed, 1, 0, 0, packets(packed, 0))
+    place, boom = process_folder("app", executor_process()), folder / "boom"
     bomb, address, secret = pickle.dumps(Bomb(boom)), place / "0", secret_of(place)
     process = shard_process(place)
     with socket.socket(socket.AF_UNIX) as raw:  # what `multiprocessing` sends
@@ -180,9 +180,9 @@ def test_pickles_are_opened_neither_before_nor_after_the_proof(packed, folder):
             with pytest.raises((EOFError, ConnectionError)):
                 connection.receive()
     assert shard_process(place) == process
-    assert ask(packed, 1, 0, 1, packets(packed, 1)).metrics.rows_in == 2
+    assert request_answer(packed, 1, 0, 1, packets(packed, 1)).metrics.rows_in == 2
     stop_shard(place)  # what has reached the log is read again
-    assert ask(packed, 1, 0, 2, packets(packed, 2)).metrics.rows_in == 2
+    assert request_answer(packed, 1, 0, 2, packets(packed, 2)).metrics.rows_in == 2
     assert not boom.exists()
     pickle.loads(bomb)
     assert boom.exists()
@@ -343,18 +343,18 @@ def test_a_folder_of_ours_is_accepted_again(folder):
 
 
 def test_names_of_folders_cannot_be_guessed():
-    assert client.unguessable("app-1") == client.unguessable("app-1")
-    assert len(client.unguessable("app-1")) == len("app-1-") + 16
-    assert client.unguessable("app-1") != client.unguessable("app-2").replace("2", "1", 1)
+    assert client.unguessable_name("app-1") == client.unguessable_name("app-1")
+    assert len(client.unguessable_name("app-1")) == len("app-1-") + 16
+    assert client.unguessable_name("app-1") != client.unguessable_name("app-2").replace("2", "1", 1)
 
 
 def test_a_folder_that_was_removed_is_made_again(packed):
     """As by a program that removes old temporary files. The process that nobody can find any more ends."""
-    ask(packed, 1, 0, 0, packets(packed, 0))
-    place = home("app", executor_process())
+    request_answer(packed, 1, 0, 0, packets(packed, 0))
+    place = process_folder("app", executor_process())
     lost = shard_process(place)
     shutil.rmtree(place)
-    assert ask(packed, 1, 0, 1, packets(packed, 1)).metrics.rows_in == 2
+    assert request_answer(packed, 1, 0, 1, packets(packed, 1)).metrics.rows_in == 2
     wait_for_end(lost)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from cedr.cli.as_json import as_json
 from cedr.job.reports import StepReport
-from cedr.runtime.why_waiting import table as aligned
+from cedr.runtime.why_waiting import aligned_columns as aligned
 from cedr.secret import hidden
 
 

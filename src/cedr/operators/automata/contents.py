@@ -22,18 +22,18 @@ class ContentIndex:
     ) -> None:
         self.index = RowIndex(dict(schema))
         self.symbol, self.steps, self.symbols = symbol, steps, symbols
-        self.contents = self._of(pl.DataFrame(schema=dict(schema)))
+        self.contents = self._contents_of(pl.DataFrame(schema=dict(schema)))
 
     def ids(self, rows: pl.DataFrame) -> Times:
         """The number of the content of each row."""
         numbers = self.index.ids(rows)
         computed = len(self.contents.symbol)
         if computed < len(self.index):
-            fresh = self._of(self.index.rows[computed:] if self.index.schema else rows[:1].select())
+            fresh = self._contents_of(self.index.rows[computed:] if self.index.schema else rows[:1].select())
             self.contents = Contents(*(np.concatenate(both) for both in zip(self.contents, fresh, strict=True)))
         return numbers
 
-    def _of(self, rows: pl.DataFrame) -> Contents:
+    def _contents_of(self, rows: pl.DataFrame) -> Contents:
         n = rows.height if self.index.schema else len(self.index)
         accepts = np.zeros(n, dtype=np.int64)
         for number, condition in enumerate(self.steps.conditions):
@@ -65,4 +65,4 @@ class ContentIndex:
 
     def restore(self, rows: pl.DataFrame) -> None:
         self.index.restore(rows)
-        self.contents = self._of(self.index.rows)
+        self.contents = self._contents_of(self.index.rows)

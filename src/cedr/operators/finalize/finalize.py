@@ -104,7 +104,7 @@ class FinalizeOperator(PassesFeedback, Operator):
     def passes_feedback(self) -> bool:
         return self.insert_only and not self.external and self.remember == INF
 
-    def saw(self, highest: int) -> None:
+    def note_highest(self, highest: int) -> None:
         """Set the highest sync time in the whole stream, when this operator gets only a part of it."""
         self._highest = max(self._highest, highest)
 
@@ -128,7 +128,7 @@ class FinalizeOperator(PassesFeedback, Operator):
         first = self._arrived + len(chunk)
         late_ctis, ignored = validate_external_ctis(chunk, first, self.cti_out, counted, self._late.schema)
         promised = self._promise(external)
-        forced, highest = self._forced(rows.sync)
+        forced, highest = self._forced_and_highest(rows.sync)
         applied = AppliedRows.none()
         if not self.insert_only:
             applied = self._chains.apply(rows, self.cti_out, self._before_chunk)
@@ -166,7 +166,7 @@ class FinalizeOperator(PassesFeedback, Operator):
         counted = external.promise(known)
         return counted if counted > known else own
 
-    def _forced(self, sync: Times) -> tuple[int, int]:
+    def _forced_and_highest(self, sync: Times) -> tuple[int, int]:
         highest = max(self._highest, int(sync.max(initial=MIN)))
         if self.remember == INF or highest == MIN:
             return MIN, highest

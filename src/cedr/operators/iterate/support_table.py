@@ -73,7 +73,7 @@ class SupportTable:
         self._grow()
         low, high, sign = np.minimum(old, new), np.maximum(old, new), np.where(new > old, 1, -1)
         changes = su.count_changes(p, low, high, sign)
-        touched = distinct(changes[0])
+        touched = distinct_sorted(changes[0])
         self.counts.put(touched, *su.merge(*self.counts.of(touched), *changes))
         self.dirty[self.group_of[p]] = True
         went = sign < 0
@@ -89,10 +89,10 @@ class SupportTable:
         self.lost = []
         order = np.lexsort((low, p))
         gone = su.union(p[order], low[order], high[order])
-        touched = distinct(gone[0])
+        touched = distinct_sorted(gone[0])
         before = self.held.of(touched)
         after = su.subtract(*before, *gone)
-        if same(before, after):
+        if equal_intervals(before, after):
             return False
         self._hold(touched, after)
         return True
@@ -107,7 +107,7 @@ class SupportTable:
         settled = start < self.since
         if settled.any():
             mine = p[settled], start[settled], np.minimum(end[settled], self.since)
-            found = joined(mine, found)
+            found = concatenated(mine, found)
         if settled.any() or self.selection:
             order = np.lexsort((found[1], found[0]))
             found = su.union(*(a[order] for a in found))
@@ -176,7 +176,10 @@ class SupportTable:
         """Nothing before this time changes any more: drop what only matters there. Call it when all is emitted."""
         self.since = before
         counts = su.nothing() if before == INF else su.fold(*self.counts.all(), before)
-        all_kept = [counts, *(kept(shelves.all(), before) for shelves in (self.held, self.fed, self.emitted))]
+        all_kept = [
+            counts,
+            *(without_settled(shelves.all(), before) for shelves in (self.held, self.fed, self.emitted)),
+        ]
         numbers = self.payloads.compact(np.concatenate([p for p, _, _ in all_kept]))
         if numbers is not None:
             all_kept = [(numbers[p], one, two) for p, one, two in all_kept]
@@ -232,21 +235,21 @@ class SupportTable:
 NAMES = ("counts", "held", "fed", "emitted")
 
 
-def distinct(payloads: Times) -> Times:
+def distinct_sorted(payloads: Times) -> Times:
     """Of sorted numbers each once."""
     return payloads[np.diff(payloads, prepend=-1) != 0]
 
 
-def joined(one: Intervals, two: Intervals) -> Intervals:
+def concatenated(one: Intervals, two: Intervals) -> Intervals:
     p, start, end = (np.concatenate(both) for both in zip(one, two, strict=True))
     return p, start, end
 
 
-def same(one: Intervals, two: Intervals) -> bool:
+def equal_intervals(one: Intervals, two: Intervals) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
 
 
-def kept(intervals: Intervals, before: int) -> Intervals:
+def without_settled(intervals: Intervals, before: int) -> Intervals:
     """What ends at the time may still grow; what is for ever stays until all is over."""
     p, start, end = intervals
     keep = (end >= before) & (before != INF)

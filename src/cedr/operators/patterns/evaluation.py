@@ -37,15 +37,15 @@ class Evaluation:
 
     def instances(self, part: PatternPart, scope: Scope) -> Instances:
         if part.same_as is not None:
-            return self._again(part, part.same_as, scope)
+            return self._result_of_equal_part(part, part.same_as, scope)
         found = self._computed(part, scope)
         if part.repeated:
             scope.found[part.number] = found
         return found
 
-    def _again(self, part: PatternPart, first: PatternPart, scope: Scope) -> Instances:
+    def _result_of_equal_part(self, part: PatternPart, first: PatternPart, scope: Scope) -> Instances:
         """What the first part like this one has found, as this part's."""
-        names = renaming(first, part)
+        names = column_mapping(first, part)
         for p, like in zip(part.walk(), first.walk(), strict=True):
             if like.number in self.members and not scope.context:
                 self.members[p.number] = self.members[like.number].renamed(names)
@@ -78,17 +78,17 @@ class Evaluation:
         earliest = matches.vs
         for step in reversed(range(len(found))):
             if step < len(found) - 1:
-                which, other = preceding(matches, earliest, found[step], span(part), scope, threats)
+                which, other = preceding_pairs(matches, earliest, found[step], scope_length(part), scope, threats)
                 matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
                 new = list(found[step].columns)
                 matches, earliest = self.questions.unlike(matches, earliest, new)
-            due = self._due(part, step)
+            due = self._predicates_due(part, step)
             if due:
                 holds = self.questions.holds(due, matches, scope)
                 matches, earliest = matches.where(holds), earliest[holds]
         return self.selection.select(part, matches)
 
-    def _due(self, part: PatternPart, step: int) -> list[Predicate]:
+    def _predicates_due(self, part: PatternPart, step: int) -> list[Predicate]:
         """The predicates that can be evaluated once the parameters from `step` on are bound, and not before."""
         own = part.pattern.variables
         before, after = (
@@ -106,7 +106,7 @@ class Evaluation:
         everything, role = self.selection.any_in_order(part, everything, role)
         matches, earliest, used = everything, everything.vs, 1 << role
         for _ in range(part.pattern.contributors - 1):
-            which, other = preceding(matches, earliest, everything, span(part), scope)
+            which, other = preceding_pairs(matches, earliest, everything, scope_length(part), scope)
             free = (used[which] >> role[other]) & 1 == 0
             which, other = which[free], other[free]
             used = used[which] | 1 << role[other]
@@ -166,7 +166,7 @@ class Evaluation:
             columns = {c: everything.columns[c][mine] for c in p.columns()}
             ids[mine], roots[mine] = self.headers.id(p, columns), self.headers.root(p, columns)
             word = np.full(int(mine.sum()), p.number, dtype=np.int64)
-            for column in identity(p, columns, self.slots):
+            for column in identifying_columns(p, columns, self.slots):
                 word = (summands(word) + column.view(np.uint64)).view(np.int64)
             keys[mine] = summands(word)
         return ids, roots, keys
@@ -179,7 +179,7 @@ class Evaluation:
         kept = self.instances(part.kept, scope)
         after, before = self._forbidden_times(part, kept)
         if part.bound:
-            around = self._around(part, kept, after, before, scope)
+            around = self._scope_around(part, kept, after, before, scope)
             threats = self.instances(part.forbidden, around)
             own = np.arange(len(kept))
             forbidden = any_between(offsets(threats.g, len(kept)), threats.vs, own, after, before)
@@ -202,7 +202,7 @@ class Evaluation:
                 return self.headers.root(part.kept, kept.columns), kept.vs
         return self.headers.contributor(part.kept, kept.columns, 1), kept.vs
 
-    def _around(self, part: PatternPart, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
+    def _scope_around(self, part: PatternPart, kept: Instances, after: Times, before: Times, scope: Scope) -> Scope:
         """For each kept instance the events that could forbid it, as a group of their own."""
         seen = scope.only(sum({1 << leaf.bit for leaf in part.forbidden.leaves()}))
         low = earlier(after, part.forbidden.back)
@@ -225,7 +225,7 @@ def forbids_inside(part: PatternPart) -> bool:
     return isinstance(part.pattern, Not) or is_from_first
 
 
-def preceding(
+def preceding_pairs(
     matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope, threats: Instances | None = None
 ) -> tuple[Times, Times]:
     """Pairs of a match begun from its end and an instance that may precede it, with no threat between the two.
@@ -246,17 +246,17 @@ def side_by_side(matches: Instances, which: Times, found: Instances, other: Time
     return Instances(matches.g[which], matches.vs[which], columns)
 
 
-def renaming(first: PatternPart, part: PatternPart) -> dict[Column, Column]:
+def column_mapping(first: PatternPart, part: PatternPart) -> dict[Column, Column]:
     """The columns of a part by those of another with the same shape."""
     return dict(zip(first.all_columns(), part.all_columns(), strict=True))
 
 
-def span(part: PatternPart) -> int:
+def scope_length(part: PatternPart) -> int:
     assert isinstance(part.pattern, Sequence | AtLeast)
     return part.pattern.w
 
 
-def identity(part: PatternPart, columns: dict[Column, Times], slots: Times) -> list[Times]:
+def identifying_columns(part: PatternPart, columns: dict[Column, Times], slots: Times) -> list[Times]:
     """Columns that identify an instance in another evaluation."""
     identifying = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
     for p in part.counting():

@@ -26,7 +26,7 @@ from cedr.operators.base import Operator, State
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.emission import Limits, MatchEmission
-from cedr.operators.patterns.evaluation import Evaluation, identity
+from cedr.operators.patterns.evaluation import Evaluation, identifying_columns
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope
@@ -121,10 +121,10 @@ class MatchOperator(Operator):
         new = self._matches(self.events.events, region) if len(changed[0]) else old
         for part in self.consumers:
             self.consumed[part.number] = new.evaluation.selection.consumed(part)
-        self._wait(new, region)
+        self._release_settled(new, region)
         emitted_before = self.emission.emitted(old.g, old.found.vs, old.ve, limits)
         emitted_now = self.emission.emitted(new.g, new.found.vs, new.ve, self.emission.limits)
-        self._note(new, ~emitted_now)
+        self._add_waiting(new, ~emitted_now)
         cti, promises = self._promise(front, len(chunk), new.g[emitted_now])
         out = replace(self._difference(old, new, emitted_before, emitted_now, cti), promises=promises)
         self._forget(front)
@@ -167,7 +167,7 @@ class MatchOperator(Operator):
 
     # --- output --------------------------------------------------------------------------------------------------
 
-    def _wait(self, new: Matches, region: Region) -> None:
+    def _release_settled(self, new: Matches, region: Region) -> None:
         """Release what is sure, now that the matches of a region are these."""
         elsewhere = ~region.holds(self.waiting.g, self.waiting.vs)
         self.waiting = WaitingMatches(*(a[elsewhere] for a in self.waiting))
@@ -176,7 +176,7 @@ class MatchOperator(Operator):
         still_open = ~self.emission.sure(g, vs, ve, self.emission.limits)
         self.emission.release(g[still_open], vs[still_open], self.front.ahead(self.emission.limits.front))
 
-    def _note(self, new: Matches, waiting: Mask) -> None:
+    def _add_waiting(self, new: Matches, waiting: Mask) -> None:
         more = (new.g[waiting], new.found.vs[waiting], new.ve[waiting])
         self.waiting = WaitingMatches(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
 
@@ -212,7 +212,7 @@ class MatchOperator(Operator):
     def _words(self, matches: Matches, places: Times) -> Times:
         """The words that identify matches."""
         found = matches.found.take(places)
-        return np.stack(identity(self.root, found.columns, matches.evaluation.slots), axis=1)
+        return np.stack(identifying_columns(self.root, found.columns, matches.evaluation.slots), axis=1)
 
     # --- state ---------------------------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ class MatchSelection:
         present = np.stack([self.headers.present(p, columns) for p in part.positive], axis=1)
         modes = np.array([MODES[p.pattern.selection] for p in part.positive])
         consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
-        gone = self._gone(part) if part.consumes else NOTHING
+        gone = self._consumed_before(part) if part.consumes else NOTHING
         # An event may be in several groups, and what is consumed in one is not in the others. Around an instance that
         # might be forbidden the groups are others, but nothing is consumed there.
         groups = np.repeat(self.groups[matches.g] if part.consumes else matches.g, len(part.positive))
@@ -107,7 +107,7 @@ class MatchSelection:
         """By group, the first start from which on the instances of a part are needed."""
         return earlier(self.since, part.scope)
 
-    def _gone(self, part: PatternPart) -> ConsumedInstances:
+    def _consumed_before(self, part: PatternPart) -> ConsumedInstances:
         """What was consumed before that."""
         consumed = self.before.get(part.number, NOTHING)
         return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))

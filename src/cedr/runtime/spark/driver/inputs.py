@@ -181,7 +181,7 @@ def packing_task(job: PackedJob, source: str) -> Callable[[Iterator[pa.RecordBat
         context = TaskContext.get()
         assert context is not None
         packer = packer_of(job, source, context.partitionId())
-        yield from to_batches(packer.packets(gathered(batches)))
+        yield from to_batches(packer.packets(combine_small_batches(batches)))
 
     return lambda batches: in_worker(run(batches))
 
@@ -198,7 +198,7 @@ def spill_file(job: PackedJob) -> SpillFile | None:
     return None if batch is None else SpillFile(folder, int(batch))
 
 
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+def combine_small_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
     """Combines Spark's small batches into larger frames."""
     waiting: list[pa.RecordBatch] = []
     rows = 0

@@ -67,7 +67,7 @@ class PackedJob:
     digest: str
 
     def open(self) -> SparkJob:
-        return opened(self.run, self.content)
+        return unpacked_job(self.run, self.content)
 
 
 def digest_of(content: bytes) -> str:
@@ -75,7 +75,7 @@ def digest_of(content: bytes) -> str:
 
 
 @lru_cache(maxsize=4)
-def opened(run: str, content: bytes) -> SparkJob:
+def unpacked_job(run: str, content: bytes) -> SparkJob:
     job = cloudpickle.loads(content)
     assert isinstance(job, SparkJob)
     return job
@@ -106,22 +106,22 @@ def find_job(place: FilePath, run: str, digest: str) -> PackedJob | None:
 def description(plan: StagedPlan, shards: int) -> list[str]:
     """The plan in lines. Plans with the same lines can use each other's state."""
     lines = [f"shards: {shards}"]
-    lines += [f"source {describe(source)}" for source in plan.sources.values()]
+    lines += [f"source {source_text(source)}" for source in plan.sources.values()]
     for path in plan.paths:
-        lines += [f"path {path.source} -> {path.exchange.name} {spreading(path.exchange)}"]
+        lines += [f"path {path.source} -> {path.exchange.name} {spreading_text(path.exchange)}"]
         lines += [f"  {step.node.describe()}" for step in path.fragment.steps]
     for stage in plan.stages:
         lines += [f"stage {stage.number}: {', '.join(stage.fragment.sources)} -> {stage.fragment.output}"]
         lines += [f"  {step.node.describe()} of {step.inputs}" for step in stage.fragment.steps]
-        lines += [f"  {number} -> {exchange.name} {spreading(exchange)}" for number, exchange in stage.outputs]
+        lines += [f"  {number} -> {exchange.name} {spreading_text(exchange)}" for number, exchange in stage.outputs]
     return lines
 
 
-def spreading(exchange: Exchange) -> str:
+def spreading_text(exchange: Exchange) -> str:
     return "to every shard" if exchange.broadcast else f"keys {exchange.keys}"
 
 
-def describe(source: Source) -> str:
+def source_text(source: Source) -> str:
     settings = {name: getattr(source, name) for name in Source.__dataclass_fields__}
     return " ".join(
         f"{name}={value}"

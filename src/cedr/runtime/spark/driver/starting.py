@@ -13,7 +13,7 @@ STARTS = 5
 LATE_PYTHON = "Python worker failed to connect back"
 
 
-def started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+def start_until_running(start: Callable[[], StreamingQuery]) -> StreamingQuery:
     """The last query that `start` has started. Other errors are reported as usual, when the user waits for it."""
     for _ in range(STARTS):
         query = start()

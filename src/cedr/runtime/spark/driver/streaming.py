@@ -33,12 +33,12 @@ from cedr.runtime.spark.driver.answers import answer_schema
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
-from cedr.runtime.spark.driver.starting import started
-from cedr.runtime.spark.driver.waiting import waiting
+from cedr.runtime.spark.driver.starting import start_until_running
+from cedr.runtime.spark.driver.waiting import why_query_waits
 from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint
 from cedr.runtime.spark.reader.packer import closing
-from cedr.runtime.spark.shard.client import ask, forget, unguessable
-from cedr.runtime.spark.shard.errors import carried, kind_of, original
+from cedr.runtime.spark.shard.client import announce_query_end, request_answer, unguessable_name
+from cedr.runtime.spark.shard.errors import cedr_error_inside, kind_of, task_error
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
@@ -109,7 +109,7 @@ def start(
             plan,
             shards,
             uuid.uuid4().hex,
-            unguessable(str(spark.sparkContext.applicationId)),
+            unguessable_name(str(spark.sparkContext.applicationId)),
             folder.place,
             late or folder.sub("late").place,
             inputs.time_type,
@@ -195,8 +195,8 @@ def stage_task(job: PackedJob, number: int) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mine, passing = sorted_out(batches, number)
         yield from to_batches(passing)
-        shard, batch = here()
-        answer = ask(job, number, shard, batch, mine)
+        shard, batch = shard_and_batch()
+        answer = request_answer(job, number, shard, batch, mine)
         yield from to_batches(answer.packets)
         yield from to_batches([answers.metrics_packet(job.open().last, answer.metrics)])
 
@@ -206,9 +206,9 @@ def stage_task(job: PackedJob, number: int) -> Task:
 def last_task(job: PackedJob, number: int) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mine, _ = sorted_out(batches, number)
-        shard, batch = here()
+        shard, batch = shard_and_batch()
         counted = [p for p in mine if p.kind == "metrics"]
-        answer = ask(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
+        answer = request_answer(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
         yield from answers.batches(job.open(), shard, answer, counted)
 
     return lambda batches: in_worker(run(batches))
@@ -220,7 +220,7 @@ def sorted_out(batches: Iterator[pa.RecordBatch], number: int) -> tuple[list[Pac
     return [p for p in packets if p.stage == number], [p for p in packets if p.stage != number]
 
 
-def here() -> tuple[int, int]:
+def shard_and_batch() -> tuple[int, int]:
     """The shard this task is for, and the micro-batch it belongs to."""
     context = TaskContext.get()
     assert context is not None
@@ -257,9 +257,9 @@ class RunningQuery:
 
     def begin(self) -> None:
         try:
-            self.spark_query = started(self._begin)
+            self.spark_query = start_until_running(self._begin)
         except Exception as e:  # Java found damaged files of its own
-            if (ours := original(e)) is not None:
+            if (ours := cedr_error_inside(e)) is not None:
                 raise ours from None
             raise
         self.lock.in_use = lambda: self.spark_query.isActive
@@ -297,7 +297,7 @@ class RunningQuery:
                 self._close()
         except StreamingQueryException as e:
             self._end()
-            if (ours := original(e)) is not None:
+            if (ours := cedr_error_inside(e)) is not None:
                 raise in_user_times(ours, self.job.time_type) from None
             raise
         self._end()
@@ -334,7 +334,7 @@ class RunningQuery:
 
     def _end(self) -> None:
         self.sink.close()
-        forget(self.job.application, self.job.run)
+        announce_query_end(self.job.application, self.job.run)
         self.lock.release()
 
     @property
@@ -354,7 +354,7 @@ class RunningQuery:
     def why_waiting(self) -> WhyWaiting:
         """What holds the query back after the last micro-batch: a source, partition or key, or a promise."""
         missing = [text for finding in analyse(optimize(self.query).plan) for text in finding.missing]
-        return waiting(self.job, missing)
+        return why_query_waits(self.job, missing)
 
     def _warn_of_late(self, stacklevel: int) -> None:
         observed = (progress.observedMetrics.get("cedr") for progress in self.progress)
@@ -408,6 +408,6 @@ def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
         try:
             sink.commit(batch, [blob for blob in prepared if blob is not None])
         except CedrError as e:
-            raise carried(kind_of(e), str(e)) from None
+            raise task_error(kind_of(e), str(e)) from None
 
     return commit

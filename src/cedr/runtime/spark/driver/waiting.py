@@ -14,7 +14,7 @@ from cedr.sources.source_status import SourceStatus
 from cedr.storage.folder import Folder
 
 
-def waiting(job: SparkJob, missing: Iterable[str]) -> WhyWaiting:
+def why_query_waits(job: SparkJob, missing: Iterable[str]) -> WhyWaiting:
     """What holds the query back after the last micro-batch; `missing` is what its plan lacks."""
     folder = Folder(job.folder)
     held = held_by_stage(job, read_metrics(folder.sub("metrics")))

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from cedr.plan.nodes.source import Source
-from cedr.runtime.spark.shard.errors import carried
+from cedr.runtime.spark.shard.errors import task_error
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.sources.event_time import shown_type
 from cedr.sources.files import clock
@@ -79,7 +79,7 @@ def read_files(
     `pack` is called in the tasks, once per split; its output has this schema. `closes` is for a query that ends after
     all available input: it then declares the end of the source.
     """
-    settings = checked(settings, source)
+    settings = checked_settings(settings, source)
     cores = spark.sparkContext.defaultParallelism
     job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, closes)
     spark.dataSource.register(CedrFiles)
@@ -90,7 +90,7 @@ def read_files(
     return frame
 
 
-def checked(settings: Files, source: Source) -> Files:
+def checked_settings(settings: Files, source: Source) -> Files:
     """With its format, after all checks that are possible before the query starts."""
     if settings.format is None:
         check_place(settings)
@@ -101,7 +101,7 @@ def checked(settings: Files, source: Source) -> Files:
 
 def time_type_of(settings: Files, source: Source) -> pl.DataType | None:
     """The type of the source's times; None when no file exists yet that determines it."""
-    settings = checked(settings, source)
+    settings = checked_settings(settings, source)
     found = {path: at for path in listed(settings) if (at := stamp(path))}
     written = Planner(settings, source, 1).clock(in_order(found, settings.order))
     return None if written is None else shown_type(source, clock.as_type(written))
@@ -205,7 +205,7 @@ class Supply:
 
     def stop_looking(self) -> None:
         """Existing files are all there will be."""
-        self._look()
+        self._list_waiting_files()
         self._looking = False
 
     def advance(self, start: int, max_files: int | None) -> int:
@@ -215,7 +215,7 @@ class Supply:
             return start + 1 if max_files is not None else self.log.length
         self._check_some()
         if self._looking and not self.waiting:
-            self._look()
+            self._list_waiting_files()
         taken: list[tuple[str, Stamp]] = []
         while self.waiting and (max_files is None or len(taken) < max_files):
             path = self.waiting.popleft()
@@ -234,7 +234,7 @@ class Supply:
             self.log.replan(number, self.job.planner.plan)
         return [(number, self.log.entry(number)) for number in numbers]
 
-    def _look(self) -> None:
+    def _list_waiting_files(self) -> None:
         """Only when no file waits, so that a long queue is not listed again for every batch."""
         found = {path: at for path in complete(self.job.settings, self.log.seen) if (at := stamp(path))}
         self.waiting = deque(in_order(found, self.job.settings.order))
@@ -263,12 +263,12 @@ def batches(job: FileJob, partition: InputPartition) -> Iterator[pa.RecordBatch]
     if isinstance(partition, SplitPartition):
         split = partition.split
         found = pieces(split, job.settings, job.source)
-        readable = raising(found, job, split) if job.settings.on_bad == "raise" else found
+        readable = raise_at_unreadable(found, job, split) if job.settings.on_bad == "raise" else found
         pack: Pack = cloudpickle.loads(job.pack)
         yield from in_worker(pack(readable, split))
 
 
-def raising(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
+def raise_at_unreadable(found: Iterator[Piece], job: FileJob, split: Split) -> Iterator[Piece]:
     """The frames, up to the first unreadable data, which raises."""
     for piece in found:
         if isinstance(piece, Unreadable):
@@ -287,4 +287,4 @@ def errors_carried() -> Iterator[None]:
     try:
         yield
     except CedrError as e:
-        raise carried(type(e).__name__, str(e)) from None
+        raise task_error(type(e).__name__, str(e)) from None

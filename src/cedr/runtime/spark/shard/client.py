@@ -19,7 +19,7 @@ from pathlib import Path
 import cedr
 from cedr.runtime.spark.driver.environment import ENVIRONMENT
 from cedr.runtime.spark.driver.job import PackedJob, leave_job
-from cedr.runtime.spark.shard.errors import carried
+from cedr.runtime.spark.shard.errors import task_error
 from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
 from cedr.runtime.spark.shard.shard import Answer, ShardMetrics
 from cedr.runtime.spark.shard.wire import Wire, connect
@@ -41,14 +41,14 @@ ATTEMPTS = 4
 START_SECONDS = 120.0
 
 
-def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
+def request_answer(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
     """The answer of a shard to a micro-batch. If its process is lost meanwhile, the next one rebuilds the shard."""
     executor = executor_process()
-    place = home(job.application, executor)
+    place = process_folder(job.application, executor)
     small, parts = to_parts(packets)
     request = ["work", job.run, job.digest, stage, shard, batch, small]
     for _ in range(ATTEMPTS):
-        with contextlib.suppress(EOFError, ConnectionError), connected(place, shard, executor) as wire:
+        with contextlib.suppress(EOFError, ConnectionError), connect_to_shard(place, shard, executor) as wire:
             wire.send(request, parts)
             (kind, *rest), blobs = wire.receive()
             if kind != "job?":
@@ -60,14 +60,14 @@ def ask(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet
             f"memory ran out, use more shards or larger machines. See its log: {place}/log-{shard}"
         )
     if kind == "error":
-        raise carried(*rest)
+        raise task_error(*rest)
     metrics, small = rest
     return Answer(from_parts(small, blobs[1:]), blobs[0], ShardMetrics(*metrics))
 
 
-def forget(application: str, run: str) -> None:
+def announce_query_end(application: str, run: str) -> None:
     """Notify the processes on this machine that a query has ended; those elsewhere time out."""
-    for place in temporary().glob(home(application, "*").name):
+    for place in temporary().glob(process_folder(application, "*").name):
         if not is_private(place):
             continue
         for address in place.glob("[0-9]*"):
@@ -86,13 +86,13 @@ def executor_process() -> int:
 
 
 @lru_cache
-def unguessable(application: str) -> str:
+def unguessable_name(application: str) -> str:
     """A name for Spark's application that is the same in all of this driver and cannot be guessed, so that nobody can
     create a folder of that name beforehand."""
     return f"{application}-{secrets.token_hex(8)}"
 
 
-def home(application: str, executor: int | str) -> Path:
+def process_folder(application: str, executor: int | str) -> Path:
     """The folder of the processes of an executor."""
     short = hashlib.blake2b(application.encode(), digest_size=6).hexdigest()
     return temporary() / f"{PREFIX}{os.getuid()}-{short}-{executor}"
@@ -104,7 +104,7 @@ secrets_of: dict[Path, bytes] = {}
 """The secrets of checked folders. A process there must prove that it has the secret, so one check is enough."""
 
 
-def connected(place: Path, shard: int, executor: int) -> Wire:
+def connect_to_shard(place: Path, shard: int, executor: int) -> Wire:
     address = place / str(shard)
     if place in secrets_of and (wire := connect(address, secrets_of[place])) is not None:
         return wire
@@ -112,10 +112,10 @@ def connected(place: Path, shard: int, executor: int) -> Wire:
     secret = secrets_of[place] = secret_of(place)
     with open(place / f"lock-{shard}", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return connect(address, secret) or started(address, secret, executor)
+        return connect(address, secret) or start_process(address, secret, executor)
 
 
-def started(address: Path, secret: bytes, executor: int) -> Wire:
+def start_process(address: Path, secret: bytes, executor: int) -> Wire:
     """A connection to a new process, which finds the secret next to its address."""
     remove_left_over()
     note_owner(address.parent, executor)

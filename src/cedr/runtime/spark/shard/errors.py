@@ -16,19 +16,19 @@ T = TypeVar("T")
 
 
 class TaskError(Exception):
-    """The error of a task: Spark shows its text among tracebacks, `original` extracts it."""
+    """The error of a task: Spark shows its text among tracebacks, `cedr_error_inside` extracts it."""
 
 
-def carried(kind: str, text: str) -> TaskError:
+def task_error(kind: str, text: str) -> TaskError:
     return TaskError(f"{BEGIN}{kind}:{text}{END}")
 
 
-def carrying(results: Iterator[T]) -> Iterator[T]:
+def with_task_errors(results: Iterator[T]) -> Iterator[T]:
     """The results of a task; our errors reach the user."""
     try:
         yield from results
     except CedrError as e:
-        raise carried(kind_of(e), str(e)) from None
+        raise task_error(kind_of(e), str(e)) from None
 
 
 def kind_of(error: CedrError) -> str:
@@ -41,7 +41,7 @@ def damage_to_sparks_notes(text: str) -> DamagedFileError | None:
     return None if found is None else DamagedFileError(found[1], OTHER_CONTENT, NEW_CHECKPOINT)
 
 
-def original(error: BaseException) -> CedrError | None:
+def cedr_error_inside(error: BaseException) -> CedrError | None:
     """Our error inside one of Spark's, if there is one."""
     found = re.search(f"{BEGIN}(.*?):(.*?){END}", str(error), re.DOTALL)
     if found is None:

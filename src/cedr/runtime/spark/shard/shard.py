@@ -79,7 +79,7 @@ class Shard:
         if self.version == batch and self.answer is not None:
             return self.answer
         try:
-            core = self._at(batch - 1)
+            core = self._core_after(batch - 1)
             if self.number == 1:  # later stages run after all shards of the first
                 sync_notes(self.job, batch)
             counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
@@ -96,7 +96,7 @@ class Shard:
         if self.core is not None and self.version is not None and self.store.due:
             self.store.snapshot(self.version, self.core.save())
 
-    def _at(self, version: int) -> "Core":
+    def _core_after(self, version: int) -> "Core":
         """The shard after a batch; -1 is before the first."""
         if self.core is None or self.version is None or not self._is_on_the_way(version):
             self._rebuild(version)
@@ -230,7 +230,7 @@ class Core:
                     upstream = self.upstream.setdefault(f"#{packet.exchange}", Upstream(self.job.shards))
                     upstream.update(packet.origin, *from_header(packet.header))
                 case "highest":
-                    self._saw(f"#{packet.exchange}", from_header(packet.header))
+                    self._note_highest(f"#{packet.exchange}", from_header(packet.header))
                 case "close":
                     # Without a name it is from a log of an earlier version, when all sources closed at once.
                     for source in [from_header(packet.header)] if packet.header else self.progress:
@@ -242,13 +242,13 @@ class Core:
         promised = {source: progress.take_promises() for source, progress in self.progress.items()}
         return {name: self._chunk(name, rows[name], promised) for name in self.stage.fragment.sources}
 
-    def _saw(self, name: str, highest: Highest) -> None:
+    def _note_highest(self, name: str, highest: Highest) -> None:
         """Finalize and Align measure from the highest time in the whole stream; most of it is in other shards."""
         after: Input = name
         for number, step in enumerate(self.engine.fragment.steps):
             operator = self.engine.operators[number]
             if step.inputs == (after,) and isinstance(operator, FinalizeOperator | AlignOperator):
-                operator.saw(highest.sync if isinstance(operator, FinalizeOperator) else highest.start)
+                operator.note_highest(highest.sync if isinstance(operator, FinalizeOperator) else highest.start)
                 after = number
 
     def _chunk(

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TypeVar
 from zipimport import zipimporter
 
-from cedr.runtime.spark.shard.errors import carrying
+from cedr.runtime.spark.shard.errors import with_task_errors
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ tasks = count(1)
 
 def in_worker(results: Iterator[T]) -> Iterator[T]:
     """The results of a task; our errors reach the user, and the worker is prepared for the next task."""
-    yield from carrying(results)
+    yield from with_task_errors(results)
     if next(tasks) <= FIRST_TASKS:
         gc.collect()
         gc.freeze()
