@@ -259,7 +259,7 @@ def test_a_statement_that_two_others_read_is_computed_once():
         feed,
     )
     matches = [node for node in nodes.topological(found.plan) if isinstance(node, nodes.Match)]
-    assert [node.pattern.word for node in matches].count("SEQUENCE") == 2
+    assert [node.pattern.keyword for node in matches].count("SEQUENCE") == 2
     assert len([o for o in found.engine().operators if isinstance(o, MatchOperator)]) == len(matches) == 4
 
 

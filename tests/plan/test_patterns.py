@@ -39,13 +39,17 @@ def predicate(expression, *variables):
 @pytest.mark.parametrize(
     ("pattern", "where", "message"),
     [
-        (Unless(A, B, 5, 1), (), "contributor 1, but its first parameter A is sure to have only 0"),
-        (Unless(Sequence((A, B), 5), C, 5, 3), (), "contributor 3, but its first parameter SEQUENCE is sure to .* 2"),
+        (Unless(A, B, 5, 1), (), "contributor 1, but its first parameter A is guaranteed only 0"),
+        (
+            Unless(Sequence((A, B), 5), C, 5, 3),
+            (),
+            "contributor 3, but its first parameter SEQUENCE is guaranteed only 2",
+        ),
         (AtLeast(3, (A, B), 5), (), r"ATLEAST\(3, …\) has 2 parameters"),
         (AtMost(0, (A,), 5), (), "n must be at least 1"),
         (Sequence((), 5), (), "SEQUENCE has no parameters"),
         (Not(A, B), (), "NOT takes a sequence as its scope, not A"),
-        (Unless(A, FIRST, 5), (), "B in UNLESS cannot be FIRST REUSE; selection and consumption go with"),
+        (Unless(A, FIRST, 5), (), "B in UNLESS cannot be FIRST REUSE; selection and consumption apply to"),
         (AtMost(1, (CONSUMED,), 5), (), "B in ATMOST cannot be EACH CONSUME"),
         (CancelWhen(FIRST, A), (), "B in CANCEL-WHEN cannot be FIRST"),
         (Sequence((A, EventType("B", var="a")), 5), (), "variable 'a' is given to 2 parameters"),
@@ -66,7 +70,7 @@ def predicate(expression, *variables):
         (
             Unless(A, Sequence((CONSUMED, C), 5), 5),
             (predicate(pl.col("a.load") < pl.col("c.load"), "a", "c"),),
-            "leave out CONSUME there, or compare by CorrelationKey",
+            "remove CONSUME there, or compare only with CorrelationKey",
         ),
     ],
 )
@@ -96,7 +100,7 @@ def test_a_scope_is_a_length_of_time():
 
 
 def test_what_a_single_event_does_not_have():
-    with pytest.raises(QueryError, match=r"Id is not known of a single event.*ANY\(A\) has it"):
+    with pytest.raises(QueryError, match=r"a single event has no .*Id; use ANY\(A\), which has it"):
         match(A, outputs=(("i", pl.col("Id")),))
 
 

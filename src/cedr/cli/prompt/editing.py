@@ -66,10 +66,10 @@ class Completer:
         """The next completion of `text`; readline calls it until it returns None."""
         if state == 0:
             before = readline.get_line_buffer()[: readline.get_begidx()]
-            self.found = sorted(word for word in self.words(before) if word.lower().startswith(text.lower()))
+            self.found = sorted(name for name in self.completions(before) if name.lower().startswith(text.lower()))
         return self.found[state] if state < len(self.found) else None
 
-    def words(self, before: str) -> set[str]:
+    def completions(self, before: str) -> set[str]:
         """The possible completions after this text."""
         if before.endswith("."):
             return self.attributes() | set(OF_VARIABLES)

@@ -55,7 +55,7 @@ def part_lines(
 
 def headline(pattern: Pattern) -> str:
     """The operator or event type, its numbers and its variable."""
-    parts = [pattern.name if isinstance(pattern, EventType) else pattern.word]
+    parts = [pattern.name if isinstance(pattern, EventType) else pattern.keyword]
     match pattern:
         case AtLeast(n=n, w=w) | AtMost(n=n, w=w) | Unless(n=int(n), w=w):
             parts += [str(n), show_duration(w)]
@@ -71,7 +71,7 @@ def short(pattern: Pattern) -> str:
     """A pattern by its variable, or by those of its parameters."""
     if pattern.var or isinstance(pattern, EventType):
         return pattern.var or called(pattern)
-    return f"{pattern.word}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
+    return f"{pattern.keyword}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
 
 
 def key_lines(pattern: Pattern, key: Key) -> list[str]:

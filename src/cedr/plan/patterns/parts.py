@@ -145,9 +145,9 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
         part.bound = part.bound or (unique and isinstance(part.pattern, Negation))
         if part.bound and any(p.consumes for p in part.forbidden.walk()):
             raise QueryError(
-                f"WHERE compares what {part.pattern.word} forbids with what it keeps, and something is consumed in "
-                f"there: {part.forbidden.pattern.word}. What is consumed for one match would have to be known for all "
-                "time; leave out CONSUME there, or compare by CorrelationKey(..., EQUAL) alone"
+                f"{part.pattern.keyword}: WHERE compares its negated parameter {part.forbidden.pattern.keyword} with "
+                "the other, but CONSUME is used in the negated one; remove CONSUME there, or compare only with "
+                "CorrelationKey(..., EQUAL)"
             )
     return root
 

@@ -41,28 +41,30 @@ def check_shape(pattern: Pattern) -> None:
     """Refuse patterns that cannot match, whatever comes."""
     match pattern:
         case Sequence() | AtLeast() | AtMost():
-            as_duration(pattern.w, f"scope of {pattern.word}")
+            as_duration(pattern.w, f"scope of {pattern.keyword}")
             if not pattern.parameters:
-                raise QueryError(f"{pattern.word} has no parameters; name at least one event type")
+                raise QueryError(f"{pattern.keyword} has no parameters; name at least one event type")
         case Unless(w=w, n=n, kept=kept):
             as_duration(w, "scope of UNLESS")
             if n is not None and not 1 <= n <= kept.contributors:
                 raise QueryError(
-                    f"UNLESS counts its scope from contributor {n}, but its first parameter {called(kept)} is sure to "
-                    f"have only {kept.contributors}"
+                    f"UNLESS counts its scope from contributor {n}, but its first parameter {called(kept)} is "
+                    f"guaranteed only {kept.contributors}"
                 )
         case Not(kept=kept) if not isinstance(kept, Sequence | AtLeast):
             raise QueryError(f"NOT takes a sequence as its scope, not {called(kept)}; use CANCEL-WHEN or UNLESS")
     if isinstance(pattern, AtLeast) and not 1 <= pattern.n <= len(pattern.parameters):
-        raise QueryError(f"ATLEAST({pattern.n}, …) has {len(pattern.parameters)} parameters; n must lie from 1 to that")
+        raise QueryError(
+            f"ATLEAST({pattern.n}, …) has {len(pattern.parameters)} parameters; n must be from 1 to their number"
+        )
     if isinstance(pattern, AtMost) and pattern.n < 1:
         raise QueryError(f"ATMOST({pattern.n}, …): n must be at least 1, as a time without events gives no output")
     selecting = isinstance(pattern, Sequence | AtLeast)
     for parameter in (*pattern.negated, *pattern.counted, *(() if selecting else pattern.positive)):
         if (parameter.selection, parameter.consumption) != ("EACH", "REUSE"):
             raise QueryError(
-                f"{called(parameter)} in {pattern.word} cannot be {parameter.selection} {parameter.consumption}; "
-                "selection and consumption go with the parameters of SEQUENCE, ATLEAST, ALL and ANY"
+                f"{called(parameter)} in {pattern.keyword} cannot be {parameter.selection} {parameter.consumption}; "
+                "selection and consumption apply to parameters of SEQUENCE, ATLEAST, ALL and ANY"
             )
 
 
@@ -74,8 +76,8 @@ def check_types(spec: PatternSpec) -> None:
     single = ends_with_event(spec.pattern) and not spec.bitemporal
     if single and (unknown := [n for n in sorted(names) if n.split(".")[-1] in OF_COMPOSITES]):
         raise QueryError(
-            f"{unknown[0]} is not known of a single event, as nothing is remembered for it; "
-            f"ANY({called(spec.pattern.leaves()[0])}) has it, with a lifetime of one chronon"
+            f"a single event has no {unknown[0]}; use ANY({called(spec.pattern.leaves()[0])}), which has it and a "
+            "lifetime of one chronon"
         )
     for leaf in leaves:
         if not 0 <= leaf.port < len(spec.schemas):
@@ -108,7 +110,7 @@ def check_variables(spec: PatternSpec) -> None:
         if not any(own & names and names <= own | outer for own, outer in scopes):
             raise QueryError(
                 f"WHERE {c.text or show_expression(c.expression)} compares {' and '.join(c.variables)}, which never "
-                "have a value together: a negated or counted variable is known only while it is looked for"
+                "have a value together: a negated or counted variable has a value only inside its own parameter"
             )
 
 

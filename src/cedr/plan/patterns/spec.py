@@ -62,7 +62,7 @@ def certain(pattern: Pattern) -> frozenset[str]:
 
 
 def called(pattern: Pattern) -> str:
-    return pattern.name if isinstance(pattern, EventType) else pattern.word
+    return pattern.name if isinstance(pattern, EventType) else pattern.keyword
 
 
 def ends_with_event(pattern: Pattern) -> bool:

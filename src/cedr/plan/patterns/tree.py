@@ -21,7 +21,7 @@ Consumption = Literal["REUSE", "CONSUME"]
 
 @dataclass(frozen=True)
 class Pattern:
-    word: ClassVar = ""
+    keyword: ClassVar = ""
     var: str | None = field(default=None, kw_only=True)
     selection: Selection = field(default="EACH", kw_only=True)
     consumption: Consumption = field(default="REUSE", kw_only=True)
@@ -77,7 +77,7 @@ class EventType(Pattern):
 
 @dataclass(frozen=True)
 class Sequence(Pattern):
-    word: ClassVar = "SEQUENCE"
+    keyword: ClassVar = "SEQUENCE"
     parameters: tuple[Pattern, ...]
     w: int
 
@@ -94,7 +94,7 @@ class Sequence(Pattern):
 class AtLeast(Pattern):
     """ALL(E1..Ek, w) is AtLeast(k, ..), ANY(E1..Ek) is AtLeast(1, .., 1)."""
 
-    word: ClassVar = "ATLEAST"
+    keyword: ClassVar = "ATLEAST"
     n: int
     parameters: tuple[Pattern, ...]
     w: int
@@ -110,7 +110,7 @@ class AtLeast(Pattern):
 
 @dataclass(frozen=True)
 class AtMost(Pattern):
-    word: ClassVar = "ATMOST"
+    keyword: ClassVar = "ATMOST"
     n: int
     parameters: tuple[Pattern, ...]
     w: int
@@ -144,7 +144,7 @@ class Negation(Pattern):
 class Unless(Negation):
     """UNLESS(kept, forbidden, w), or UNLESS(kept, forbidden, n, w) when n is given."""
 
-    word: ClassVar = "UNLESS"
+    keyword: ClassVar = "UNLESS"
     w: int
     n: int | None = None
 
@@ -157,12 +157,12 @@ class Unless(Negation):
 class Not(Negation):
     """NOT(forbidden, kept); kept is a Sequence or AtLeast."""
 
-    word: ClassVar = "NOT"
+    keyword: ClassVar = "NOT"
 
 
 @dataclass(frozen=True)
 class CancelWhen(Negation):
-    word: ClassVar = "CANCEL-WHEN"
+    keyword: ClassVar = "CANCEL-WHEN"
 
 
 # --- conditions ----------------------------------------------------------------------------------------------------
