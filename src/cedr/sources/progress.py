@@ -184,13 +184,13 @@ class SourceProgress:
         partitions = {p: (h.highest, h.cti, h.at) for p, h in self.partitions.items()}
         counted = None if self.counted is None else self.counted.save()
         keys = None if self.keys is None else self.keys.save()
-        rest = {"keys": keys, "told": self._promises}
+        rest = {"keys": keys, "promises": self._promises}
         return {"cti": self.cti, "partitions": partitions, "now": self.now, "counted": counted, **rest}
 
     def load(self, state: dict[str, Any]) -> None:
         self.cti, self.now = state["cti"], state["now"]
         self.partitions = {p: PartitionProgress(*values) for p, values in state["partitions"].items()}
-        self._promises = state["told"]
+        self._promises = state["promises"]
         if self.keys is not None:
             self.keys.load(state["keys"])
         if self.counted is not None:

@@ -165,7 +165,7 @@ def test_rows_are_spilled_in_remote_folders(tmp_path):
 def test_logs_of_earlier_versions_are_refused(tmp_path):
     """Their headers were pickled, or named classes that have other names now."""
     folder = Folder(str(tmp_path))
-    for header in (pickle.dumps("readings"), b"c1x"):
+    for header in (pickle.dumps("readings"), b"c1x", b"c2x"):
         folder.write("log-000000000003", pickle.dumps([(1, 0, "close", -1, 0, 0, header, b"", 0)]))
         with pytest.raises(DamagedFileError, match="log-000000000003: another version of cedr wrote it"):
             StateStore(folder).logged(3)
@@ -177,6 +177,7 @@ def test_snapshots_of_earlier_versions_are_refused(tmp_path):
         b"ccedr.operators.common\nCommon\n.",
         pickle.dumps({"engine": {}}),
         pickle.dumps((1, {"engine": {}})),
+        pickle.dumps((2, {"engine": {}})),
     ):
         folder.write("snapshot-000000000003", content)
         with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):

@@ -223,7 +223,7 @@ class Core:
             match packet.kind:
                 case "rows":
                     rows[f"#{packet.exchange}"].append(self.store.rows_of_files(packet))
-                case "progress" | "told":  # the second name is from a log of an earlier version
+                case "progress":
                     source, new = from_header(packet.header)
                     reports[source] += new
                 case "cti":
