@@ -259,9 +259,9 @@ def test_the_index_contains_all_punctuations(arrivals, payloads, data):
         given_so_far += punctuations
         action = data.draw(st.sampled_from(["go on", "restart", "forget", "as one"]))
         if action == "restart":
-            saved = pickle.loads(pickle.dumps(known.save()))
+            saved = pickle.loads(pickle.dumps(known.snapshot()))
             known = PromiseIndex()
-            known.load(saved)
+            known.restore(saved)
         elif action == "forget":
             cti = max(cti, data.draw(ctis))
             known.forget(cti)

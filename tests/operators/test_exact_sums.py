@@ -194,28 +194,6 @@ def test_a_quantile_means_what_is_written(q, n, place):
     assert ref.quantile(q)("v")(list(cedr.canonical(stream))) == place
 
 
-def test_counts_of_an_earlier_version_go_on_and_sums_are_refused():
-    """Earlier versions saved sums of doubles in two parts next to the end points, and a list of what is counted."""
-    stream = [Insert(0, 9, Row(v=1, x=0.5)), Insert(0, 9, Row(v=None, x=0.5))]
-    schema = {"v": pl.Int64, "x": pl.Float64}
-
-    def old_state(aggregates, floats):
-        operator = AggregateOperator(schema, [], aggregates, "eager")
-        operator.process(0, chunk_of(stream, schema))
-        state = operator.save()
-        state["endpoints"] = (*state["endpoints"], np.zeros((2, floats)), np.zeros((2, floats)))
-        state["weights"] = [(kind, name or None) for kind, name, _ in state["weights"][0] if kind in ("live", "known")]
-        return state
-
-    counts = {"n": agg.Count(), "v": agg.Count("v")}
-    operator = AggregateOperator(schema, [], counts, "eager")
-    operator.load(old_state(counts, 0))
-    out = operator.process(0, chunk_of([Insert(0, 9, Row(v=3, x=1.0))], schema)).elements()
-    assert out[-1].payload == Row(n=3, v=2)
-    with pytest.raises(QueryError, match="sums of an earlier version"):
-        AggregateOperator(schema, [], {"x": agg.Sum("x")}).load(old_state({"x": agg.Sum("x")}, 1))
-
-
 def first_value(frame):
     return frame["v"][0]
 

@@ -311,13 +311,14 @@ def test_what_leaves_and_what_is_late_is_what_came(chunks, settings):
 def content(finalize):
     """A snapshot in a form that compares; how payloads are numbered and tuples stored is nobody's business."""
     state = finalize.snapshot()
-    payloads = state.pop("payloads").rows()
-    vs, pid, end, count = (column.tolist() for column in state["tuples"])
+    chains, late, external = (state.pop(name) for name in ("chains", "late", "external"))
+    payloads = chains["index"].rows()
+    vs, pid, end, count = (column.tolist() for column in chains["store"])
     state["tuples"] = sorted(zip(vs, [payloads[i] for i in pid], end, count, strict=True), key=str)
-    vs, pid, *others = (column.tolist() for column in state["held"])
+    vs, pid, *others = (column.tolist() for column in chains["held"].values())
     state["held"] = [vs, [payloads[i] for i in pid], *others]
-    state["late"]["rows"] = state["late"]["rows"].rows()
-    state["external"]["syncs"] = state["external"]["syncs"].tolist()
+    state["late"] = (late["counts"], [] if late["pieces"] is None else late["pieces"].rows())
+    state["external"] = (external["spans"], [] if external["syncs"] is None else external["syncs"].tolist())
     return state
 
 
@@ -602,7 +603,7 @@ def test_state_stays_small():
         inserted, ended = inserted + len(out), ended + len(open_)
         assert finalize.state_size()[0] < 12_000
         assert finalize.state_size()[1] < 3_000_000
-        assert len(finalize.snapshot()["payloads"]) < 12_000
+        assert len(finalize.snapshot()["chains"]["index"]) < 12_000
     assert inserted == 200 * 1000
     assert finalize.late_counts["unknown_tuple"] >= 5 * 199
 
@@ -627,7 +628,7 @@ def test_counts_are_forgotten_with_their_cti():
     for t in range(300):
         finalize.process(0, chunk_of([Insert(t, t + 1, P), ExternalCti(t, t + 1, 1)], SCHEMA))
     state = finalize.snapshot()["external"]
-    assert (state["spans"], len(state["syncs"])) == ([], 0)
+    assert (state["spans"], state["syncs"]) == ([], None)
 
 
 @pytest.mark.parametrize(("settings", "message"), [({"remember": -1}, "remember is -1"), ({"late": "drop"}, "'drop'")])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cedr import testing
 from cedr.columnar.chunk import Chunk, chunk_of
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, fields
 from cedr.operators import waiting
 from cedr.operators.base import Operator
 from cedr.operators.front import Front
@@ -33,6 +34,8 @@ class Index(RowIndex):
 
 class Groups(Operator):
     """Numbers the groups of its inputs; results of a group start at `held` of its key and are not emitted."""
+
+    state = fields(index=PART, front=PART)
 
     def __init__(self, ports):
         self.ports = ports
@@ -57,13 +60,6 @@ class Groups(Operator):
 
     def groups(self):
         return list(self.index.rows.iter_rows())
-
-    def save(self):
-        return {"rows": self.index.snapshot(), **self.front.save()}
-
-    def load(self, state):
-        self.index.restore(state["rows"])
-        self.front.load(state)
 
 
 times = st.integers(0, 9)
@@ -181,5 +177,6 @@ def test_without_promises_about_groups_there_is_nothing_to_keep():
     step(operator, Insert(20, INF, Row(a=1, s="p", v=1)), punctuation(v=3), Cti(4))
     assert not operator.front.keyed
     assert operator.front.all().tolist() == [MIN]
-    assert operator.front.nbytes == 0
-    assert operator.front.save() == {}
+    state = operator.front.snapshot()
+    assert (state["own"], state["settled"].tolist()) == ([None, None], [MIN])
+    assert operator.front.nbytes == 8

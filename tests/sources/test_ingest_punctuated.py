@@ -238,7 +238,7 @@ def test_the_same_reports_in_any_order_and_after_a_restart_give_the_same_promise
         reports = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
         one.update(reports)
         restored = SourceProgress(plan)
-        restored.load(pickle.loads(pickle.dumps(two.save())))
+        restored.restore(pickle.loads(pickle.dumps(two.snapshot())))
         two = restored
         two.update(order.sample(reports, len(reports)))
         ones.add(one.take_promises())

@@ -70,7 +70,7 @@ def test_progress_goes_on_after_save_and_load():
     progress = SourceProgress(source(delay=0, partition="p", idle=1000))
     progress.update([ProgressReport({"x": 10, "y": 5}, at=0)])
     other = SourceProgress(source(delay=0, partition="p", idle=1000))
-    other.load(progress.save())
+    other.restore(progress.snapshot())
     assert other.update([ProgressReport({"y": 9}, at=10)]) == progress.update([ProgressReport({"y": 9}, at=10)]) == 9
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.picked import picked
+from cedr.columnar.verified import verify_frame
 from cedr.kernels.hash_table import fill, grow, hash_words, lookup, lookup_words, new_table
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -38,6 +39,8 @@ class RowIndex:
         self._table = new_table(64)
         self._pieces: list[pl.DataFrame] = [pl.DataFrame(schema=self.schema)]
         self._size = 0
+        self.nbytes = 0
+        """Bytes of the rows."""
         self._has_null = False
         self._collided: dict[int, list[int]] = {}
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
@@ -55,6 +58,7 @@ class RowIndex:
     def _append(self, piece: pl.DataFrame) -> None:
         """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times."""
         self._pieces.append(piece)
+        self.nbytes += int(piece.estimated_size())
         while len(self._pieces) > 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
             self._pieces[-2:] = [pl.concat(self._pieces[-2:], rechunk=True)]
 
@@ -168,8 +172,13 @@ class RowIndex:
         self.restore(rows)
         return renumbered
 
+    # --- state: the rows, each at the position of its number -------------------------------------------------------
+
     def snapshot(self) -> pl.DataFrame:
         return self.rows
+
+    def verify(self, rows: Any) -> None:
+        verify_frame(rows, self.schema, "an index of rows")
 
     def restore(self, rows: pl.DataFrame) -> None:
         """Load a snapshot: the number of each row is its position."""
@@ -177,6 +186,7 @@ class RowIndex:
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:
             self._pieces = [rows]
+            self.nbytes = int(rows.estimated_size())
             if self._wordy:
                 self._words, self._table = self._as_words(rows), new_table(rows.height * 4)
                 lookup_words(*self._table, self._words, self._words, hash_words(self._words), 0, True)

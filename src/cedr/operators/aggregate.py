@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.state import NUMBER, PART, PARTS, fields
 from cedr.kernels.cells import cells
-from cedr.operators.base import State
 from cedr.operators.exact_sums import Parts
 from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
@@ -25,6 +25,15 @@ Schema = Mapping[str, pl.DataType]
 
 
 class AggregateOperator(SnapshotOperator):
+    state = fields(
+        weights=PART,
+        live=PARTS,
+        live_rows=PART,
+        extremes=PARTS,
+        codecs=PARTS,
+        skip_cells=NUMBER,
+    )
+
     def __init__(
         self,
         schema: Schema,
@@ -139,17 +148,3 @@ class AggregateOperator(SnapshotOperator):
     def renumber(self, numbers: Times) -> None:
         for store in (*self._stores(), *self.extremes.values()):
             store.renumber(numbers)
-
-    def save(self) -> State:
-        stores = [store.save() for store in (*self._stores(), *self.extremes.values())]
-        indexes = {name: codec.index.snapshot() for name, codec in self.codecs.items() if isinstance(codec, IndexCodec)}
-        return {**super().save(), "stores": stores, "indexes": indexes, "weights": self.weights.save()}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.weights.load(state["weights"])
-        for store, saved in zip((*self._stores(), *self.extremes.values()), state["stores"], strict=True):
-            store.load(saved)
-        for name, codec in self.codecs.items():
-            if isinstance(codec, IndexCodec):
-                codec.index.restore(state["indexes"][name])

@@ -34,8 +34,9 @@ import polars as pl
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import NONE, Names, PromiseIndex, Promises, point_promises
+from cedr.columnar.state import FRAME, LIST, NUMBER, PART, PARTS, counted, fields
 from cedr.kernels.chains import merge, nodes
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.feedback import PassesFeedback
 from cedr.operators.waiting import Waiting
 from cedr.temporal.errors import QueryError
@@ -54,6 +55,15 @@ class AlignOperator(PassesFeedback, Operator):
     `clock` returns chronons and never goes back; with it `block` is system time, and `tick` releases what has waited
     long enough when no input comes. Without it `block` is application time.
     """
+
+    state = fields(
+        _held=counted(FRAME),
+        _settling=PARTS,
+        _waiting=PART,
+        _highest=NUMBER,
+        _output_time=NUMBER,
+        _seen=LIST,
+    )
 
     def __init__(
         self,
@@ -226,25 +236,6 @@ class AlignOperator(PassesFeedback, Operator):
         if self.flavour == "ordered" or not self._held.height:
             return self.cti
         return max(self.cti_out, min(self.cti, int(self._held[VS].to_numpy().min())))
-
-    # --- state ---------------------------------------------------------------------------------------------------
-
-    def state_size(self) -> tuple[int, int]:
-        promises = self._waiting.nbytes + sum(index.nbytes for index in self._settling.values())
-        return self._held.height, int(self._held.estimated_size()) + promises
-
-    def save(self) -> State:
-        times = {"highest": self._highest, "output_time": self._output_time, "seen": list(self._seen)}
-        settling = [index.save() for index in self._settling.values()]
-        promises = {"settling": settling, "waiting": self._waiting.save()}
-        return {"held": self._held.rechunk(), **times, **promises}
-
-    def load(self, state: State) -> None:
-        self._held = state["held"]
-        for index, saved in zip(self._settling.values(), state["settling"], strict=True):
-            index.load(saved)
-        self._waiting.load(state["waiting"])
-        self._highest, self._output_time, self._seen = state["highest"], state["output_time"], list(state["seen"])
 
 
 def promises_about(promises: Promises, names: Names) -> Promises:

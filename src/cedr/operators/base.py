@@ -9,8 +9,8 @@
 - the output CTI is the largest the inputs allow, and state that only matters before it is gone.
 
 Inputs must be valid streams; `Finalize` sees to that at the edge of a plan. An operator trusts its input and reads no
-clock. `snapshot` returns everything needed to go on elsewhere: `restore` of it into a fresh operator with the same
-settings continues as if nothing had happened. The state is plain data (arrays, frames, numbers), never code.
+clock. It declares its state as fields (`cedr.columnar.state`). `snapshot` returns everything needed to continue
+elsewhere: `restore` of it into a fresh operator with the same settings continues as if nothing had happened.
 """
 
 from abc import ABC, abstractmethod
@@ -22,12 +22,12 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import PromiseIndex
+from cedr.columnar.state import LIST, NUMBER, PARTS, TRANSIENT, Stateful, fields
 from cedr.temporal.time import MIN
 
 if TYPE_CHECKING:
     from cedr.operators.feedback import Skipping
 
-State = dict[str, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -45,7 +45,7 @@ class OperatorMetrics:
     cti_out: int = MIN
 
 
-class Operator(ABC):
+class Operator(Stateful, ABC):
     """Subclasses implement `on_rows` and `on_progress`; `process` does the bookkeeping."""
 
     ports = 1
@@ -57,6 +57,14 @@ class Operator(ABC):
 
     waits = False
     """Rows arrive only when CTIs or promises have settled them, so a row does not show progress."""
+
+    state = fields(
+        metrics=TRANSIENT,
+        ctis=LIST,
+        promised=PARTS,
+        cti_out=NUMBER,
+        skipping=TRANSIENT,
+    )
 
     def __init__(self) -> None:
         self.metrics = OperatorMetrics()
@@ -102,24 +110,3 @@ class Operator(ABC):
         m.adjusts_out += len(out) - int(np.count_nonzero(out.is_insert))
         m.cti_in, m.cti_out = self.cti, self.cti_out
         m.state_rows, m.state_bytes = self.state_size()
-
-    def state_size(self) -> tuple[int, int]:
-        """Rows and bytes held."""
-        return 0, 0
-
-    def snapshot(self) -> State:
-        promised = [index.save() for index in self.promised]
-        return {"ctis": list(self.ctis), "promised": promised, "cti_out": self.cti_out, **self.save()}
-
-    def restore(self, state: State) -> None:
-        self.ctis, self.cti_out = list(state["ctis"]), state["cti_out"]
-        for index, saved in zip(self.promised, state["promised"], strict=True):
-            index.load(saved)
-        self.load(state)
-
-    def save(self) -> State:
-        """The operator's own part of a snapshot."""
-        return {}
-
-    def load(self, state: State) -> None:  # noqa: B027 most stateless operators have nothing to take up
-        """Take up what `save` returned."""

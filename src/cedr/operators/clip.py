@@ -12,9 +12,10 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, columns, counted, fields
 from cedr.kernels.overlap import longest
 from cedr.kernels.pieces import next_starts, stored
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import still_matters
 from cedr.operators.join import NOTHING_HELD, JoinKeys
 from cedr.operators.keyed import by_payload, finished_keys
@@ -27,6 +28,15 @@ Schema = Mapping[str, pl.DataType]
 
 class ClipOperator(Operator):
     ports = 2
+
+    state = fields(
+        keys=PART,
+        payloads=PART,
+        tuples=counted(columns(TupleStore)),
+        starts=counted(columns(TupleStore)),
+        emitted=PART,
+        front=PART,
+    )
 
     def __init__(self, schema: Schema, other_schema: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> None:
         super().__init__()
@@ -87,24 +97,3 @@ class ClipOperator(Operator):
         if numbers is not None:
             self.tuples = self.tuples.renumber_values(numbers)
             self.emitted.g = numbers[self.emitted.g]
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = (*self.tuples, *self.starts, self.emitted.g, self.emitted.start, self.emitted.end)
-        return self.tuples.rows + self.starts.rows, sum(a.nbytes for a in arrays) + self.front.nbytes
-
-    def save(self) -> State:
-        indexes = (self.keys.index.snapshot(), self.payloads.snapshot())
-        return {
-            "indexes": indexes,
-            "tuples": self.tuples.save(),
-            "starts": self.starts.save(),
-            **self.emitted.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.keys.index.restore(state["indexes"][0])
-        self.payloads.restore(state["indexes"][1])
-        self.tuples, self.starts = (TupleStore.load(state[name]) for name in ("tuples", "starts"))
-        self.emitted.load(state)
-        self.front.load(state)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from cedr.columnar.state import DICT, NUMBER, Stateful, fields, optional
 from cedr.kernels import exact
 from cedr.operators.values import bits_of, decimal_words
 
@@ -37,13 +38,15 @@ HEADER = 4
 
 
 @dataclass
-class ExactSum:
+class ExactSum(Stateful):
     """Where the digits are: the column of each place, and how places are aligned."""
 
     dtype: pl.DataType
     square: bool = False
     align: int | None = None
     places: dict[int, int] = field(default_factory=dict)
+
+    state = fields(align=optional(NUMBER), places=DICT)
 
     def __post_init__(self) -> None:
         if not self.dtype.is_float() and self.dtype != PARTIAL:

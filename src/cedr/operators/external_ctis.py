@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cedr.columnar.chunk import Times
-from cedr.operators.base import State
+from cedr.columnar.state import ARRAY_PIECES, Stateful, columns, each, fields
 from cedr.temporal.element import ExternalCti
 from cedr.temporal.time import INF, MIN
 
@@ -23,20 +23,28 @@ MANY_PIECES = 64
 class PromisedCount:
     """A promised count and how many came; elements that came before a CTI passed them by are not known any more."""
 
-    cti: ExternalCti
+    vs: int
+    ve: int
+    n: int
     received: int
 
     @property
+    def cti(self) -> ExternalCti:
+        return ExternalCti(self.vs, self.ve, self.n)
+
+    @property
     def closed(self) -> bool:
-        return self.received >= self.cti.n
+        return self.received >= self.n
 
 
-class ExternalCtis:
+class ExternalCtis(Stateful):
     """Spans in order, and the sync times that may lie in spans yet to come.
 
     `origin` is where the spans begin. Without one, they begin at the lowest start or sync time known so far; a first
     span that is overtaken by a later one then comes too late, if none of its elements came before.
     """
+
+    state = fields(spans=each(columns(PromisedCount)), _syncs=ARRAY_PIECES)
 
     def __init__(self, origin: int | None = None, spans: Iterable[PromisedCount] = ()) -> None:
         self.origin = origin
@@ -53,8 +61,8 @@ class ExternalCtis:
 
     def _places(self, sync: Times) -> Times:
         """The span each sync time lies in, -1 for none."""
-        starts = np.array([s.cti.vs for s in self.spans], dtype=np.int64)
-        ends = np.array([s.cti.ve for s in self.spans], dtype=np.int64)
+        starts = np.array([s.vs for s in self.spans], dtype=np.int64)
+        ends = np.array([s.ve for s in self.spans], dtype=np.int64)
         place = np.searchsorted(starts, sync, side="right") - 1
         return np.where((place >= 0) & (sync < ends[place]), place, -1)
 
@@ -64,7 +72,7 @@ class ExternalCtis:
             return []
         place = self._places(sync)
         counts = np.bincount(place[place >= 0], minlength=len(self.spans))
-        room = [s.cti.n - s.received for s in self.spans]
+        room = [s.n - s.received for s in self.spans]
         full = [i for i in np.flatnonzero(counts) if counts[i] > room[i]]
         return [(self.spans[i].cti, positions[place == i][room[i] :]) for i in full]
 
@@ -91,7 +99,9 @@ class ExternalCtis:
         return None
 
     def add(self, new: ExternalCti) -> None:
-        self.spans = sorted([*self.spans, PromisedCount(new, self._received(new))], key=lambda s: s.cti.vs)
+        self.spans = sorted(
+            [*self.spans, PromisedCount(new.vs, new.ve, new.n, self._received(new))], key=lambda s: s.vs
+        )
 
     def _received(self, external: ExternalCti) -> int:
         return sum(int(np.count_nonzero((s >= external.vs) & (s < external.ve))) for s in self._syncs)
@@ -100,26 +110,18 @@ class ExternalCtis:
         """The CTI that follows, given that nothing before `known` will come."""
         reached = max(known, MIN if self.origin is None else self.origin)
         if reached == MIN and self.spans:
-            reached = min([self.spans[0].cti.vs, *(int(s.min()) for s in self._syncs)])
+            reached = min([self.spans[0].vs, *(int(s.min()) for s in self._syncs)])
         before = reached
         for span in self.spans:
-            if span.cti.vs <= reached < span.cti.ve and span.closed:
-                reached = span.cti.ve
+            if span.vs <= reached < span.ve and span.closed:
+                reached = span.ve
         return reached if reached > before else known
 
     def forget(self, before: int) -> None:
         """Drop what lies before a CTI."""
-        self.spans = [s for s in self.spans if s.cti.ve > before]
+        self.spans = [s for s in self.spans if s.ve > before]
         if before == INF:
             self._syncs = []
         elif self._syncs:
             rest = (s if s.min() >= before else s[s >= before] for s in self._syncs)
             self._syncs = [s for s in rest if len(s)]
-
-    def save(self) -> State:
-        spans = [(s.cti.vs, s.cti.ve, s.cti.n, s.received) for s in self.spans]
-        return {"spans": spans, "syncs": np.concatenate(self._syncs) if self._syncs else np.empty(0, dtype=np.int64)}
-
-    def load(self, state: State) -> None:
-        self.spans = [PromisedCount(ExternalCti(vs, ve, n), received) for vs, ve, n, received in state["spans"]]
-        self._syncs = [state["syncs"]] if len(state["syncs"]) else []

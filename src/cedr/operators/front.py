@@ -36,8 +36,9 @@ import polars as pl
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import BEFORE, NONE, Promises, point_promises
+from cedr.columnar.state import ARRAY, PARTS, TRANSIENT, Stateful, each, fields, optional
 from cedr.columnar.times import Times
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.latency import TOGETHER
 from cedr.operators.waiting import Waiting
 from cedr.temporal.time import INF, MIN
@@ -46,11 +47,19 @@ Mask = np.ndarray
 NO_GROUPS = np.empty(0, dtype=np.int64)
 
 
-class Front:
+class Front(Stateful):
     """`names`: per input, the payload column behind a column of the index, each payload column at most once; columns
     left out have none. `out`: the output columns that show a column of the index. Both default to the same names.
     `needed`: inputs without whose tuples in a group it has no results, so that what such an input promises about a
     group without state holds for the output whatever the others do."""
+
+    state = fields(
+        own=each(optional(ARRAY)),
+        settled=ARRAY,
+        _settled_before=TRANSIENT,
+        _new=TRANSIENT,
+        _waiting=PARTS,
+    )
 
     def __init__(
         self,
@@ -209,27 +218,6 @@ class Front:
         self.own = [own if own is None else own[numbers[: len(own)] >= 0] for own in self.own]
         if self.keyed:
             self.settled = self.settled[numbers[: len(self.settled)] >= 0]
-
-    @property
-    def nbytes(self) -> int:
-        if not self.keyed:
-            return 0
-        arrays = sum(own.nbytes for own in self.own if own is not None) + self.settled.nbytes
-        return arrays + sum(waiting.nbytes for waiting in self._waiting)
-
-    def save(self) -> State:
-        if not self.keyed:
-            return {}
-        waiting = [w.save() for w in self._waiting]
-        return {"front": {"own": list(self.own), "settled": self.settled, "waiting": waiting}}
-
-    def load(self, state: State) -> None:
-        if "front" not in state:
-            return
-        front = state["front"]
-        self.own, self.settled = list(front["own"]), front["settled"]
-        for waiting, saved in zip(self._waiting, front["waiting"], strict=True):
-            waiting.load(saved)
 
 
 def earliest(held: Times) -> int:

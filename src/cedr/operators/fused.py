@@ -16,13 +16,16 @@ import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.promises import Promises
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import PARTS, fields
+from cedr.operators.base import Operator
 from cedr.operators.feedback import PassesFeedback, Skipping
 from cedr.operators.stateless import AlterLifetimeOperator, ProjectOperator, SelectOperator, file_column
 
 
 class FusedOperator(PassesFeedback, Operator):
     keeps_files = True
+
+    state = fields(payload=PARTS, lifetimes=PARTS)
 
     def __init__(self, schema: Mapping[str, pl.DataType], steps: Sequence[Operator]) -> None:
         super().__init__()
@@ -69,13 +72,6 @@ class FusedOperator(PassesFeedback, Operator):
             step.ctis = [cti]
             cti = step._cti()
         return Chunk(chunk.with_times(*self._images(chunk)).rows, cti, promises=chunk.promises, files=chunk.files)
-
-    def save(self) -> State:
-        return {"steps": [step.save() for step in self.payload]}
-
-    def load(self, state: State) -> None:
-        for step, saved in zip(self.payload, state["steps"], strict=True):
-            step.load(saved)
 
 
 def moved(step: AlterLifetimeOperator, vs: Times, old: Times, new: Times) -> tuple[Times, Times, Times]:

@@ -12,7 +12,8 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import PromiseIndex, Promises
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import NUMBER, PART, TRANSIENT, fields
+from cedr.operators.base import Operator
 from cedr.operators.feedback import PassesFeedback
 from cedr.operators.late import Late, LateStream, Reason, broken_promises
 from cedr.temporal.time import show
@@ -24,6 +25,8 @@ class GuardOperator(PassesFeedback, Operator):
     same_times = False
     judges = True
     keeps_files = True
+
+    state = fields(_late=PART, _arrived=NUMBER, _before_chunk=TRANSIENT)
 
     def __init__(self, schema: Mapping[str, pl.DataType], late: Literal["collect", "raise"] = "collect") -> None:
         super().__init__()
@@ -90,10 +93,3 @@ class GuardOperator(PassesFeedback, Operator):
     def take_late(self) -> pl.DataFrame:
         """The rows put aside since the last call."""
         return self._late.take()
-
-    def save(self) -> State:
-        return {"late": self._late.save(), "arrived": self._arrived}
-
-    def load(self, state: State) -> None:
-        self._late.load(state["late"])
-        self._arrived = state["arrived"]

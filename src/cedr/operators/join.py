@@ -19,8 +19,9 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.columnar.picked import picked
+from cedr.columnar.state import DERIVED, NUMBER, PART, PARTS, Stateful, columns, counted, fields
 from cedr.kernels.overlap import longest, overlaps
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
 from cedr.operators.tuple_store import TupleStore
 from cedr.temporal.time import INF, MIN
@@ -30,8 +31,10 @@ NOTHING_HELD = np.array([INF])
 """Every result is emitted at once."""
 
 
-class JoinSide:
+class JoinSide(Stateful):
     """The stored tuples of one input: sorted by key and start, payloads by number."""
+
+    state = fields(payloads=PART, tuples=counted(columns(TupleStore)), _starts=DERIVED, _bound=NUMBER)
 
     def __init__(self, schema: Schema) -> None:
         self.payloads = RowIndex(dict(schema))
@@ -45,6 +48,9 @@ class JoinSide:
         if self._starts is None:
             self._starts = longest(self.tuples.key, self.tuples.vs, self.tuples.ve, keys)
         return self._starts
+
+    def restored(self) -> None:
+        self._starts = None
 
     def hold(self, tuples: TupleStore) -> None:
         if tuples is not self.tuples:
@@ -75,16 +81,11 @@ class JoinSide:
             if numbers is not None:
                 self.hold(self.tuples.renumber_values(numbers))
 
-    def save(self) -> State:
-        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples.save()}
 
-    def load(self, state: State) -> None:
-        self.payloads.restore(state["payloads"])
-        self.hold(TupleStore.load(state["tuples"]))
-
-
-class JoinKeys:
+class JoinKeys(Stateful):
     """Numbers the join keys of both sides alike."""
+
+    state = fields(index=PART, seen=NUMBER)
 
     def __init__(self, schemas: Sequence[Schema], names: Sequence[Sequence[str]]) -> None:
         self.names = [list(n) for n in names]
@@ -136,6 +137,8 @@ def each_once(names: Mapping[str, str]) -> dict[str, str]:
 class JoinOperator(Operator):
     ports = 2
 
+    state = fields(keys=PART, sides=counted(PARTS), front=PART)
+
     def __init__(
         self,
         left_schema: Schema,
@@ -176,22 +179,6 @@ class JoinOperator(Operator):
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)
         return left.hstack(picked(right, self.renamed, self.renamed.values())) if self.renamed else left
-
-    def state_size(self) -> tuple[int, int]:
-        rows = sum(side.tuples.rows for side in self.sides)
-        arrays = sum(side.tuples.nbytes for side in self.sides)
-        payloads = int(sum(side.payloads.rows.estimated_size() for side in self.sides))
-        return rows, arrays + payloads + self.front.nbytes
-
-    def save(self) -> State:
-        sides = [side.save() for side in self.sides]
-        return {"keys": self.keys.index.snapshot(), "sides": sides, **self.front.save()}
-
-    def load(self, state: State) -> None:
-        self.keys.index.restore(state["keys"])
-        for side, saved in zip(self.sides, state["sides"], strict=True):
-            side.load(saved)
-        self.front.load(state)
 
 
 def right_names(left: Schema, right: Schema, right_on: Sequence[str], suffix: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from polars.exceptions import PanicException
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times
 from cedr.columnar.promises import Promises
-from cedr.operators.base import State
+from cedr.columnar.state import COUNTS, FRAME_PIECES, Stateful, fields
 from cedr.temporal.element import ExternalCti
 from cedr.temporal.errors import StreamError
 from cedr.temporal.time import INF, MIN
@@ -84,8 +84,10 @@ class Late:
         )
 
 
-class LateStream:
+class LateStream(Stateful):
     """Late rows in the order in which they were found out. `counts` stay when rows are taken."""
+
+    state = fields(counts=COUNTS, _pieces=FRAME_PIECES)
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self.schema: dict[str, pl.DataType] = {**dict.fromkeys(TIMES, pl.Int64()), **schema}
@@ -136,16 +138,6 @@ class LateStream:
 
     def __len__(self) -> int:
         return sum(piece.height for piece in self._pieces)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(int(piece.estimated_size()) for piece in self._pieces)
-
-    def save(self) -> State:
-        return {"counts": dict(self.counts), "rows": self._rows()}
-
-    def load(self, state: State) -> None:
-        self.counts, self._pieces = Counter(state["counts"]), [state["rows"]]
 
 
 def naming_files(texts: str | pl.Series, files: pl.Series) -> pl.Series:

@@ -23,8 +23,9 @@ from collections.abc import Callable
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.state import NUMBER, Stateful, fields
 from cedr.kernels import levels as lv
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
@@ -34,11 +35,13 @@ TOGETHER = np.zeros(1, dtype=np.bool_)
 """No group is ahead of the others."""
 
 
-class EmissionPolicy:
+class EmissionPolicy(Stateful):
     """`growing`: a result that ends at a time may go on if a tuple starts right there, so then it is not over yet.
 
     Times come and go as arrays by group, or of length 1 as long as all groups are equally far.
     """
+
+    state = fields(watermark=NUMBER, released=NUMBER)
 
     def __init__(self, latency: Latency, growing: bool = False) -> None:
         self.latency, self.growing = latency, growing
@@ -96,12 +99,6 @@ class EmissionPolicy:
 
         selected: tuple[Mask, Times] = lv.emitted(g, start, end, *self.limits(front, still_open, ahead), promised)
         return selected
-
-    def save(self) -> State:
-        return {"watermark": self.watermark, "released": self.released}
-
-    def load(self, state: State) -> None:
-        self.watermark, self.released = state["watermark"], state["released"]
 
 
 def chronon_before(times: Times) -> Times:

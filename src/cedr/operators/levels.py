@@ -17,12 +17,12 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import ARRAYS, PART, counted, fields
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
-from cedr.operators.snapshot import restored
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
@@ -35,6 +35,16 @@ class LevelOperator(Operator):
 
     needed: tuple[int, ...] = ()
     """Ports without whose copies the height is 0."""
+
+    state = fields(
+        payloads=PART,
+        endpoints=counted(ARRAYS),
+        open=ARRAYS,
+        order=PART,
+        emission=PART,
+        emitted=PART,
+        front=PART,
+    )
 
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
         super().__init__()
@@ -113,29 +123,6 @@ class LevelOperator(Operator):
             self.emitted.g = numbers[self.emitted.g]
             self.open = (numbers[self.open[0]], self.open[1])
             self.front.renumber(numbers)
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = [*self.endpoints, *self.open, self.emitted.g, self.emitted.start, self.emitted.end]
-        return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
-
-    def save(self) -> State:
-        return {
-            "payloads": self.payloads.snapshot(),
-            "endpoints": self.endpoints,
-            "open": self.open,
-            "order": (self.order.kept, self.order.highest),
-            **self.emission.save(),
-            **self.emitted.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.payloads.restore(state["payloads"])
-        self.endpoints, self.open = restored(state["endpoints"]), state["open"]
-        self.emission.load(state)
-        self.order.kept, self.order.highest = state["order"]
-        self.emitted.load(state)
-        self.front.load(state)
 
 
 class DistinctOperator(LevelOperator):

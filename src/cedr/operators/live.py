@@ -10,8 +10,8 @@ from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, Stateful, columns, fields
 from cedr.kernels import tuples as tu
-from cedr.operators.base import State
 from cedr.operators.front import still_matters
 from cedr.operators.tuple_store import TupleStore
 from cedr.operators.values import fits_one_word, from_sortable, sortable
@@ -19,8 +19,10 @@ from cedr.plan import aggregates as agg
 from cedr.temporal.errors import QueryError
 
 
-class LiveTuples:
+class LiveTuples(Stateful):
     """Tuples `(g, vs, ve, row number)` with copies, and the distinct rows by number."""
+
+    state = fields(index=PART, tuples=columns(TupleStore))
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self.index = RowIndex(dict(schema))
@@ -42,13 +44,6 @@ class LiveTuples:
 
     def renumber(self, numbers: Times) -> None:
         self.tuples = self.tuples.renumber_keys(numbers)
-
-    def save(self) -> State:
-        return {"rows": self.index.snapshot(), "tuples": self.tuples.save()}
-
-    def load(self, state: State) -> None:
-        self.index.restore(state["rows"])
-        self.tuples = TupleStore.load(state["tuples"])
 
 
 class LiveColumn(LiveTuples):

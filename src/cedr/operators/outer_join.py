@@ -24,9 +24,10 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
+from cedr.columnar.state import PART, PARTS, columns, counted, each, fields
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import JoinKeys, JoinOperator, right_names
 from cedr.operators.keyed import by_payload, finished_keys
@@ -51,6 +52,16 @@ class SemiAntiJoinOperator(Operator):
     """
 
     ports = 2
+
+    state = fields(
+        keys=PART,
+        payloads=PARTS,
+        tuples=counted(each(columns(TupleStore))),
+        order=PART,
+        emission=PART,
+        emitted=PART,
+        front=PART,
+    )
 
     def __init__(
         self,
@@ -159,31 +170,6 @@ class SemiAntiJoinOperator(Operator):
         past, once = np.full(len(start), PAST), np.ones(len(start), dtype=np.int64)
         self.tuples[1] = right.where(alive).merge(TupleStore(covered_g, start, end, past, once))
 
-    def state_size(self) -> tuple[int, int]:
-        arrays = [*self.tuples[0], *self.tuples[1], self.emitted.g, self.emitted.start, self.emitted.end]
-        return sum(t.rows for t in self.tuples), sum(a.nbytes for a in arrays) + self.front.nbytes
-
-    def save(self) -> State:
-        return {
-            "keys": self.keys.index.snapshot(),
-            "payloads": [p.snapshot() for p in self.payloads],
-            "tuples": [tuples.save() for tuples in self.tuples],
-            "order": (self.order.kept, self.order.highest),
-            **self.emission.save(),
-            **self.emitted.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.keys.index.restore(state["keys"])
-        for index, rows in zip(self.payloads, state["payloads"], strict=True):
-            index.restore(rows)
-        self.tuples = [TupleStore.load(saved) for saved in state["tuples"]]
-        self.emission.load(state)
-        self.order.kept, self.order.highest = state["order"]
-        self.emitted.load(state)
-        self.front.load(state)
-
 
 class OuterJoinOperator(Operator):
     """The inner join together with the anti joins of one side or both.
@@ -192,6 +178,8 @@ class OuterJoinOperator(Operator):
     """
 
     ports = 2
+
+    state = fields(parts=counted(PARTS), anti_promises=PARTS, common=PART)
 
     def __init__(
         self,
@@ -264,18 +252,3 @@ class OuterJoinOperator(Operator):
             return pl.lit(None, dtype=dtype).alias(name)
 
         return rows.select(*TIMES, *(column(name, dtype) for name, dtype in self.schema.items()))
-
-    def state_size(self) -> tuple[int, int]:
-        sizes = [part.state_size() for part in self.parts]
-        return sum(rows for rows, _ in sizes), sum(size for _, size in sizes)
-
-    def save(self) -> State:
-        promised = [index.save() for index in self.anti_promises]
-        return {"parts": [part.snapshot() for part in self.parts], "anti_promises": promised, **self.common.save()}
-
-    def load(self, state: State) -> None:
-        for part, saved in zip(self.parts, state["parts"], strict=True):
-            part.restore(saved)
-        for index, promises in zip(self.anti_promises, state["anti_promises"], strict=True):
-            index.load(promises)
-        self.common.load(state)

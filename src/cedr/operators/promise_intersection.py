@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
-from cedr.operators.base import State
+from cedr.columnar.state import PARTS, Stateful, fields
 from cedr.operators.waiting import Waiting
 
 
-class PromiseIntersection:
+class PromiseIntersection(Stateful):
     """`promised` is what each stream has promised so far; the owner keeps it up to date."""
+
+    state = fields(waiting=PARTS)
 
     def __init__(self, promised: Sequence[PromiseIndex]) -> None:
         self.promised = promised
@@ -31,10 +33,3 @@ class PromiseIntersection:
             if other != stream:
                 promises = index.limit(promises, ctis[other])
         return promises
-
-    def save(self) -> State:
-        return {"common": [waiting.save() for waiting in self.waiting]}
-
-    def load(self, state: State) -> None:
-        for waiting, saved in zip(self.waiting, state["common"], strict=True):
-            waiting.load(saved)

@@ -16,16 +16,29 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import ARRAYS, DICT, LIST, NUMBER, PART, Stateful, array, each, fields
 from cedr.kernels import supports as su
 from cedr.kernels.search_trees import NONE, link, repair, unlink
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.temporal.time import INF
 
 LISTS = ("out_first", "out_next", "out_prev", "in_first", "in_next", "in_prev")
 
 
-class Graph:
+class Graph(Stateful):
     """Edges by number, in lists by node."""
+
+    state = fields(
+        start=array(in_place=True),
+        end=array(in_place=True),
+        copies=array(in_place=True),
+        out_first=array(in_place=True),
+        out_next=array(in_place=True),
+        out_prev=array(in_place=True),
+        in_first=array(in_place=True),
+        in_next=array(in_place=True),
+        in_prev=array(in_place=True),
+    )
 
     def __init__(self) -> None:
         none = np.empty(0, dtype=np.int32)
@@ -74,6 +87,21 @@ class Graph:
 
 class ReachOperator(Operator):
     ports = 2
+
+    state = fields(
+        nodes=PART,
+        edges=PART,
+        graph=PART,
+        waiting=each(ARRAYS),
+        row_of=DICT,
+        free=LIST,
+        roots=array(in_place=True),
+        parents=array(ndim=2, in_place=True),
+        since=array(ndim=2, in_place=True),
+        copies=array(in_place=True),
+        reached=array(in_place=True),
+        seen=NUMBER,
+    )
 
     def __init__(self, schema: Mapping[str, pl.DataType], edges: tuple[str, str], node: str) -> None:
         super().__init__()
@@ -244,26 +272,10 @@ class ReachOperator(Operator):
         parents[hang] = new_node[parents[hang]]
         self.parents, self.since = parents, since
 
-    def state_size(self) -> tuple[int, int]:
-        rows = len(self.edges) + sum(len(w[0]) for w in self.waiting) + len(self.row_of)
-        arrays = [self.parents, self.since, *vars(self.graph).values(), *self.waiting[0], *self.waiting[1]]
-        return rows, sum(a.nbytes for a in arrays)
-
-    def save(self) -> State:
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        indices = {"nodes": self.nodes.snapshot(), "edges": self.edges.snapshot()}
-        return {**arrays, **indices, "graph": dict(vars(self.graph)), "row_of": dict(self.row_of), "free": self.free[:]}
-
-    def load(self, state: State) -> None:
-        for name in ARRAYS:
-            setattr(self, name, state[name])
-        self.nodes.restore(state["nodes"])
-        self.edges.restore(state["edges"])
-        vars(self.graph).update(state["graph"])
-        self.row_of, self.free = dict(state["row_of"]), list(state["free"])
+    def state_rows(self) -> int:
+        return len(self.edges) + sum(len(numbers) for numbers, _, _ in self.waiting) + len(self.row_of)
 
 
-ARRAYS = ("waiting", "roots", "parents", "since", "copies", "reached")
 NO_ROWS: tuple[Any, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(5))
 
 

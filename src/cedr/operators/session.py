@@ -12,9 +12,10 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, columns, counted, fields
 from cedr.columnar.times import later
 from cedr.kernels.sessions import sessions
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.keyed import by_payload, first_of_each
 from cedr.operators.synopsis import Synopsis
@@ -23,6 +24,8 @@ from cedr.temporal.time import INF, as_duration
 
 
 class SessionOperator(Operator):
+    state = fields(groups=PART, payloads=PART, members=counted(columns(TupleStore)), emitted=PART, front=PART)
+
     def __init__(self, schema: Mapping[str, pl.DataType], timeout: int, by: Sequence[str] = ()) -> None:
         super().__init__()
         self.schema, self.timeout = dict(schema), as_duration(timeout, "session timeout")
@@ -75,18 +78,3 @@ class SessionOperator(Operator):
         if numbers is not None:
             self.members = self.members.renumber_keys(numbers)
             self.front.renumber(numbers)
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = (*self.members, self.emitted.g, self.emitted.start, self.emitted.end)
-        return self.members.rows, sum(a.nbytes for a in arrays) + self.front.nbytes
-
-    def save(self) -> State:
-        indexes = (self.groups.snapshot(), self.payloads.snapshot())
-        return {"indexes": indexes, "members": self.members.save(), **self.emitted.save(), **self.front.save()}
-
-    def load(self, state: State) -> None:
-        self.groups.restore(state["indexes"][0])
-        self.payloads.restore(state["indexes"][1])
-        self.members = TupleStore.load(state["members"])
-        self.emitted.load(state)
-        self.front.load(state)

@@ -14,15 +14,14 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import ARRAYS, PART, counted, fields
 from cedr.kernels import endpoints as ep
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.values import Words
-from cedr.operators.weights import OLD_SUMS
 from cedr.plan.latency import Latency
-from cedr.temporal.errors import QueryError
 
 Rows = tuple[Times, Times, Times, Times, np.ndarray]
 """Group, start, end before and after, and weights (the first: how many tuples)."""
@@ -31,6 +30,15 @@ Sums = np.ndarray
 
 class SnapshotOperator(Operator):
     """Subclasses define the weights of a row, the values of a snapshot, and how values become payload columns."""
+
+    state = fields(
+        groups=PART,
+        endpoints=counted(ARRAYS),
+        emission=PART,
+        order=PART,
+        emitted=PART,
+        front=PART,
+    )
 
     def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
@@ -117,32 +125,3 @@ class SnapshotOperator(Operator):
                 self.emitted.g = numbers[self.emitted.g]
                 self.front.renumber(numbers)
                 self.renumber(numbers)
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = [*self.endpoints, self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words]
-        return len(self.endpoints[0]), sum(a.nbytes for a in arrays) + self.front.nbytes
-
-    def save(self) -> State:
-        return {
-            "groups": self.groups.snapshot(),
-            "endpoints": self.endpoints,
-            "order": (self.order.kept, self.order.highest),
-            **self.emission.save(),
-            **self.emitted.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.groups.restore(state["groups"])
-        self.endpoints = restored(state["endpoints"])
-        self.emission.load(state)
-        self.order.kept, self.order.highest = state["order"]
-        self.emitted.load(state)
-        self.front.load(state)
-
-
-def restored(endpoints: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """End points as they were saved. Earlier versions saved sums of doubles with them, which were not exact."""
-    if any(floats.shape[1] for floats in endpoints[4:]):
-        raise QueryError(OLD_SUMS)
-    return endpoints[:4]

@@ -18,7 +18,8 @@ from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import BEFORE, NO_STEPS, Promises
 from cedr.columnar.promises.values import is_whole, whole
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import PART, columns, fields
+from cedr.operators.base import Operator
 from cedr.operators.tuple_store import TupleStore
 from cedr.operators.waiting import Waiting
 from cedr.temporal.punctuation import Range
@@ -28,6 +29,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class SortOperator(Operator):
+    state = fields(payloads=PART, tuples=columns(TupleStore), waiting=PART)
+
     def __init__(self, schema: Mapping[str, pl.DataType], by: Sequence[str], descending: Sequence[bool]) -> None:
         super().__init__()
         self.schema, self.by = dict(schema), list(by)
@@ -79,18 +82,8 @@ class SortOperator(Operator):
     def _not_about_held(self, promises: Promises) -> Promises:
         return promises.held_back(self.payloads.take(self.tuples.value), self.tuples.vs)
 
-    # --- state -----------------------------------------------------------------------------------------------------
-
-    def state_size(self) -> tuple[int, int]:
-        return int(self.tuples.copies.sum()), self.tuples.nbytes + int(self.payloads.rows.estimated_size())
-
-    def save(self) -> State:
-        return {"payloads": self.payloads.snapshot(), "tuples": self.tuples.save(), "waiting": self.waiting.save()}
-
-    def load(self, state: State) -> None:
-        self.payloads.restore(state["payloads"])
-        self.tuples = TupleStore.load(state["tuples"])
-        self.waiting.load(state["waiting"])
+    def state_rows(self) -> int:
+        return int(self.tuples.copies.sum())
 
 
 # --- which values are complete ---------------------------------------------------------------------------------------

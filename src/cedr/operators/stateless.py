@@ -12,7 +12,8 @@ import polars as pl
 
 from cedr.columnar.chunk import FILE, TIMES, Chunk, Times
 from cedr.columnar.promises import NONE, Promises
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import FLAG, PART, fields
+from cedr.operators.base import Operator
 from cedr.operators.feedback import PassesFeedback
 from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.temporal.time import INF, MIN
@@ -31,6 +32,8 @@ class SelectOperator(PassesFeedback, Operator):
 
     keeps_files = True
 
+    state = fields(excluded_passed=FLAG)
+
     def __init__(self, schema: Mapping[str, pl.DataType], predicate: pl.Expr, excluded: Promises = NONE) -> None:
         super().__init__()
         self.schema, self.predicate, self.excluded = dict(schema), predicate, excluded
@@ -44,12 +47,6 @@ class SelectOperator(PassesFeedback, Operator):
             return promises
         self.excluded_passed = True
         return self.excluded.plus(promises)
-
-    def save(self) -> State:
-        return {"excluded_passed": self.excluded_passed}
-
-    def load(self, state: State) -> None:
-        self.excluded_passed = state["excluded_passed"]
 
 
 class ProjectOperator(PassesFeedback, Operator):
@@ -89,6 +86,8 @@ class UnionOperator(PassesFeedback, Operator):
 
     keeps_files = True
 
+    state = fields(common=PART)
+
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2) -> None:
         self.ports = ports
         super().__init__()
@@ -100,12 +99,6 @@ class UnionOperator(PassesFeedback, Operator):
         promises = self.common.passed(new, self.ctis, len(chunk))
         rows = chunk.rows.select(*TIMES, *file_column(chunk.rows), *self.schema)
         return Chunk(rows, self.cti, promises=promises, files=chunk.files)
-
-    def save(self) -> State:
-        return self.common.save()
-
-    def load(self, state: State) -> None:
-        self.common.load(state)
 
 
 class AlterLifetimeOperator(Operator):

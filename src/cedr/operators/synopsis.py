@@ -11,14 +11,16 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
+from cedr.columnar.state import ARRAY, FLAG, NUMBER, Stateful, array, fields
 from cedr.kernels.difference import ending_from, net_change
-from cedr.operators.base import State
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN
 
 
-class Synopsis:
+class Synopsis(Stateful):
     """Emitted events: group, start, end, and output values as words; sorted by group and start."""
+
+    state = fields(g=ARRAY, start=ARRAY, end=ARRAY, words=array(ndim=2, in_place=True))
 
     def __init__(self, width: int) -> None:
         nothing = np.empty(0, dtype=np.int64)
@@ -45,18 +47,14 @@ class Synopsis:
         limits = np.atleast_1d(before)
         self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, limits)
 
-    def save(self) -> State:
-        return {"emitted": (self.g, self.start, self.end, self.words)}
 
-    def load(self, state: State) -> None:
-        self.g, self.start, self.end, self.words = state["emitted"]
-
-
-class OutputOrder:
+class OutputOrder(Stateful):
     """Has the input been ordered so far? Then the output must be, too, which costs a sort; else it is not needed.
 
     Once there are promises about parts of the input, each part has an order of its own, and so has the output.
     """
+
+    state = fields(highest=NUMBER, kept=FLAG)
 
     def __init__(self) -> None:
         self.highest = MIN

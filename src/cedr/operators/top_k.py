@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.state import PART, fields
 from cedr.kernels import tuples as tu
-from cedr.operators.base import State
 from cedr.operators.front import still_matters
 from cedr.operators.live import LiveTuples
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
@@ -17,6 +17,8 @@ from cedr.temporal.errors import QueryError
 
 
 class TopKOperator(SnapshotOperator):
+    state = fields(live=PART)
+
     def __init__(
         self,
         schema: Mapping[str, pl.DataType],
@@ -76,10 +78,3 @@ class TopKOperator(SnapshotOperator):
 
     def renumber(self, numbers: Times) -> None:
         self.live.renumber(numbers)
-
-    def save(self) -> State:
-        return {**super().save(), "live": self.live.save()}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.live.load(state["live"])

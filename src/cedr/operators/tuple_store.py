@@ -12,7 +12,6 @@ from cedr.columnar.chunk import Times
 from cedr.kernels import tuples as tu
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Saved = tuple[Times, ...]
 
 
 class TupleStore(NamedTuple):
@@ -62,10 +61,3 @@ class TupleStore(NamedTuple):
     def renumber_values(self, numbers: Times) -> "TupleStore":
         """Values by their new numbers; negative ones are not numbers and stay."""
         return self._replace(value=np.where(self.value < 0, self.value, numbers[self.value]))
-
-    def save(self) -> Saved:
-        return tuple(self)
-
-    @staticmethod
-    def load(saved: Saved) -> "TupleStore":
-        return TupleStore(*saved)

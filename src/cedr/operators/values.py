@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, Stateful, fields
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -22,7 +23,7 @@ SIGN = np.int64(-(2**63))
 """Turns the order of unsigned words into that of signed ones."""
 
 
-class Codec(ABC):
+class Codec(Stateful, ABC):
     width: int
 
     @abstractmethod
@@ -117,6 +118,8 @@ class IndexCodec(Codec):
     """Any other type: the number of the value."""
 
     width = 1
+
+    state = fields(index=PART)
 
     def __init__(self, dtype: pl.DataType) -> None:
         self.index = RowIndex({"value": dtype})

@@ -9,13 +9,15 @@ proportion to the input.
 from collections.abc import Callable
 
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
-from cedr.operators.base import State
+from cedr.columnar.state import NUMBER, PART, Stateful, fields
 
 FEW = 1000
 """Maximum number of waiting promises that are tried again with each chunk."""
 
 
-class Waiting:
+class Waiting(Stateful):
+    state = fields(_open=PART, _passed=PART, _work=NUMBER)
+
     def __init__(self) -> None:
         self._open = PromiseIndex()
         """What was promised and is not passed on completely."""
@@ -42,15 +44,3 @@ class Waiting:
         if self._open:
             self._passed.add(now, cti)
         return before.beyond(now)
-
-    @property
-    def nbytes(self) -> int:
-        return self._open.nbytes + self._passed.nbytes
-
-    def save(self) -> State:
-        return {"open": self._open.save(), "passed": self._passed.save(), "work": self._work}
-
-    def load(self, state: State) -> None:
-        self._open.load(state["open"])
-        self._passed.load(state["passed"])
-        self._work = state["work"]

@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cedr.columnar.state import LIST, NUMBER, PARTS, Stateful, fields
 from cedr.operators.exact_sums import PARTIAL, ExactSum, Ints, Numbers, Parts, partial
 from cedr.operators.values import MISSING, Words, float_words
 from cedr.plan import aggregates as agg
-from cedr.temporal.errors import QueryError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Key = tuple[str, str, int]
 """What a column counts, of which column of the rows, and at which place if it is a digit."""
-
-OLD_SUMS = (
-    "the checkpoint has sums of an earlier version of cedr, which were not exact; start the query with a new checkpoint"
-)
 
 LIVE: Key = ("live", "", 0)
 SPECIAL = ("nan", "plus", "minus")
@@ -44,12 +40,14 @@ class OverflowingSum(Exception):  # noqa: N818
         super().__init__(str(value))
 
 
-class Weights:
+class Weights(Stateful):
     """Which columns of the end points' weights hold what.
 
     Columns for missing values ("known"), for NaN and infinities, and for digits come with the first value that needs
     them: until then every live value is known, none is special, and all digits at that place are 0.
     """
+
+    state = fields(columns=LIST, sums=PARTS, rows=NUMBER)
 
     def __init__(self, schema: Mapping[str, pl.DataType], aggregates: Sequence[agg.ColumnAggregate]) -> None:
         self.columns: list[Key] = [LIVE]
@@ -112,6 +110,7 @@ class Weights:
 
     def _carry(self, state: Ints) -> Ints:
         """Make all digits small again."""
+        state = state.copy()
         for (kind, name), total in self.sums.items():
             place = min(total.places, default=0)
             while place <= max(total.places, default=-1):
@@ -207,22 +206,6 @@ class Weights:
         for row in np.flatnonzero(large | (high != low >> 63)):
             result[row] = round(total.exactly(sums, row) / int(count[row]))
         return result
-
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    def save(self) -> tuple[Any, ...]:
-        return list(self.columns), {what: total.align for what, total in self.sums.items()}, self.rows
-
-    def load(self, state: Any) -> None:
-        if isinstance(state, list):  # as earlier versions saved it; only counts mean the same
-            if any(kind not in ("live", "known") for kind, _ in state):
-                raise QueryError(OLD_SUMS)
-            state = ([(kind, name or "", 0) for kind, name in state], dict.fromkeys(self.sums), 0)
-        columns, aligns, self.rows = state
-        self.columns = list(columns)
-        for what, total in self.sums.items():
-            total.align = aligns[what]
-            total.places = {place: i for i, (*key, place) in enumerate(self.columns) if tuple(key) == what}
 
 
 def counts_of_values(values: pl.Series, numbers: Numbers | None) -> dict[str, Any]:

@@ -4,13 +4,12 @@ A value is promised up to its highest start minus the delay. This does not affec
 whose clock is ahead neither delays others nor makes them late. Only `slowest` considers all of them.
 """
 
-from typing import Any
-
 import numpy as np
 import polars as pl
 
 from cedr.columnar.index import Ids, RowIndex
 from cedr.columnar.promises import BEFORE, NONE, Promises, point_promises
+from cedr.columnar.state import ARRAY_PIECES, PART, Stateful, array, fields
 from cedr.columnar.times import Times
 from cedr.plan.schema import Schema
 from cedr.temporal.time import INF, MIN
@@ -30,8 +29,10 @@ def maxima(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(pl.exclude(HIGHEST)).agg(pl.col(HIGHEST).max())
 
 
-class KeyProgress:
+class KeyProgress(Stateful):
     """For each value, by its number: its highest start, and when it last reported."""
+
+    state = fields(_index=PART, _highest=array(used=len), _at=array(used=len), _risen=ARRAY_PIECES)
 
     def __init__(self, schema: Schema, delay: int) -> None:
         self.schema, self.delay = dict(schema), delay
@@ -102,21 +103,6 @@ class KeyProgress:
     def highest(self) -> Times:
         """The highest start of every value."""
         return self._highest[: len(self)]
-
-    def save(self) -> dict[str, Any]:
-        size = len(self)
-        risen = np.unique(np.concatenate(self._risen)) if self._risen else None
-        return {
-            "values": self._index.snapshot(),
-            "highest": self._highest[:size].copy(),
-            "at": self._at[:size].copy(),
-            "risen": risen,
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        self._index.restore(state["values"])
-        self._highest, self._at = state["highest"].copy(), state["at"].copy()
-        self._risen = [] if state["risen"] is None else [state["risen"]]
 
 
 def extremes(times: Times, limit: int, furthest: bool) -> Ids:

@@ -22,6 +22,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Times
 from cedr.columnar.promises import BEFORE, NONE, Promises
+from cedr.columnar.state import NUMBER, PART, PROMISES, TRANSIENT, Stateful, columns, each, fields
 from cedr.operators.external_ctis import ExternalCtis
 from cedr.plan.nodes.source import Source
 from cedr.sources.keys import AT, HIGHEST, KeyProgress
@@ -65,8 +66,18 @@ class PartitionProgress:
     at: int = 0
 
 
-class SourceProgress:
+class SourceProgress(Stateful):
     """`cti` is the promise for the whole source. `counts`: external CTIs are counted here."""
+
+    state = fields(
+        cti=NUMBER,
+        partitions=each(columns(PartitionProgress)),
+        now=NUMBER,
+        keys=PART,
+        counted=PART,
+        _promises=PROMISES,
+        broken=TRANSIENT,
+    )
 
     def __init__(self, source: Source, counts: bool = False) -> None:
         self.source = source
@@ -179,22 +190,6 @@ class SourceProgress:
         if self.keys is not None:
             return self.keys.highest()
         return np.array([h.highest for h in self.partitions.values()], dtype=np.int64)
-
-    def save(self) -> dict[str, Any]:
-        partitions = {p: (h.highest, h.cti, h.at) for p, h in self.partitions.items()}
-        counted = None if self.counted is None else self.counted.save()
-        keys = None if self.keys is None else self.keys.save()
-        rest = {"keys": keys, "promises": self._promises}
-        return {"cti": self.cti, "partitions": partitions, "now": self.now, "counted": counted, **rest}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.cti, self.now = state["cti"], state["now"]
-        self.partitions = {p: PartitionProgress(*values) for p, values in state["partitions"].items()}
-        self._promises = state["promises"]
-        if self.keys is not None:
-            self.keys.load(state["keys"])
-        if self.counted is not None:
-            self.counted.load(state["counted"])
 
 
 def highest_by(values: Times, partitions: pl.Series | None) -> dict[Partition, int]:

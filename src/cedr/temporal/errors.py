@@ -48,6 +48,10 @@ class QueryError(CedrError, ValueError):
     """An invalid query, detected before it runs."""
 
 
+class StateError(CedrError, ValueError):
+    """A snapshot that does not fit the query it is restored into, or that another version of cedr wrote."""
+
+
 class DivergenceError(QueryError):
     """A loop that never stops deriving new rows, detected while it runs."""
 

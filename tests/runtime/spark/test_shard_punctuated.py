@@ -227,8 +227,8 @@ def test_shards_that_report_in_any_order(reports, restart):
         ctis[shard] = rise if ctis[shard] == MIN else ctis[shard] + rise
         known[shard].add(keys(*promised.items()))
         if number == restart:
-            state, upstream = upstream.save(), Upstream(3)
-            upstream.load(state)
+            state, upstream = upstream.snapshot(), Upstream(3)
+            upstream.restore(state)
         upstream.update(shard, ctis[shard], keys(*promised.items()))
         known.add(upstream.take_promises())
         if len({s for s, _, _ in reports[: number + 1]}) < 3:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from cedr.columnar.promises.promises import NONE, Promises
 from cedr.columnar.promises.steps import NO_STEPS, Steps, pointwise
 from cedr.columnar.times import Times
+from cedr.temporal.errors import StateError
 from cedr.temporal.time import MIN
 
 SMALL = 1_000
@@ -85,8 +87,14 @@ class PromiseIndex:
         """Drop promises that the CTI implies."""
         self._parts = [kept for part in self._parts if len(kept := part.after(cti))]
 
-    def save(self) -> Promises:
+    # --- state: one set of promises ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> Promises:
         return self.all()
 
-    def load(self, state: Promises) -> None:
-        self._parts = [state] if len(state) else []
+    def verify(self, promises: Any) -> None:
+        if not isinstance(promises, Promises):
+            raise StateError(f"the snapshot of an index of promises is a {type(promises).__name__}, not promises")
+
+    def restore(self, promises: Promises) -> None:
+        self._parts = [promises] if len(promises) else []

@@ -19,13 +19,14 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import MATRIX, PART, array, counted, fields
 from cedr.columnar.times import later
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
 from cedr.operators.automata.contents import ContentIndex
 from cedr.operators.automata.transitions import Transitions
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front
 from cedr.operators.join import NOTHING_HELD
 from cedr.operators.synopsis import OutputOrder
@@ -50,6 +51,17 @@ class RunResults(NamedTuple):
 
 class AutomatonOperator(Operator):
     """Port 0 brings events; port 1, if the table is not fixed, its rows."""
+
+    state = fields(
+        transitions=PART,
+        groups=PART,
+        content_index=PART,
+        events=counted(MATRIX),
+        reach=array(in_place=True),
+        order=PART,
+        front=PART,
+    )
+    """The transitions come first: they number the symbols that contents refer to."""
 
     def __init__(
         self,
@@ -198,27 +210,6 @@ class AutomatonOperator(Operator):
         if numbers is not None:
             self.events[:, pl_.G] = numbers[self.events[:, pl_.G]]
             self.front.renumber(numbers)
-
-    def state_size(self) -> tuple[int, int]:
-        size = self.events.nbytes + self.reach.nbytes + self.transitions.nbytes + self.front.nbytes
-        return len(self.events), size
-
-    def save(self) -> State:
-        return {
-            "indexes": (self.groups.snapshot(), self.content_index.index.snapshot()),
-            "events": (self.events, self.reach),
-            "order": (self.order.kept, self.order.highest),
-            **self.transitions.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.transitions.load(state)
-        self.groups.restore(state["indexes"][0])
-        self.content_index.restore(state["indexes"][1])
-        self.events, self.reach = state["events"]
-        self.order.kept, self.order.highest = state["order"]
-        self.front.load(state)
 
 
 def register(name: str, number: int, found: RunResults) -> pl.Series:

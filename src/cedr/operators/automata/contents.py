@@ -10,12 +10,15 @@ import polars as pl
 
 from cedr.columnar.chunk import Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import DERIVED, PART, Stateful, fields
 from cedr.kernels.automata.runs import Contents
 from cedr.plan.automata.compiled import SYMBOL, CompiledSteps
 
 
-class ContentIndex:
+class ContentIndex(Stateful):
     """`symbols` numbers the symbols, in the table and here."""
+
+    state = fields(index=PART, contents=DERIVED)
 
     def __init__(
         self, schema: Mapping[str, pl.DataType], symbol: str | None, steps: CompiledSteps, symbols: RowIndex
@@ -53,6 +56,9 @@ class ContentIndex:
         found = rows.select(e.cast(kind).fill_null(0).alias("x"))["x"].to_numpy()
         return np.broadcast_to(found, n)
 
+    def restored(self) -> None:
+        self.contents = self._contents_of(self.index.rows)
+
     def compact(self, used: Times) -> Times | None:
         """Forget contents that are no longer in use, and their symbols; returns the new number of each content."""
         numbers = self.index.compact(used)
@@ -62,7 +68,3 @@ class ContentIndex:
             if symbols is not None:
                 self.contents = self.contents._replace(symbol=symbols[self.contents.symbol])
         return numbers
-
-    def restore(self, rows: pl.DataFrame) -> None:
-        self.index.restore(rows)
-        self.contents = self._contents_of(self.index.rows)

@@ -10,10 +10,11 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, array, counted, fields
 from cedr.kernels.automata import numbering as nu
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.plan.automata.compiled import ADDED
 from cedr.temporal.time import INF
 
@@ -21,6 +22,8 @@ Rows = np.ndarray
 
 
 class PlacesOperator(Operator):
+    state = fields(groups=PART, contents=PART, rows=counted(array(ndim=2, in_place=True)))
+
     def __init__(self, schema: Mapping[str, pl.DataType], by: tuple[str, ...], order: str | None, linked: bool) -> None:
         super().__init__()
         self.schema = {**schema, **ADDED}
@@ -70,14 +73,3 @@ class PlacesOperator(Operator):
             numbers = index.compact(self.rows[:, column])
             if numbers is not None:
                 self.rows[:, column] = numbers[self.rows[:, column]]
-
-    def state_size(self) -> tuple[int, int]:
-        return len(self.rows), self.rows.nbytes
-
-    def save(self) -> State:
-        return {"indexes": (self.groups.snapshot(), self.contents.snapshot()), "rows": self.rows}
-
-    def load(self, state: State) -> None:
-        self.groups.restore(state["indexes"][0])
-        self.contents.restore(state["indexes"][1])
-        self.rows = state["rows"]

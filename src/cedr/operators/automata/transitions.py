@@ -7,15 +7,17 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import DERIVED, PART, Stateful, columns, fields
 from cedr.kernels.automata.runs import Table
-from cedr.operators.base import State
 from cedr.operators.tuple_store import TupleStore
 from cedr.plan.automata.compiled import SOURCE, SYMBOL, TARGET, CompiledSteps, Shape
 from cedr.temporal.time import INF, MIN
 
 
-class Transitions:
+class Transitions(Stateful):
     """States and symbols have numbers that last; those of rows, which have times, too."""
+
+    state = fields(states=PART, symbols=PART, rows=PART, tuples=columns(TupleStore), table=DERIVED)
 
     def __init__(
         self, states: pl.DataType, symbols: pl.DataType, rows: pl.DataFrame | None, shape: Shape, steps: CompiledSteps
@@ -50,6 +52,9 @@ class Transitions:
             self.tuples = self.tuples.take(keep)
             self.renew()
 
+    def restored(self) -> None:
+        self.renew()
+
     def renew(self) -> None:
         """The rows have changed, or the numbers of symbols."""
         self.table = self._table()
@@ -79,18 +84,3 @@ class Transitions:
 
     def labels(self, states: Times) -> pl.Series:
         return self.states.rows["state"].gather(states)
-
-    @property
-    def nbytes(self) -> int:
-        return self.tuples.nbytes
-
-    def save(self) -> State:
-        indexes = tuple(index.snapshot() for index in (self.states, self.symbols, self.rows))
-        return {"table": (indexes, self.tuples.save())}
-
-    def load(self, state: State) -> None:
-        indexes, tuples = state["table"]
-        self.tuples = TupleStore.load(tuples)
-        for index, saved in zip((self.states, self.symbols, self.rows), indexes, strict=True):
-            index.restore(saved)
-        self.table = self._table()

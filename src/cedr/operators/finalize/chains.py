@@ -27,9 +27,10 @@ import polars as pl
 from cedr.columnar.chunk import Times, assemble
 from cedr.columnar.index import Ids, RowIndex
 from cedr.columnar.promises import PromiseIndex
+from cedr.columnar.state import PART, Stateful, columns, compact, counted, fields
 from cedr.kernels.chains import merge, nodes, on_cycles, reachable
 from cedr.kernels.tuple_counts import TupleCounts
-from cedr.operators.base import State
+from cedr.operators.base import Operator
 from cedr.operators.finalize.rows import Mask, ValidatedRows
 from cedr.operators.late import Late, Reason
 from cedr.temporal.time import INF, MIN, show
@@ -100,19 +101,22 @@ class SettledAdjusts:
     late: list[Late]
 
 
-class Chains:
-    def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
-        self.schema = dict(schema)
+class Chains(Stateful):
+    state = fields(
+        held=counted(columns(Edges)),
+        _index=PART,
+        _store=counted(compact(4, lambda chains, _: chains.reachable(), lambda store, tuples: store.refill(tuples, 0))),
+    )
+
+    def __init__(self, schema: Mapping[str, pl.DataType], operator: Operator) -> None:
+        """`operator`: the Finalize, whose CTI and promises decide which tuples can still be adjusted."""
+        self.schema, self.operator = dict(schema), operator
         self.held = Edges.none()
         self._index = RowIndex(self.schema)
         self._store = TupleCounts()
 
     def __len__(self) -> int:
         return len(self._store) + len(self.held)
-
-    def size(self, row_bytes: int) -> int:
-        """Bytes held, if a payload takes `row_bytes`."""
-        return self._store.nbytes + len(self._index) * row_bytes
 
     def payload(self, ids: Ids) -> pl.DataFrame:
         return self._index.take(ids) if self.schema else pl.DataFrame()
@@ -210,6 +214,10 @@ class Chains:
             self.held = self.held.with_ids(renumbered)
         self._store.refill((vs, pid, end, count), rows)
 
+    def reachable(self) -> tuple[Times, Ids, Times, Times]:
+        """What has to be saved: the tuples that an adjust can still reach."""
+        return self._live(self.operator.cti_out, self.operator.promised[0])
+
     def _live(self, cti_out: int, punctuations: PromiseIndex) -> tuple[Times, Ids, Times, Times]:
         """The tuples that an adjust can still reach: those that end no earlier than what is promised for them."""
         vs, pid, end, count = self._store.live(cti_out)
@@ -218,17 +226,3 @@ class Chains:
         fronts = punctuations.of(self.payload(pid))
         kept = (end >= fronts) & (fronts < INF)
         return vs[kept], pid[kept], end[kept], count[kept]
-
-    def save(self, cti_out: int, punctuations: PromiseIndex) -> State:
-        return {
-            "payloads": self._index.snapshot(),
-            "tuples": self._live(cti_out, punctuations),
-            "held": self.held.columns(),
-        }
-
-    def load(self, state: State) -> None:
-        self._index = RowIndex(self.schema)
-        numbers = self._index.ids(state["payloads"]) if self.schema else np.zeros(1, dtype=np.int64)
-        vs, pid, end, count = state["tuples"]
-        self._store.refill((vs, numbers[pid], end, count), 0)
-        self.held = Edges(*state["held"]).with_ids(numbers)

@@ -24,7 +24,8 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.picked import picked
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import COUNTS, NUMBER, PART, PROMISES, TRANSIENT, counted, fields
+from cedr.operators.base import Operator
 from cedr.operators.external_ctis import ExternalCtis
 from cedr.operators.feedback import PassesFeedback
 from cedr.operators.finalize.chains import AppliedRows, Chains
@@ -53,6 +54,20 @@ class FinalizeOperator(PassesFeedback, Operator):
     judges = True
     keeps_files = True
 
+    state = fields(
+        ignored=COUNTS,
+        cancelled=NUMBER,
+        _late=PART,
+        _chains=counted(PART),
+        _external=PART,
+        _arrived=NUMBER,
+        _highest=NUMBER,
+        _promised_cti=NUMBER,
+        _unforced=NUMBER,
+        _before_chunk=TRANSIENT,
+        _kept_back=PROMISES,
+    )
+
     def __init__(
         self,
         schema: Mapping[str, pl.DataType],
@@ -74,11 +89,11 @@ class FinalizeOperator(PassesFeedback, Operator):
         """CTIs without effect: backward_cti, past_external_cti; external_cti when none were expected."""
         self.cancelled = 0
         self._late = LateStream(self.schema)
-        self._chains = Chains(self.schema)
+        self._chains = Chains(self.schema, self)
         self._external = ExternalCtis(None if origin is None else as_time(origin, "origin"))
         self._arrived = 0
         self._highest = MIN
-        self._promised = MIN
+        self._promised_cti = MIN
         """The CTI that the input's promises add up to; the output CTI is lower while an adjust holds it back."""
         self._unforced = MIN
         """The output CTI as it would be without forcing."""
@@ -86,7 +101,6 @@ class FinalizeOperator(PassesFeedback, Operator):
         """The punctuations that came before the current chunk."""
         self._kept_back = NONE
         """Punctuations that could not be passed on completely yet."""
-        self._row_bytes = 0
 
     @property
     def late_counts(self) -> Counter[str]:
@@ -148,20 +162,21 @@ class FinalizeOperator(PassesFeedback, Operator):
         if cti == INF:
             self._chains.clear()
         self._arrived += len(chunk) + len(chunk.external) + (chunk.cti != MIN)
-        self._promised, self._highest, self._unforced = promised, highest, max(self._unforced, settled.unforced)
+        self._promised_cti, self._highest, self._unforced = promised, highest, max(self._unforced, settled.unforced)
         self._external, self._chains.held = external, settled.held
         self.cancelled += applied.cancelled
         self.ignored += ignored
-        self._row_bytes = int(out.estimated_size() / out.height) if out.height else self._row_bytes
         return Chunk(out, cti, promises=self._passed_on(chunk.promises, cti))
 
     # --- progress ----------------------------------------------------------------------------------------------------
 
     def _bounds(self) -> Bounds:
-        return Bounds(self._promised, self._unforced, self.cti_out, self.remember, self._before_chunk, self.insert_only)
+        return Bounds(
+            self._promised_cti, self._unforced, self.cti_out, self.remember, self._before_chunk, self.insert_only
+        )
 
     def _promise(self, external: ExternalCtis) -> int:
-        own = max(self._promised, self.cti)
+        own = max(self._promised_cti, self.cti)
         known = max(own, self.cti_out)
         counted = external.promise(known)
         return counted if counted > known else own
@@ -190,28 +205,3 @@ class FinalizeOperator(PassesFeedback, Operator):
         """All promises about parts of the stream that hold in addition to the CTI."""
         promised = self.promised[0].all().after(self.cti_out)
         return self._held_back(promised) if len(self._chains.held) else promised
-
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    def state_size(self) -> tuple[int, int]:
-        counted = 8 * len(self._external)
-        return len(self._chains), self._chains.size(self._row_bytes) + counted + self._late.nbytes
-
-    def save(self) -> State:
-        return {
-            "times": (self._arrived, self._highest, self._promised, self._unforced),
-            "ignored": dict(self.ignored),
-            "cancelled": self.cancelled,
-            "late": self._late.save(),
-            "external": self._external.save(),
-            "kept_back": self._kept_back,
-            **self._chains.save(self.cti_out, self.promised[0]),
-        }
-
-    def load(self, state: State) -> None:
-        self._arrived, self._highest, self._promised, self._unforced = state["times"]
-        self.ignored, self.cancelled = Counter(state["ignored"]), state["cancelled"]
-        self._late.load(state["late"])
-        self._external.load(state["external"])
-        self._kept_back = state["kept_back"]
-        self._chains.load(state)

@@ -12,13 +12,14 @@ Times are CTIs: `t` covers everything before t.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+from cedr.columnar.state import FLAG, NUMBER, Stateful, fields
 from cedr.temporal.time import INF, MIN
 
 
 @dataclass
-class FlyingFixedPoint(ABC):
+class FlyingFixedPoint(Stateful, ABC):
     """One speculative punctuation at most is on its way at any time."""
 
     definite: int = MIN
@@ -31,6 +32,15 @@ class FlyingFixedPoint(ABC):
     """The earliest time of what came since it left."""
     speculative_punctuations: int = 0
     definite_punctuations: int = 0
+
+    state = fields(
+        definite=NUMBER,
+        external=NUMBER,
+        flying=FLAG,
+        earliest=NUMBER,
+        speculative_punctuations=NUMBER,
+        definite_punctuations=NUMBER,
+    )
 
     def see(self, first: int, last: int) -> None:
         """Rows with these times have reached the end of the loop."""
@@ -70,19 +80,14 @@ class FlyingFixedPoint(ABC):
         self.definite_punctuations += 1
         return True
 
-    def save(self) -> dict[str, int]:
-        return asdict(self)
-
-    def load(self, state: dict[str, int]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-
 
 @dataclass
 class HighWaterMark(FlyingFixedPoint):
     mark: int = MIN
     """The latest time seen."""
     speculation: int = MIN
+
+    state = fields(mark=NUMBER, speculation=NUMBER)
 
     def see(self, first: int, last: int) -> None:
         super().see(first, last)

@@ -12,11 +12,11 @@ input fails.
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, empty
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import FLAG, NUMBER, PART, counted, fields
+from cedr.operators.base import Operator
 from cedr.operators.iterate.body import Body
 from cedr.operators.iterate.ffp import METHODS
 from cedr.operators.iterate.metrics import LoopMetrics
@@ -28,6 +28,21 @@ from cedr.temporal.time import show as show_time
 
 
 class IterateOperator(Operator):
+    state = fields(
+        body=counted(PART),
+        ffp=PART,
+        supports=counted(PART),
+        taken=NUMBER,
+        restless=NUMBER,
+        alone=NUMBER,
+        checkpoint=NUMBER,
+        circulates=FLAG,
+        first=NUMBER,
+        silence=NUMBER,
+        longest_silence=NUMBER,
+        cause=NUMBER,
+    )
+
     def __init__(self, schema: Mapping[str, pl.DataType], body: Body, settings: Settings) -> None:
         self.ports = len(body.names)
         super().__init__()
@@ -160,23 +175,6 @@ class IterateOperator(Operator):
             self.ffp.speculative_punctuations,
             self.ffp.definite_punctuations,
             lag,
-            self.body.size()[0],
+            self.body.state_rows(),
             self.longest_silence,
         )
-
-    def state_size(self) -> tuple[int, int]:
-        return tuple(np.add(self.supports.size(), self.body.size()).tolist())
-
-    def save(self) -> State:
-        numbers = {name: getattr(self, name) for name in COUNTERS}
-        return {"body": self.body.save(), "ffp": self.ffp.save(), **self.supports.save(), "loop": numbers}
-
-    def load(self, state: State) -> None:
-        self.body.load(state["body"])
-        self.ffp.load(state["ffp"])
-        self.supports.load(state)
-        for name, value in state["loop"].items():
-            setattr(self, name, value)
-
-
-COUNTERS = ("taken", "restless", "alone", "checkpoint", "circulates", "first", "silence", "longest_silence", "cause")

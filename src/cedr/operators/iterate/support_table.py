@@ -21,9 +21,9 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import DERIVED, NUMBER, PART, TRANSIENT, Stateful, compact, counted, fields
 from cedr.kernels import supports as su
 from cedr.kernels.ragged_pairs import RaggedPairs
-from cedr.operators.base import State
 from cedr.operators.iterate.selection import preferred
 from cedr.plan.loop import LoopSelection
 from cedr.temporal.time import INF, MIN
@@ -46,7 +46,29 @@ class Changes(NamedTuple):
         return np.minimum(self.old, self.new)
 
 
-class SupportTable:
+PAIRS = compact(
+    3, lambda _, pairs: pairs.all(), lambda pairs, saved: pairs.fill(int(saved[0].max(initial=-1)) + 1, *saved)
+)
+"""Pairs by payload."""
+
+
+class SupportTable(Stateful):
+    state = fields(
+        payloads=PART,
+        counts=counted(PAIRS),
+        held=counted(PAIRS),
+        fed=PAIRS,
+        emitted=PAIRS,
+        since=NUMBER,
+        lost=TRANSIENT,
+        groups=DERIVED,
+        group_of=DERIVED,
+        dirty=DERIVED,
+        unfed=DERIVED,
+        unemitted=DERIVED,
+        differs=DERIVED,
+    )
+
     def __init__(self, schema: Mapping[str, pl.DataType], selection: LoopSelection | None = None) -> None:
         self.payloads = RowIndex(dict(schema))
         self.selection = selection
@@ -218,18 +240,9 @@ class SupportTable:
         for name in NAMES:
             getattr(self, name).grow(size)
 
-    def size(self) -> tuple[int, int]:
-        return len(self.counts) + len(self.held), sum(getattr(self, name).nbytes for name in NAMES)
-
-    def save(self) -> State:
-        contents = {name: getattr(self, name).all() for name in NAMES}
-        return {**contents, "payloads": self.payloads.snapshot(), "since": self.since}
-
-    def load(self, state: State) -> None:
-        self.payloads.restore(state["payloads"])
-        self.since = state["since"]
+    def restored(self) -> None:
         self._renumber()
-        self._fill([state[name] for name in NAMES])
+        self.differs = None
 
 
 NAMES = ("counts", "held", "fed", "emitted")

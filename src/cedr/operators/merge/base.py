@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import TIMES, Chunk, Times, concat, empty
+from cedr.columnar.chunk import TIMES, Chunk, Times, empty
 from cedr.columnar.promises import PromiseIndex
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import DICT, FRAME_PIECES, LIST, NUMBER, TEXT, fields
+from cedr.operators.base import Operator
 from cedr.operators.feedback import GivesFeedback
 from cedr.plan.merge_policy import Policy, as_policy
 from cedr.temporal.element import Adjust, Insert
@@ -49,6 +50,19 @@ class LMerge(GivesFeedback, Operator):
 
     algorithm = ""
 
+    state = fields(
+        algorithm=TEXT,
+        ports=NUMBER,
+        stable=NUMBER,
+        attached=LIST,
+        joins=LIST,
+        failed=DICT,
+        arrived=LIST,
+        names=DICT,
+        leader=NUMBER,
+        _pending=FRAME_PIECES,
+    )
+
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         if ports < 1:
             raise QueryError(f"merge: {ports} inputs; there must be at least one")
@@ -67,7 +81,7 @@ class LMerge(GivesFeedback, Operator):
         """What messages call inputs that have a name."""
         self.leader = -1
         """The input whose CTI last counted."""
-        self._pending: list[Chunk] = []
+        self._pending: list[pl.DataFrame] = []
 
     # --- inputs come and go --------------------------------------------------------------------------------------
 
@@ -140,8 +154,7 @@ class LMerge(GivesFeedback, Operator):
             self.stable, self.leader = t, source
         self.arrived[port] += len(chunk)
         emitted, self._pending = self._pending, []
-        out = concat(emitted) if emitted else empty(self.schema)
-        return Chunk(out.rows, self.stable)
+        return Chunk(pl.concat(emitted) if emitted else empty(self.schema).rows, self.stable)
 
     @property
     def cti(self) -> int:
@@ -174,7 +187,7 @@ class LMerge(GivesFeedback, Operator):
     def emit(self, chunk: Chunk) -> None:
         """The rows leave with the next output. If an error comes first, with the one after it."""
         if len(chunk):
-            self._pending.append(chunk)
+            self._pending.append(chunk.rows)
 
     def broken(self, port: int, chunk: Chunk, row: int, rule: str) -> StreamError:
         """The error for a row that breaks a rule."""
@@ -183,27 +196,15 @@ class LMerge(GivesFeedback, Operator):
         element = Insert(vs, new, payload) if old == vs else Adjust(vs, old, new, payload)
         return StreamError(element, self.arrived[port] + row, f"merge, {self.called(port)}: {rule}")
 
-    # --- state ---------------------------------------------------------------------------------------------------
-
-    def save(self) -> State:
-        return {
-            "algorithm": self.algorithm,
-            "stable": self.stable,
-            "inputs": (list(self.attached), list(self.joins), dict(self.failed), list(self.arrived), self.leader),
-            "pending": [c.rows for c in self._pending],
-        }
-
-    def load(self, state: State) -> None:
-        if state["algorithm"] != self.algorithm:
+    def make_room(self, state: Any) -> None:
+        """A snapshot may be of another algorithm, as the algorithm depends on the inputs."""
+        saved = state.get("algorithm", self.algorithm) if isinstance(state, dict) else self.algorithm
+        if saved != self.algorithm:
             raise QueryError(
-                f"merge: the state is that of {state['algorithm']}, and here {self.algorithm} was chosen, because "
+                f"merge: the state is that of {saved}, and here {self.algorithm} was chosen, because "
                 "the inputs have other properties, for example at another level of consistency; to change it while a "
                 "query runs, choose an algorithm that serves both, such as merge(..., algorithm='R4')"
             )
-        self.stable = state["stable"]
-        attached, joins, failed, arrived, self.leader = state["inputs"]
-        self.attached, self.joins, self.failed, self.arrived = list(attached), list(joins), dict(failed), list(arrived)
-        self._pending = [Chunk(rows) for rows in state["pending"]]
 
 
 class InOrder(LMerge):
@@ -215,6 +216,8 @@ class InOrder(LMerge):
 
     increases = False
     """Must starts strictly increase?"""
+
+    state = fields(highest=NUMBER, last=LIST)
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -273,11 +276,3 @@ class InOrder(LMerge):
 
     def forget(self, port: int) -> None:
         self.last[port] = MIN
-
-    def save(self) -> State:
-        return {**super().save(), "order": (self.highest, list(self.last))}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.highest, last = state["order"]
-        self.last = list(last)

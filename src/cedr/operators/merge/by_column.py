@@ -25,7 +25,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, chunk_of, concat, empty
-from cedr.operators.base import Operator, State
+from cedr.columnar.state import COUNTS, DICT, PART, counted, fields
+from cedr.operators.base import Operator
 from cedr.operators.feedback import GivesFeedback
 from cedr.operators.late import Late, LateStream
 from cedr.operators.merge.r3 import R3
@@ -43,6 +44,15 @@ JOIN = "_merge_join"
 
 
 class MergeByOperator(GivesFeedback, Operator):
+    state = fields(
+        merge=counted(PART),
+        copies=DICT,
+        latest=DICT,
+        put_aside=DICT,
+        ignored=COUNTS,
+        _late=PART,
+    )
+
     def __init__(
         self,
         given: Mapping[str, pl.DataType],
@@ -161,24 +171,11 @@ class MergeByOperator(GivesFeedback, Operator):
         row = chunk_of([error.element], self.schema).rows
         self._late.add(Late(row, np.array([error.position]), "wrong_copy", error.promise))
 
-    # --- state -------------------------------------------------------------------------------------------------------
-
-    def state_size(self) -> tuple[int, int]:
-        return self.merge.state_size()
-
-    def save(self) -> State:
-        copies = (dict(self.copies), dict(self.latest), dict(self.put_aside), dict(self.ignored))
-        return {"merge": self.merge.snapshot(), "ports": self.merge.ports, "copies": copies, "late": self._late.save()}
-
-    def load(self, state: State) -> None:
-        while self.merge.ports < state["ports"]:
+    def make_room(self, state: Any) -> None:
+        """Copies are inputs of the merge that are added when they appear."""
+        merge = state.get("merge") if isinstance(state, dict) else None
+        for _ in range(self.merge.ports, merge.get("ports", 0) if isinstance(merge, dict) else 0):
             self.merge.add_port()
-        self.merge.restore(state["merge"])
-        copies, latest, put_aside, ignored = state["copies"]
-        self.copies, self.latest, self.put_aside = dict(copies), dict(latest), dict(put_aside)
-        self.ignored = Counter(ignored)
-        self.merge.names = {port: f"copy {name!r}" for (name, _), port in self.copies.items()}
-        self._late.load(state["late"])
 
     def progress(self) -> pl.DataFrame:
         """How far each copy has come, and whether its progress counts."""

@@ -6,6 +6,7 @@ ones in order, here one pass over the live nodes does, once per chunk that bring
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
-from cedr.operators.base import State
+from cedr.columnar.state import NUMBER, PART, array, fields
 from cedr.operators.merge.base import LMerge
 from cedr.plan.merge_policy import Policy
 from cedr.temporal.element import Insert
@@ -25,8 +26,20 @@ Changes = tuple[Ids, Times, Times]
 """Which of some nodes change in the output, by place; old and new ends. What is not there ends at its start."""
 
 
+NODES = attrgetter("size")
+"""How many rows of an array by node number are in use."""
+
+
 class Indexed(LMerge):
     """What R3 and R4 share: nodes by start and payload, with arrays by node number that grow and are compacted."""
+
+    state = fields(
+        index=PART,
+        start=array(used=NODES),
+        alive=array("b", used=NODES),
+        size=NUMBER,
+        following=NUMBER,
+    )
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -176,19 +189,8 @@ class Indexed(LMerge):
         event = Insert(int(self.start[node]), end, Row(dict(zip(self.schema, values, strict=True))))
         return StreamError(event, self.arrived[port], f"merge, {self.called(port)}: {rule}")
 
-    def live(self) -> int:
+    def state_rows(self) -> int:
         return int(np.count_nonzero(self.alive[: self.size]))
-
-    def save(self) -> State:
-        arrays = (self.start[: self.size].copy(), self.alive[: self.size].copy())
-        return {**super().save(), "index": self.index.snapshot(), "nodes": arrays, "following": self.following}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.index.restore(state["index"])
-        start, alive = state["nodes"]
-        self.following = state["following"]
-        self.start, self.alive, self.size = start.copy(), alive.copy(), len(start)
 
 
 def resized(array: np.ndarray[Any, Any], room: int) -> np.ndarray[Any, Any]:

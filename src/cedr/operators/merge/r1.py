@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import NEW, Chunk, Times
-from cedr.operators.base import State
+from cedr.columnar.state import LIST, array, fields
 from cedr.operators.merge.base import InOrder
 from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
@@ -21,6 +21,8 @@ Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 class R1(InOrder):
     algorithm = "R1"
+
+    state = fields(counts=LIST, hashes=array("u"))
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -62,14 +64,3 @@ class R1(InOrder):
     def forget(self, port: int) -> None:
         super().forget(port)
         self.counts[port] = 0
-
-    def state_size(self) -> tuple[int, int]:
-        return 0, 8 * self.ports + self.hashes.nbytes
-
-    def save(self) -> State:
-        return {**super().save(), "counts": (list(self.counts), self.hashes)}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        counts, self.hashes = state["counts"]
-        self.counts = list(counts)

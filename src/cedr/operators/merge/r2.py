@@ -11,14 +11,16 @@ import polars as pl
 
 from cedr.columnar.chunk import NEW, Chunk, Times
 from cedr.columnar.index import RowIndex
+from cedr.columnar.state import PART, array, counted, fields
 from cedr.kernels.merge_counts import more_often
-from cedr.operators.base import State
 from cedr.operators.merge.base import InOrder
 from cedr.plan.merge_policy import Policy
 
 
 class R2(InOrder):
     algorithm = "R2"
+
+    state = fields(events=PART, counts=counted(array(ndim=2, in_place=True)))
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -57,14 +59,3 @@ class R2(InOrder):
     def forget(self, port: int) -> None:
         super().forget(port)
         self.counts[:, port] = 0
-
-    def state_size(self) -> tuple[int, int]:
-        return len(self.events), self.counts.nbytes + int(self.events.rows.estimated_size())
-
-    def save(self) -> State:
-        return {**super().save(), "events": self.events.snapshot(), "counts": self.counts}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.events.restore(state["events"])
-        self.counts = state["counts"].copy()

@@ -11,11 +11,11 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import Ids
+from cedr.columnar.state import array, fields
 from cedr.kernels import two_tier
 from cedr.kernels.chains import merge
 from cedr.kernels.chains import nodes as ends_of_chains
-from cedr.operators.base import State
-from cedr.operators.merge.indexed import Changes, Indexed, resized
+from cedr.operators.merge.indexed import NODES, Changes, Indexed, resized
 from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
 
@@ -24,6 +24,8 @@ NOTHING: Changes = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np
 
 class R3(Indexed):
     algorithm = "R3"
+
+    state = fields(out=array(used=NODES), ends=array(ndim=2, used=NODES))
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -88,18 +90,6 @@ class R3(Indexed):
     def keep(self, kept: Ids) -> None:
         super().keep(kept)
         self.out, self.ends = self.out[kept], self.ends[kept]
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = (self.start, self.alive, self.out, self.ends)
-        return self.live(), sum(a.nbytes for a in arrays) + int(self.index.rows.estimated_size())
-
-    def save(self) -> State:
-        return {**super().save(), "ends": (self.out[: self.size].copy(), self.ends[: self.size].copy())}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        out, ends = state["ends"]
-        self.out, self.ends = out.copy(), ends.copy()
 
 
 def in_any_order(nodes: Ids, vs: Times, old: Times, new: Times) -> tuple[Ids, Times]:

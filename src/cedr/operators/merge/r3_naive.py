@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk, Times
 from cedr.columnar.index import Ids, RowIndex
-from cedr.operators.base import State
+from cedr.columnar.state import PARTS, array, each, fields
 from cedr.operators.merge.indexed import resized
 from cedr.operators.merge.r3 import R3
 from cedr.plan.merge_policy import Policy
@@ -19,6 +19,8 @@ from cedr.plan.merge_policy import Policy
 
 class R3Naive(R3):
     algorithm = "R3-"
+
+    state = fields(own=PARTS, own_ends=each(array(in_place=True)))
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -56,17 +58,3 @@ class R3Naive(R3):
         super().forget(port)
         self.own[port] = RowIndex({VS: pl.Int64(), **self.schema})
         self.own_ends[port] = np.empty(0, dtype=np.int64)
-
-    def state_size(self) -> tuple[int, int]:
-        rows, size = super().state_size()
-        return rows, size + sum(int(own.rows.estimated_size()) for own in self.own)
-
-    def save(self) -> State:
-        ends = [ends[: len(own)].copy() for own, ends in zip(self.own, self.own_ends, strict=True)]
-        return {**super().save(), "own": [own.snapshot() for own in self.own], "own_ends": ends}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        for own, rows in zip(self.own, state["own"], strict=True):
-            own.restore(rows)
-        self.own_ends = [ends.copy() for ends in state["own_ends"]]

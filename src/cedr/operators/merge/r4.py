@@ -12,9 +12,9 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import Ids
+from cedr.columnar.state import array, fields
 from cedr.kernels import three_tier
-from cedr.operators.base import State
-from cedr.operators.merge.indexed import Changes, Indexed, resized
+from cedr.operators.merge.indexed import NODES, Changes, Indexed, resized
 from cedr.operators.merge.r3 import NOTHING
 from cedr.plan.merge_policy import Policy
 from cedr.temporal.time import show
@@ -22,6 +22,14 @@ from cedr.temporal.time import show
 
 class R4(Indexed):
     algorithm = "R4"
+
+    state = fields(
+        head=array(ndim=2, used=NODES),
+        end=array(in_place=True),
+        count=array(in_place=True),
+        link=array(in_place=True),
+        free=array(in_place=True),
+    )
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -91,15 +99,3 @@ class R4(Indexed):
     def keep(self, kept: Ids) -> None:
         super().keep(kept)
         self.head = self.head[kept]
-
-    def state_size(self) -> tuple[int, int]:
-        arrays = (self.start, self.alive, *self.pool)
-        return self.live(), sum(a.nbytes for a in arrays) + int(self.index.rows.estimated_size())
-
-    def save(self) -> State:
-        pool = tuple(a.copy() for a in (self.head[: self.size], *self.pool[1:]))
-        return {**super().save(), "pool": pool}
-
-    def load(self, state: State) -> None:
-        super().load(state)
-        self.head, self.end, self.count, self.link, self.free = (a.copy() for a in state["pool"])

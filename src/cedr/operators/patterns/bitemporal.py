@@ -15,12 +15,13 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.columnar.sharding import absorb
+from cedr.columnar.state import ARRAYS, NUMBER, PART, PARTS, TRANSIENT, columns, counted, each, fields
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.kernels.hashing import SEED
 from cedr.kernels.instances import expanded
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import still_matters
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
@@ -54,6 +55,19 @@ class KnownVersions(NamedTuple):
 
 
 class BitemporalMatchOperator(Operator):
+    state = fields(
+        prepared=TRANSIENT,
+        payloads=PARTS,
+        results=PART,
+        tuples=counted(each(columns(TupleStore))),
+        since=NUMBER,
+        going_on=ARRAYS,
+        order=PART,
+        emission=PART,
+        emitted=PART,
+    )
+    """What is prepared numbers the keys again with every chunk."""
+
     def __init__(
         self,
         schemas: Sequence[Mapping[str, pl.DataType]],
@@ -172,32 +186,6 @@ class BitemporalMatchOperator(Operator):
         numbers = self.results.compact(np.concatenate((self.emitted.g, self.going_on[0])))
         if numbers is not None:
             self.emitted.g, self.going_on = numbers[self.emitted.g], (numbers[self.going_on[0]], self.going_on[1])
-
-    def state_size(self) -> tuple[int, int]:
-        rows = sum(int(p.rows.estimated_size()) for p in (*self.payloads, self.results))
-        return sum(t.rows for t in self.tuples), sum(t.nbytes for t in self.tuples) + rows
-
-    def save(self) -> State:
-        return {
-            "payloads": [p.snapshot() for p in self.payloads],
-            "results": self.results.snapshot(),
-            "tuples": [tuples.save() for tuples in self.tuples],
-            "since": self.since,
-            "going_on": self.going_on,
-            "order": (self.order.kept, self.order.highest),
-            **self.emission.save(),
-            **self.emitted.save(),
-        }
-
-    def load(self, state: State) -> None:
-        for index, rows in zip(self.payloads, state["payloads"], strict=True):
-            index.restore(rows)
-        self.results.restore(state["results"])
-        self.tuples = [TupleStore.load(saved) for saved in state["tuples"]]
-        self.since, self.going_on = state["since"], state["going_on"]
-        self.order.kept, self.order.highest = state["order"]
-        self.emission.load(state)
-        self.emitted.load(state)
 
 
 def version_ids(ids: pl.Series) -> Times:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.state import PART, Stateful, columns, fields
 from cedr.columnar.times import earlier, later
 from cedr.operators.base import Operator
 from cedr.operators.keyed import first_of_each
@@ -68,8 +69,10 @@ class Limits(NamedTuple):
         return Limits(*self[:4], *(t[numbers[: len(t)] >= 0] for t in times))
 
 
-class MatchEmission:
+class MatchEmission(Stateful):
     """`shows_end`: the payload contains the end, so a result whose end moves is another result."""
+
+    state = fields(clock=PART, limits=columns(Limits))
 
     def __init__(self, root: PatternPart, latency: Latency, shows_end: bool) -> None:
         self.eager = latency == "eager"

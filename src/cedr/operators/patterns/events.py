@@ -13,11 +13,11 @@ import polars as pl
 from cedr.columnar import index
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import absorb, can_be_key
+from cedr.columnar.state import FRAME_PIECES, NUMBER, PARTS, Stateful, columns, counted, fields
 from cedr.kernels.event_list import merge_order, runs
 from cedr.kernels.hashing import SEED, absorb_words
 from cedr.kernels.ids import counted_before, last_of_each, numbers_of
 from cedr.kernels.sorting import argsort_by_group_and_time
-from cedr.operators.base import State
 from cedr.temporal.errors import StreamError
 
 NO_KEY = -1
@@ -64,8 +64,10 @@ def in_order(events: Events) -> Events:
     return events.take(argsort_by_group_and_time(events.g - NO_KEY, events.vs))
 
 
-class Payloads:
+class Payloads(Stateful):
     """The payloads of one port by slot, in few pieces, so that a row is copied only a few times."""
+
+    state = fields(pieces=FRAME_PIECES, size=NUMBER)
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self.schema = dict(schema)
@@ -94,11 +96,9 @@ class Payloads:
             return None
         keep = np.zeros(self.size, dtype=np.bool_)
         keep[used] = True
-        self.restore(self.rows.filter(pl.Series(keep)))
+        self.pieces = [self.rows.filter(pl.Series(keep))]
+        self.size = self.pieces[0].height
         return np.cumsum(keep) - 1
-
-    def restore(self, rows: pl.DataFrame) -> None:
-        self.pieces, self.size = [rows], rows.height
 
 
 def content_of(vs: Times, rows: pl.DataFrame) -> Times:
@@ -121,8 +121,10 @@ def distinguishing(column: pl.Series) -> list[pl.Series]:
     return [column if can_be_key(kind) else column.hash().alias(column.name)]
 
 
-class EventList:
+class EventList(Stateful):
     """All events kept, with their payloads. `identified`: ids are needed, so equal events are numbered."""
+
+    state = fields(events=counted(columns(Events)), payloads=PARTS)
 
     def __init__(self, schemas: Sequence[Mapping[str, pl.DataType]], identified: bool) -> None:
         self.payloads = [Payloads(schema) for schema in schemas]
@@ -175,19 +177,6 @@ class EventList:
                 slot = self.events.slot.copy()
                 slot[mine] = slots[slot[mine]]  # the slots of other ports count other rows
                 self.events = self.events._replace(slot=slot)
-
-    def size(self) -> int:
-        arrays = sum(a.nbytes for a in self.events)
-        return arrays + int(sum(piece.estimated_size() for p in self.payloads for piece in p.pieces))
-
-    def save(self) -> State:
-        return {"events": tuple(self.events), "payloads": [p.rows for p in self.payloads]}
-
-    def load(self, state: State) -> None:
-        events = Events(*state["events"])
-        self.events = events if self.identified else events.without_ids()
-        for payloads, rows in zip(self.payloads, state["payloads"], strict=True):
-            payloads.restore(rows)
 
 
 def equality(events: Events) -> Times:

@@ -18,14 +18,15 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.promises import Promises
+from cedr.columnar.state import PART, columns, counted, each, fields
 from cedr.columnar.times import earlier, later
 from cedr.kernels.event_list import stretches, widen
 from cedr.kernels.ids import event_ids
 from cedr.kernels.instances import partners
-from cedr.operators.base import Operator, State
+from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
-from cedr.operators.patterns.emission import Limits, MatchEmission
+from cedr.operators.patterns.emission import MatchEmission
 from cedr.operators.patterns.evaluation import Evaluation, identifying_columns
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
@@ -77,6 +78,16 @@ class WaitingMatches(NamedTuple):
 
 
 class MatchOperator(Operator):
+    state = fields(
+        keys=PART,
+        consumed=each(columns(ConsumedInstances)),
+        waiting=columns(WaitingMatches),
+        emission=PART,
+        order=PART,
+        events=counted(PART),
+        front=PART,
+    )
+
     def __init__(
         self,
         schemas: Sequence[Mapping[str, pl.DataType]],
@@ -95,7 +106,8 @@ class MatchOperator(Operator):
         self.root, self.entry, self.rendering = self.prepared.root, self.prepared.entry, self.prepared.rendering
         self.shows_end = "Ve" in self.rendering.reads
         self.emission = MatchEmission(self.root, latency, self.shows_end)
-        index = self.entry.keys.index
+        self.keys = self.entry.keys
+        index = self.keys.index
         out = {name: tuple((shown or {}).get(name, ())) for name in index.schema}
         self.front = Front(self, index, self.entry.key_names(self.ports), out)
         self.events = EventList(schemas, self.prepared.needs_ids)
@@ -250,30 +262,6 @@ class MatchOperator(Operator):
         waiting = first_of_each(g, vs, front)
         first = earlier(np.minimum(changing, waiting), self.root.back)
         return np.where((front == INF) & (waiting == INF), INF, first)
-
-    def state_size(self) -> tuple[int, int]:
-        return len(self.events), self.events.size() + sum(a.nbytes for a in self.waiting) + self.front.nbytes
-
-    def save(self) -> State:
-        return {
-            "keys": self.entry.keys.index.snapshot(),
-            "consumed": {part: tuple(c) for part, c in self.consumed.items()},
-            "waiting": tuple(self.waiting),
-            "limits": tuple(self.emission.limits),
-            "order": (self.order.kept, self.order.highest),
-            **self.events.save(),
-            **self.front.save(),
-        }
-
-    def load(self, state: State) -> None:
-        self.entry.keys.index.restore(state["keys"])
-        self.consumed = {part: ConsumedInstances(*c) for part, c in state["consumed"].items()}
-        self.waiting = WaitingMatches(*state["waiting"])
-        self.emission.limits = Limits(*state["limits"])
-        self.emission.clock.watermark = self.emission.limits.watermark
-        self.order.kept, self.order.highest = state["order"]
-        self.events.load(state)
-        self.front.load(state)
 
 
 def renumbered(g: Times, numbers: Times) -> Times:

@@ -34,6 +34,7 @@ from cedr.sources.progress import SourceProgress
 from cedr.sources.source_status import source_status
 from cedr.storage.folder import Folder
 from cedr.storage.plain import allowed
+from cedr.temporal.errors import StateError
 from cedr.temporal.time import INF, MIN
 
 
@@ -117,7 +118,10 @@ class Shard:
         self.core, self.version = Core(self.job, self.number, self.shard, self.store), -1
         if (found := self.store.newest_snapshot(version + 1)) is not None:
             self.version, state = found
-            self.core.load(state)
+            try:
+                self.core.load(state)
+            except StateError as error:
+                raise self.store.unreadable(self.version, error) from error
 
     def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
         worked = core.work(packets)
@@ -283,8 +287,8 @@ class Core:
         state = {
             "engine": self.engine.snapshot(),
             "paths": [engine.snapshot() for _, engine in self.paths],
-            "progress": {name: progress.save() for name, progress in self.progress.items()},
-            "upstream": {name: upstream.save() for name, upstream in self.upstream.items()},
+            "progress": {name: progress.snapshot() for name, progress in self.progress.items()},
+            "upstream": {name: upstream.snapshot() for name, upstream in self.upstream.items()},
             "ctis_in": dict(self.ctis_in),
             "ctis_out": dict(self.ctis_out),
         }
@@ -296,9 +300,9 @@ class Core:
         for (_, engine), saved in zip(self.paths, state["paths"], strict=True):
             engine.restore(saved)
         for name, saved in state["progress"].items():
-            self.progress[name].load(saved)
+            self.progress[name].restore(saved)
         for name, saved in state["upstream"].items():
             self.upstream[name] = Upstream(self.job.shards)
-            self.upstream[name].load(saved)
+            self.upstream[name].restore(saved)
         self.ctis_in.update(state["ctis_in"])
         self.ctis_out.update(state["ctis_out"])

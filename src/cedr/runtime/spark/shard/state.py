@@ -27,6 +27,7 @@ from cedr.columnar.chunk import FILE, OLD, VS
 from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
 from cedr.storage.folder import Folder
 from cedr.storage.plain import FORMAT, allowed
+from cedr.temporal.errors import DamagedFileError, StateError
 
 SOURCE_STATUS = "source_status"
 """The folder of the sources' status in a checkpoint."""
@@ -35,7 +36,8 @@ SMALL_LOG = 64 << 20
 """A log of up to this many bytes never causes a snapshot."""
 MANY_BATCHES = 64
 STATE_VERSION = 3
-"""Of what operators save. Increase it when that changes, so that an older snapshot is refused by name."""
+"""Of the meaning of what operators save. The names and kinds of their fields are verified by themselves
+(`cedr.columnar.state`); increase it when a field gets another meaning, so that older snapshots are refused by name."""
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 MANY_BYTES = 64 << 10
 """Minimum size of rows that are spilled; smaller ones are sent in their packet."""
@@ -169,6 +171,10 @@ class StateStore:
             case (version, state) if version == STATE_VERSION:
                 return batches[-1], state
         raise self.folder.damaged(file, OTHER_VERSION)
+
+    def unreadable(self, batch: int, why: StateError) -> DamagedFileError:
+        """The error about a snapshot whose fields are not those of this version."""
+        return self.folder.damaged(name("snapshot", batch), f"{OTHER_VERSION}: {why}")
 
     def _packets(self, file: str, content: bytes) -> list[Packet]:
         packets = [Packet(*values) for values in self._unpickled(file, content)]

@@ -5,14 +5,15 @@ earliest of the promised times. A shard without rows of a payload promises at on
 promises of some shards wait here for the others.
 """
 
-from typing import Any
-
 from cedr.columnar.promises import NONE, Promises
+from cedr.columnar.state import DICT, PROMISES, Stateful, each, fields
 from cedr.temporal.time import MIN
 
 
-class Upstream:
+class Upstream(Stateful):
     """`shards` is their number. Each of them reports at most once in a round."""
+
+    state = fields(ctis=DICT, waiting=each(PROMISES), reached=PROMISES)
 
     def __init__(self, shards: int) -> None:
         self.shards = shards
@@ -43,9 +44,3 @@ class Upstream:
         self.waiting = {shard: made.beyond(met).after(reached) for shard, made in self.waiting.items()}
         new, self.reached = met.beyond(self.reached), met
         return new.after(reached)
-
-    def save(self) -> dict[str, Any]:
-        return {"ctis": dict(self.ctis), "waiting": dict(self.waiting), "reached": self.reached}
-
-    def load(self, state: dict[str, Any]) -> None:
-        self.ctis, self.waiting, self.reached = dict(state["ctis"]), dict(state["waiting"]), state["reached"]
