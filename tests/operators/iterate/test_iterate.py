@@ -209,5 +209,5 @@ def test_what_is_definite_is_forgotten(history):
     engine = graphs.reachability(links()).engine()
     engine.push("a", chunk_of([Insert(*e) for e in history], EDGES))
     engine.push("a", chunk_of([Cti(1000)], EDGES))
-    assert engine.operators[-1].supports.size()[0] == 0
-    assert engine.operators[-1].body.size()[0] == 0
+    assert engine.operators[-1].supports.state_size()[0] == 0
+    assert engine.operators[-1].body.state_rows() == 0

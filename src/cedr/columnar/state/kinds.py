@@ -45,7 +45,7 @@ class Kind:
         return len(value)
 
 
-class Plain(Kind):
+class PlainKind(Kind):
     """A number, text or container; `copied` makes another one with equal content."""
 
     sized = False
@@ -63,14 +63,14 @@ class Plain(Kind):
         return self.copied(saved)
 
 
-class Counts(Plain):
+class CountsKind(PlainKind):
     """Saved as a dict."""
 
     def save(self, value: Any, owner: Any) -> Any:
         return dict(value)
 
 
-class Array(Kind):
+class ArrayKind(Kind):
     """An array of whole numbers, truth values or hashes. `in_place`: it is changed in place, so it is copied.
 
     `used`: it has spare room; of the owner, the number of rows in use, and only these are saved.
@@ -96,7 +96,7 @@ class Array(Kind):
         return saved.copy() if self.in_place else saved
 
 
-class Arrays(Kind):
+class ArraysKind(Kind):
     """A tuple of arrays, one row for all of them at each position."""
 
     name = "arrays"
@@ -118,7 +118,7 @@ class Arrays(Kind):
         return len(value[0])
 
 
-class Columns(Kind):
+class ColumnsKind(Kind):
     """A named tuple or data class of arrays and numbers, saved by column."""
 
     def __init__(self, cls: type) -> None:
@@ -152,7 +152,7 @@ class Columns(Kind):
         return len(getattr(value, self.names[0]))
 
 
-class Frame(Kind):
+class FrameKind(Kind):
     """Saved in one piece."""
 
     name = "frame"
@@ -172,7 +172,7 @@ class Frame(Kind):
         return int(value.height)
 
 
-class Pieces(Kind):
+class PiecesKind(Kind):
     """A list of frames or arrays that are parts of one, saved as one; None if there is none."""
 
     def __init__(self, name: str, type_: type, joined: Callable[[Any], Any], nbytes: Callable[[Any], int]) -> None:
@@ -194,7 +194,7 @@ class Pieces(Kind):
         return sum(map(len, value))
 
 
-class Compact(Kind):
+class CompactKind(Kind):
     """A store with a layout of its own, such as a hash table, saved as a number of arrays of one length.
 
     `save(owner, store)` returns the arrays, `load(store, arrays)` fills the store with them.
@@ -217,7 +217,7 @@ class Compact(Kind):
         return value
 
 
-class PromiseSet(Kind):
+class PromisesKind(Kind):
     """A set of promises, which never changes."""
 
     name = "promises"
@@ -226,7 +226,7 @@ class PromiseSet(Kind):
         return None if isinstance(saved, Promises) else type(saved).__name__
 
 
-class Part(Kind):
+class PartKind(Kind):
     """An object with state of its own, restored in place; None stays None."""
 
     name = "part"
@@ -252,7 +252,7 @@ class Part(Kind):
         return 0 if value is None else int(value.state_size()[0])
 
 
-class Parts(Kind):
+class PartsKind(Kind):
     """A list or dict of parts, restored in place: their number and keys are settings."""
 
     name = "parts"
@@ -287,7 +287,7 @@ class Parts(Kind):
         return sum([part.state_size()[0] for part in items_of(value)])
 
 
-class Each(Kind):
+class EachKind(Kind):
     """A list or dict of any length with values of one kind."""
 
     def __init__(self, kind: Kind) -> None:
@@ -316,7 +316,7 @@ class Each(Kind):
         return sum([self.kind.rows(v) for v in items_of(value)])
 
 
-class Optional(Kind):
+class OptionalKind(Kind):
     """Nothing, or a value of a kind."""
 
     def __init__(self, kind: Kind) -> None:
@@ -335,56 +335,56 @@ class Optional(Kind):
         return 0 if value is None else self.kind.nbytes(value)
 
 
-class NotSaved(Kind):
+class UnsavedKind(Kind):
     saved = sized = False
 
 
-NUMBER = Plain("number", (int, float), lambda value: value if type(value) in (int, float) else int(value))
-FLAG = Plain("flag", (bool,), bool)
-TEXT = Plain("text", (str,), str)
-LIST = Plain("list", (list,), list)
+NUMBER = PlainKind("number", (int, float), lambda value: value if type(value) in (int, float) else int(value))
+FLAG = PlainKind("flag", (bool,), bool)
+TEXT = PlainKind("text", (str,), str)
+LIST = PlainKind("list", (list,), list)
 """A list of plain values."""
-DICT = Plain("dict", (dict,), dict)
+DICT = PlainKind("dict", (dict,), dict)
 """A dict of plain values."""
-COUNTS = Counts("counts", (dict,), Counter)
-ARRAY = Array("i", 1)
+COUNTS = CountsKind("counts", (dict,), Counter)
+ARRAY = ArrayKind("i", 1)
 """Whole numbers. The array is replaced, never changed in place."""
-MATRIX = Array("i", 2)
-ARRAYS = Arrays()
-FRAME = Frame()
-FRAME_PIECES = Pieces(
+MATRIX = ArrayKind("i", 2)
+ARRAYS = ArraysKind()
+FRAME = FrameKind()
+FRAME_PIECES = PiecesKind(
     "frame", pl.DataFrame, lambda pieces: pl.concat(pieces, rechunk=True), lambda piece: int(piece.estimated_size())
 )
-ARRAY_PIECES = Pieces("array", np.ndarray, np.concatenate, attrgetter("nbytes"))
-PROMISES = PromiseSet()
-PART = Part()
-PARTS = Parts()
-DERIVED = NotSaved()
+ARRAY_PIECES = PiecesKind("array", np.ndarray, np.concatenate, attrgetter("nbytes"))
+PROMISES = PromisesKind()
+PART = PartKind()
+PARTS = PartsKind()
+DERIVED = UnsavedKind()
 """Computed from other fields; `restored` rebuilds it."""
-TRANSIENT = NotSaved()
+TRANSIENT = UnsavedKind()
 """Of one chunk only, or without effect on the output."""
 
 
 def array(
     dtype: str = "i", ndim: int = 1, *, in_place: bool = False, used: Callable[[Any], int] | None = None
-) -> Array:
-    return Array(dtype, ndim, in_place, used)
+) -> ArrayKind:
+    return ArrayKind(dtype, ndim, in_place, used)
 
 
-def compact(width: int, save: Callable[[Any, Any], Any], load: Callable[[Any, Any], None]) -> Compact:
-    return Compact(width, save, load)
+def compact(width: int, save: Callable[[Any, Any], Any], load: Callable[[Any, Any], None]) -> CompactKind:
+    return CompactKind(width, save, load)
 
 
-def columns(cls: type) -> Columns:
-    return Columns(cls)
+def columns(cls: type) -> ColumnsKind:
+    return ColumnsKind(cls)
 
 
-def each(kind: Kind) -> Each:
-    return Each(kind)
+def each(kind: Kind) -> EachKind:
+    return EachKind(kind)
 
 
-def optional(kind: Kind) -> Optional:
-    return Optional(kind)
+def optional(kind: Kind) -> OptionalKind:
+    return OptionalKind(kind)
 
 
 def counted(kind: Kind) -> Kind:
