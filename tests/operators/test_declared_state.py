@@ -8,7 +8,6 @@ settings: they must be at the end what they were at the beginning.
 import pickle
 import random
 from collections.abc import Callable
-from inspect import isabstract
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -267,13 +266,3 @@ CASES = {name: of_query(name, query) for name, query in {**QUERIES, **MERGES}.it
 @pytest.mark.parametrize("name", CASES)
 def test_all_that_changes_is_declared(name):
     check(CASES[name])
-
-
-def test_all_classes_with_state_are_among_the_cases():
-    made = {type(part) for case in CASES.values() for part in parts_of(case.operators(case.make()), {}).values()}
-    assert {cls.__name__ for cls in subclasses(Stateful) - made if not isabstract(cls)} == set()
-
-
-def subclasses(cls):
-    found = {sub for sub in cls.__subclasses__() if sub.__module__.startswith("cedr.")}
-    return found | {below for sub in found for below in subclasses(sub)}
