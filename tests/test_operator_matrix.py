@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
 from plan.catalogue import MERGES, QUERIES, SCHEMA, STATEFUL, AsOperator, Query, a, b, pair, payloads, same_m
 
+import cedr
 from cedr import api, automata, testing
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
@@ -45,7 +46,11 @@ ONES = [(0, 1, 1), (1, 1, 1), (1, 0, 0)]
 MORE = {
     "more aggregates": Query(
         lambda a: a.group_by("m").agg(
-            avg=api.avg("v"), dev=api.stddev("v"), first=api.first("v"), last=api.last("v"), q=api.quantile("v", 0.25)
+            avg=cedr.avg("v"),
+            dev=cedr.stddev("v"),
+            first=cedr.first("v"),
+            last=cedr.last("v"),
+            q=cedr.quantile("v", 0.25),
         ),
         lambda h: ref.aggregate(
             h,
@@ -58,7 +63,7 @@ MORE = {
         ),
     ),
     "user-defined aggregate": Query(
-        lambda a: a.agg(text=api.aggregate("v", function=all_values, dtype=pl.String)),
+        lambda a: a.agg(text=cedr.aggregate("v", function=all_values, dtype=pl.String)),
         lambda h: ref.aggregate(
             h, text=lambda es: "".join(sorted("-" if e.payload.v is None else str(e.payload.v) for e in es))
         ),
@@ -159,7 +164,7 @@ def checks_its_sources(stream: Stream) -> bool:
 
 PLAIN = {
     "plain aggregate": Query(
-        lambda a: a.group_by("m").agg(s=api.sum("v")), lambda h: ref.aggregate(h, by=["m"], s=ref.sum_("v"))
+        lambda a: a.group_by("m").agg(s=cedr.sum("v")), lambda h: ref.aggregate(h, by=["m"], s=ref.sum_("v"))
     ),
     "plain distinct": Query(lambda a: a.distinct(), ref.distinct),
     "plain coalesce": Query(lambda a: a.coalesce(), ref.coalesce),
@@ -249,7 +254,7 @@ def test_what_is_late_is_counted(run):
 def test_late_rows_can_be_taken_whatever_pieces_they_came_in():
     """Two adjusts that are late for different reasons, one of them from a chunk that another row left."""
     late, held = Row(m=0, v=2), Row(m=0, v=3)
-    engine = a().where(pl.col("v") > 1).agg(n=api.count()).with_consistency(WEAK).engine()
+    engine = a().where(pl.col("v") > 1).agg(n=cedr.count()).with_consistency(WEAK).engine()
     engine.push("a", chunk_of([Insert(13, 32, Row(m=1, v=3))], SCHEMA))
     engine.push("a", chunk_of([Adjust(5, 21, INF, held), Adjust(2, 8, INF, late), END], SCHEMA))
     assert engine.take_late()["reason"].to_list() == ["forgotten", "unknown_tuple"]

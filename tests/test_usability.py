@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import cedr
+from cedr.plan.aggregates import BY_NAME
 from cedr.recording.changelog import read_changelog
 from cedr.recording.difference import difference
 from cedr.sources.late_rows import with_user_times
@@ -83,6 +84,7 @@ def test_what_fits_nothing_is_refused_with_the_times_of_the_user():
 def test_dir_lists_the_api():
     assert set(cedr.__all__) <= set(dir(cedr))
     assert all(hasattr(cedr, name) for name in cedr.__all__)
+    assert set(BY_NAME) <= set(cedr.__all__)
     code = "import cedr, sys; assert 'source' in dir(cedr); assert 'polars' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 

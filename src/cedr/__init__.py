@@ -32,7 +32,11 @@ from cedr.temporal.punctuation import OneOf, Punctuation, Range, punctuation
 
 if TYPE_CHECKING:
     from cedr import sinks
-    from cedr.api import (
+    from cedr.api import source
+    from cedr.automata import automaton, regex, step
+    from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
+    from cedr.language.query import queries, query
+    from cedr.plan.aggregates import (
         aggregate,
         avg,
         count,
@@ -44,13 +48,9 @@ if TYPE_CHECKING:
         min,
         mode,
         quantile,
-        source,
         stddev,
         sum,
     )
-    from cedr.automata import automaton, regex, step
-    from cedr.graphs import causality_chains, connected_components, reachability, shortest_paths
-    from cedr.language.query import queries, query
     from cedr.plan.merge_policy import Policy
     from cedr.replicas.job import Replica
     from cedr.replicas.replicas import Replicas
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LAZY = {
-    **dict.fromkeys(("aggregate", "avg", "count", "count_distinct", "first", "last", "max", "median"), "cedr.api"),
-    **dict.fromkeys(("min", "mode", "quantile", "source", "stddev", "sum"), "cedr.api"),
+    **dict.fromkeys(("aggregate", "avg", "count", "count_distinct", "first", "last", "max"), "cedr.plan.aggregates"),
+    **dict.fromkeys(("median", "min", "mode", "quantile", "stddev", "sum"), "cedr.plan.aggregates"),
     **dict.fromkeys(("automaton", "regex", "step"), "cedr.automata"),
     **dict.fromkeys(("causality_chains", "connected_components", "reachability", "shortest_paths"), "cedr.graphs"),
     "Policy": "cedr.plan.merge_policy",
@@ -73,6 +73,7 @@ LAZY = {
     "Stream": "cedr.stream",
     "Times": "cedr.sources.settings",
     "files": "cedr.sources.files.settings",
+    "source": "cedr.api",
     "queries": "cedr.language.query",
     "query": "cedr.language.query",
     "spark_session": "cedr.runtime.spark.driver.session",

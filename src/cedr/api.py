@@ -1,13 +1,12 @@
-"""Sources, where queries start, and the aggregates for `agg`."""
+"""Sources, where queries start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from cedr.plan import aggregates
 from cedr.plan.nodes.source import Source
-from cedr.plan.schema import as_schema, check_columns, column_name, column_names
+from cedr.plan.schema import as_schema, check_columns
 from cedr.sources.settings import Moved, Progress, Times, expressions_of, grouped, warn_of_moved
 from cedr.stream import Stream
 from cedr.temporal.duration import Duration
@@ -109,82 +108,3 @@ def declared(
             expressions=expressions_of(times, progress),
         )
     )
-
-
-# --- aggregates ----------------------------------------------------------------------------------------------------
-
-Column = str | pl.Expr
-"""A column name. `pl.col(name)` is accepted, other expressions are rejected."""
-
-
-def count(column: Column | None = None) -> aggregates.ColumnAggregate:
-    """The number of rows, or of rows with a value in the column."""
-    return aggregates.Count(None if column is None else column_name(column, "count"))
-
-
-def sum(column: Column) -> aggregates.ColumnAggregate:
-    """The sum of the values; missing values are ignored."""
-    return aggregates.Sum(column_name(column, "sum"))
-
-
-def avg(column: Column) -> aggregates.ColumnAggregate:
-    """The mean of the values; missing values are ignored."""
-    return aggregates.Avg(column_name(column, "avg"))
-
-
-def min(column: Column) -> aggregates.ColumnAggregate:
-    """The smallest value."""
-    return aggregates.Min(column_name(column, "min"))
-
-
-def max(column: Column) -> aggregates.ColumnAggregate:
-    """The largest value."""
-    return aggregates.Max(column_name(column, "max"))
-
-
-def stddev(column: Column) -> aggregates.ColumnAggregate:
-    """The sample standard deviation: divided by n - 1, missing for fewer than two values."""
-    return aggregates.Stddev(column_name(column, "stddev"))
-
-
-def first(column: Column) -> aggregates.ColumnAggregate:
-    """The value of the row that starts first."""
-    return aggregates.First(column_name(column, "first"))
-
-
-def last(column: Column) -> aggregates.ColumnAggregate:
-    """The value of the row that starts last."""
-    return aggregates.Last(column_name(column, "last"))
-
-
-def quantile(column: Column, q: float) -> aggregates.ColumnAggregate:
-    """The smallest value that at least the share q of the values does not exceed."""
-    if isinstance(q, bool) or not isinstance(q, int | float):
-        raise QueryError(f"quantile({column!r}, {q!r}): the share must be a number between 0 and 1, such as 0.95")
-    return aggregates.Quantile(column_name(column, "quantile"), q)
-
-
-def median(column: Column) -> aggregates.ColumnAggregate:
-    """The smallest value that at least half of the values do not exceed."""
-    return aggregates.Quantile(column_name(column, "median"), 0.5)
-
-
-def count_distinct(column: Column) -> aggregates.ColumnAggregate:
-    """The number of different values; missing values are ignored."""
-    return aggregates.CountDistinct(column_name(column, "count_distinct"))
-
-
-def mode(column: Column) -> aggregates.ColumnAggregate:
-    """The value that occurs most often; the smallest of several."""
-    return aggregates.Mode(column_name(column, "mode"))
-
-
-def aggregate(
-    *columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64
-) -> aggregates.ColumnAggregate:
-    """`function` of the rows of each snapshot, passed as a frame of these columns."""
-    what = f"aggregate(dtype={dtype!r})"
-    (kind,) = as_schema({"result": dtype}, what).values()
-    if isinstance(kind, pl.List) and kind.inner == pl.Null():
-        raise QueryError(f"{what}: declare the type of the list's values, such as dtype=pl.List(pl.Float64)")
-    return aggregates.UserDefined("", column_names(columns, "aggregate"), function, kind)

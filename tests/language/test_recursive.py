@@ -64,7 +64,7 @@ def test_several_parts_begin_and_several_go_on():
 def test_later_statements_read_the_whole_loop():
     """And not what the body reads under the same name and alias."""
     later = cedr.queries(f"{REACHED}; EVENT Many SELECT start, COUNT(*) AS n FROM Reached r GROUP BY start", edges)
-    whole = graphs.reachability(edges.select("start", "end")).group_by("start").agg(n=api.count())
+    whole = graphs.reachability(edges.select("start", "end")).group_by("start").agg(n=cedr.count())
     assert later["Many"].run(ROADS).table().equals(whole.run(ROADS).table())
 
 

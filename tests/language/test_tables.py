@@ -25,12 +25,12 @@ CASES = {
     ),
     "SELECT * FROM A TUMBLING 4": lambda m, r: m.where(pl.col("kind") == "A").tumbling(4),
     "SELECT machine, AVG(load) AS mean, COUNT(*) AS n, COUNT(load) AS c FROM machines SLIDING 5 GROUP BY machine": (
-        lambda m, r: m.sliding(5).group_by("machine").agg(mean=api.avg("load"), n=api.count(), c=api.count("load"))
+        lambda m, r: m.sliding(5).group_by("machine").agg(mean=cedr.avg("load"), n=cedr.count(), c=cedr.count("load"))
     ),
     "SELECT SUM(load) / COUNT(load) AS mean FROM machines HOPPING 6 EVERY 3 HAVING MAX(load) >= 1": (
         lambda m, r: (
             m.hopping(6, 3)
-            .agg(s=api.sum("load"), c=api.count("load"), h=api.max("load"))
+            .agg(s=cedr.sum("load"), c=cedr.count("load"), h=cedr.max("load"))
             .where(pl.col("h") >= 1)
             .select(mean=pl.col("s") / pl.col("c"))
         )
@@ -43,14 +43,14 @@ CASES = {
             .with_columns(more=load + 1)
             .group_by("machine")
             .agg(
-                a=api.first("load"),
-                b=api.last("load"),
-                c=api.min("load"),
-                d=api.stddev("load"),
-                e=api.median("load"),
-                f=api.quantile("more", 0.25),
-                g=api.count_distinct("load"),
-                h=api.mode("kind"),
+                a=cedr.first("load"),
+                b=cedr.last("load"),
+                c=cedr.min("load"),
+                d=cedr.stddev("load"),
+                e=cedr.median("load"),
+                f=cedr.quantile("more", 0.25),
+                g=cedr.count_distinct("load"),
+                h=cedr.mode("kind"),
             )
         )
     ),
@@ -87,7 +87,7 @@ CASES = {
     "SELECT DISTINCT machine FROM machines SLIDING 9": lambda m, r: m.sliding(9).select("machine").distinct(),
     "SELECT machine FROM machines SLIDING 9 GROUP BY machine": (lambda m, r: m.sliding(9).select("machine").distinct()),
     "SELECT 'all' AS which, COUNT(*) + 1 AS more FROM machines SLIDING 4": (
-        lambda m, r: m.sliding(4).agg(n=api.count()).select(which=pl.lit("all"), more=pl.col("n") + 1)
+        lambda m, r: m.sliding(4).agg(n=cedr.count()).select(which=pl.lit("all"), more=pl.col("n") + 1)
     ),
 }
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
+from cedr.kernels import tuples
 from cedr.operators.aggregate import AggregateOperator
 from cedr.plan import aggregates as agg
 from cedr.temporal import END, INF, Adjust, Cti, Insert, Row, ordered, perfect, retract
@@ -185,3 +186,9 @@ def test_state_is_bounded_by_what_is_live():
         operator.process(0, chunk_of([*events, Cti(t)], SCHEMA))
     assert operator.metrics.state_rows < 1000
     assert len(operator.groups) < 6000
+
+
+def test_every_kernel_that_a_description_names_exists():
+    named = {a.kernel for a in agg.ColumnAggregate.__subclasses__() if a.kernel}
+    assert {"distinct_counts", "most_frequent"} <= named
+    assert all(callable(getattr(tuples, kernel)) for kernel in named)

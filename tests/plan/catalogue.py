@@ -10,7 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from random_patterns import engine_ids
 
-from cedr import api, automata
+import cedr
+from cedr import automata
 from cedr import reference as ref
 from cedr.api import source_of_keys
 from cedr.columnar.chunk import Chunk
@@ -125,19 +126,19 @@ STATELESS = {
 
 STATEFUL = {
     "aggregate": Query(
-        lambda a: a.where(pl.col("v") > 0).sliding(6).group_by("m").agg(n=api.count(), s=api.sum("v")),
+        lambda a: a.where(pl.col("v") > 0).sliding(6).group_by("m").agg(n=cedr.count(), s=cedr.sum("v")),
         lambda h: ref.aggregate(
             ref.sliding(ref.select(h, lambda p: (p.v or 0) > 0), 6), by=["m"], n=ref.count(), s=ref.sum_("v")
         ),
     ),
     "agg without group": Query(
         lambda a: a.agg(
-            n=api.count("v"),
-            lo=api.min("v"),
-            hi=api.max("v"),
-            mid=api.median("v"),
-            kinds=api.count_distinct("v"),
-            usual=api.mode("v"),
+            n=cedr.count("v"),
+            lo=cedr.min("v"),
+            hi=cedr.max("v"),
+            mid=cedr.median("v"),
+            kinds=cedr.count_distinct("v"),
+            usual=cedr.mode("v"),
         ),
         lambda h: ref.aggregate(
             h,
@@ -150,19 +151,19 @@ STATEFUL = {
         ),
     ),
     "where on a group": Query(
-        lambda a: a.group_by("m").agg(n=api.count(), s=api.sum("v")).where((pl.col("m") == 1) & (pl.col("n") > 1)),
+        lambda a: a.group_by("m").agg(n=cedr.count(), s=cedr.sum("v")).where((pl.col("m") == 1) & (pl.col("n") > 1)),
         lambda h: ref.select(
             ref.aggregate(h, by=["m"], n=ref.count(), s=ref.sum_("v")), lambda p: p.m == 1 and p.n > 1
         ),
     ),
     "aggregate of an aggregate": Query(
-        lambda a: a.tumbling(4).group_by("m").agg(n=api.count(), s=api.sum("v")).agg(top=api.max("n")),
+        lambda a: a.tumbling(4).group_by("m").agg(n=cedr.count(), s=cedr.sum("v")).agg(top=cedr.max("n")),
         lambda h: ref.aggregate(
             ref.aggregate(ref.tumbling(h, 4), by=["m"], n=ref.count(), s=ref.sum_("v")), top=ref.max_("n")
         ),
     ),
     "group_by an expression": Query(
-        lambda a: a.group_by(odd=pl.col("m") + 1).agg(n=api.count()),
+        lambda a: a.group_by(odd=pl.col("m") + 1).agg(n=cedr.count()),
         lambda h: ref.aggregate(ref.project(h, lambda p: Row(p, odd=p.m + 1)), by=["odd"], n=ref.count()),
     ),
     "top_k": Query(
@@ -208,7 +209,7 @@ STATEFUL = {
         lambda h: ref.join(ref.sliding(h, 4), ref.select(h, big), same_m, combine=pair),
     ),
     "diamond": Query(
-        lambda a: diamond(a.group_by("m").agg(n=api.count())),
+        lambda a: diamond(a.group_by("m").agg(n=cedr.count())),
         lambda h: ref.join(
             counts := ref.aggregate(h, by=["m"], n=ref.count()),
             ref.select(counts, lambda p: p.n > 1),
@@ -225,7 +226,7 @@ STATEFUL = {
         lambda a, b: a.clip(b, on="m").where(pl.col("v") > 1), lambda g, h: ref.select(ref.clip(g, h, same_m), big)
     ),
     "union of both kinds": Query(
-        lambda a, b: a.select("m").union(b.group_by("m").agg(n=api.count()).select("m")).distinct(),
+        lambda a, b: a.select("m").union(b.group_by("m").agg(n=cedr.count()).select("m")).distinct(),
         lambda g, h: ref.distinct(
             ref.union(
                 ref.project(g, lambda p: Row(m=p.m)),
@@ -234,7 +235,7 @@ STATEFUL = {
         ),
     ),
     "align, finalize": Query(
-        lambda a: a.finalize().align(3).where(pl.col("v") > 1).agg(n=api.count()),
+        lambda a: a.finalize().align(3).where(pl.col("v") > 1).agg(n=cedr.count()),
         lambda h: ref.aggregate(ref.select(h, big), n=ref.count()),
     ),
 }
@@ -292,7 +293,7 @@ PATTERNS = {
         found(rp.UNLESS(RA, RB, w=4), (R_SAME_M,), lambda i: i.payload),
     ),
     "sequences counted": Query(
-        lambda a: matches(Sequence((BIG, SMALL), 6), (SAME_M,), {"k": "y.m"}, a).group_by("k").agg(n=api.count()),
+        lambda a: matches(Sequence((BIG, SMALL), 6), (SAME_M,), {"k": "y.m"}, a).group_by("k").agg(n=cedr.count()),
         lambda h: ref.aggregate(
             found(rp.SEQUENCE(RA, RB, w=6), (R_SAME_M,), lambda i: Row(k=i.payload[1].m))(h), by=["k"], n=ref.count()
         ),
@@ -427,18 +428,18 @@ class AsOperator:
 
 def count_apart(a: Stream) -> Stream:
     """The counts of each m, one query for each."""
-    return a.where("m = 0").group_by("m").agg(n=api.count()).union(a.where("m = 1").group_by("m").agg(n=api.count()))
+    return a.where("m = 0").group_by("m").agg(n=cedr.count()).union(a.where("m = 1").group_by("m").agg(n=cedr.count()))
 
 
 def count_as_sum(a: Stream) -> Stream:
     """The same, computed from a sum of ones."""
-    return a.select("m", one=pl.lit(1, dtype=pl.Int64)).group_by("m").agg(n=api.sum("one"))
+    return a.select("m", one=pl.lit(1, dtype=pl.Int64)).group_by("m").agg(n=cedr.sum("one"))
 
 
 MERGES = {
     "merge": Query(lambda a: a.merge(a.select("m", "v")), lambda h: h),
     "merge of plans": Query(
-        lambda a: a.group_by("m").agg(n=api.count()).merge(*(plan(a) for plan in (count_apart, count_as_sum))),
+        lambda a: a.group_by("m").agg(n=cedr.count()).merge(*(plan(a) for plan in (count_apart, count_as_sum))),
         lambda h: ref.aggregate(h, by=["m"], n=ref.count()),
     ),
     "merge of cleansed": Query(

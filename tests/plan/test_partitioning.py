@@ -12,6 +12,7 @@ from oracle_check import check_against_oracle, runs
 from plan import catalogue
 from plan.catalogue import MERGES, QUERIES, SCHEMA, Query, few, payloads
 
+import cedr
 from cedr import api, graphs
 from cedr import reference as ref
 from cedr.automata import automaton
@@ -97,11 +98,11 @@ class Cluster:
 
 TWO_STAGES = {
     "two groups": Query(
-        lambda a: a.group_by("m", "v").agg(n=api.count()).group_by("n").agg(k=api.count()),
+        lambda a: a.group_by("m", "v").agg(n=cedr.count()).group_by("n").agg(k=cedr.count()),
         lambda h: ref.aggregate(ref.aggregate(h, by=["m", "v"], n=ref.count()), by=["n"], k=ref.count()),
     ),
     "late partner": Query(
-        lambda a, b: a.group_by("m").agg(n=api.count()).group_by("n").agg(m=api.max("m")).join(b.finalize(), on="m"),
+        lambda a, b: a.group_by("m").agg(n=cedr.count()).group_by("n").agg(m=cedr.max("m")).join(b.finalize(), on="m"),
         lambda g, h: ref.join(
             ref.aggregate(ref.aggregate(g, by=["m"], n=ref.count()), by=["n"], m=ref.max_("m")),
             h,
@@ -110,7 +111,7 @@ TWO_STAGES = {
         ),
     ),
     "all partial": Query(
-        lambda a: a.agg(n=api.count(), k=api.count("v"), s=api.sum("v"), lo=api.min("v"), avg=api.avg("v")),
+        lambda a: a.agg(n=cedr.count(), k=cedr.count("v"), s=cedr.sum("v"), lo=cedr.min("v"), avg=cedr.avg("v")),
         lambda h: ref.aggregate(
             h, n=ref.count(), k=ref.count("v"), s=ref.sum_("v"), lo=ref.min_("v"), avg=ref.avg("v")
         ),
@@ -121,7 +122,7 @@ TWO_STAGES = {
     ),
     "join of unlike groups": Query(
         lambda a, b: (
-            a.group_by("m").agg(v=api.max("v")).join(b.group_by("v").agg(m=api.max("m")), on=["m", "v"], how="semi")
+            a.group_by("m").agg(v=cedr.max("v")).join(b.group_by("v").agg(m=cedr.max("m")), on=["m", "v"], how="semi")
         ),
         lambda g, h: ref.semi_join(
             ref.aggregate(g, by=["m"], v=ref.max_("v")),
@@ -132,9 +133,9 @@ TWO_STAGES = {
     "union of unlike groups": Query(
         lambda a, b: (
             a.group_by("m", "v")
-            .agg(n=api.count())
+            .agg(n=cedr.count())
             .select("m", "v")
-            .union(b.group_by("v").agg(m=api.max("m"), w=api.min("v")).select("m", v="w"))
+            .union(b.group_by("v").agg(m=cedr.max("m"), w=cedr.min("v")).select("m", v="w"))
             .distinct()
         ),
         lambda g, h: ref.distinct(
@@ -147,9 +148,9 @@ TWO_STAGES = {
     "union of stages": Query(
         lambda a, b: (
             a.group_by("m")
-            .agg(n=api.count())
+            .agg(n=cedr.count())
             .group_by("n")
-            .agg(m=api.max("m"))
+            .agg(m=cedr.max("m"))
             .select("m")
             .union(b.select("m"))
             .distinct()
@@ -193,7 +194,7 @@ def test_shards_together_give_the_oracles_answer(name, data):
 
 def test_sources_in_order_and_with_external_ctis_are_taken_as_they_come():
     """Tasks of Spark give no order, and the runtime turns external CTIs into ordinary ones."""
-    stream = left(ordered=True, external_ctis=True).group_by("m").agg(n=api.count())
+    stream = left(ordered=True, external_ctis=True).group_by("m").agg(n=cedr.count())
     plan = plan_for(stream.with_consistency("strong"))
     (declared,) = plan.sources.values()
     assert (declared.ordered, declared.external, declared.delay) == (True, True, None)
@@ -209,11 +210,11 @@ left, right = catalogue.a, catalogue.b
 
 
 def counts(stream: Stream, *by: str) -> Stream:
-    return stream.group_by(*by).agg(n=api.count())
+    return stream.group_by(*by).agg(n=cedr.count())
 
 
 def how_many(stream: Stream) -> Stream:
-    return stream.group_by("n").agg(k=api.count())
+    return stream.group_by("n").agg(k=cedr.count())
 
 
 def plan_for(stream: Stream) -> StagedPlan:
@@ -257,19 +258,19 @@ CASES = {
     "join, then a group by one of its keys": lambda: counts(wide().join(wide("v"), on=["a", "b"]), "b"),
     "join of a group": lambda: counts(wide(), "b").join(wide("v"), on="b"),
     "join of a group, on more keys": lambda: wide("v").join(
-        wide().group_by("b").agg(a=api.max("a")), on=["a", "b"], how="left"
+        wide().group_by("b").agg(a=cedr.max("a")), on=["a", "b"], how="left"
     ),
     "join of groups in other orders": lambda: counts(wide(), "b", "a").join(counts(wide("v"), "a", "b"), on=["a", "b"]),
     "join of unlike groups": lambda: (
-        wide().group_by("a").agg(b=api.max("b")).join(wide("v").group_by("b").agg(a=api.max("a")), on=["a", "b"])
+        wide().group_by("a").agg(b=cedr.max("b")).join(wide("v").group_by("b").agg(a=cedr.max("a")), on=["a", "b"])
     ),
     "join with renamed keys": lambda: counts(wide().join(wide("v"), left_on="a", right_on="b"), "a"),
     "join of stages": lambda: how_many(counts(wide(), "a")).join(wide("v"), left_on="n", right_on="a"),
     "join with an earlier stage": lambda: (
-        wide().group_by("b").agg(a=api.max("a")).group_by("a").agg(k=api.count()).join(counts(wide("v"), "a"), on="a")
+        wide().group_by("b").agg(a=cedr.max("a")).group_by("a").agg(k=cedr.count()).join(counts(wide("v"), "a"), on="a")
     ),
     "join without key": lambda: wide().join(wide("v").select("a")),
-    "join of one shard with many": lambda: wide().group_by().agg(a=api.median("a")).join(wide("v"), on="a"),
+    "join of one shard with many": lambda: wide().group_by().agg(a=cedr.median("a")).join(wide("v"), on="a"),
     "self join": lambda: wide().join(wide().where(pl.col("b") > 1), on="a"),
     "a source joined with itself": lambda: wide().join(wide(), on="a"),
     "diamond": lambda: catalogue.diamond(counts(wide(), "a").select(m="a", n="n")),
@@ -288,19 +289,19 @@ CASES = {
     "union of groups with other keys": lambda: (
         counts(wide(), "a", "b")
         .select("a", "b")
-        .union(wide("v").group_by("c").agg(a=api.max("a"), b=api.max("b")).select("a", "b"))
+        .union(wide("v").group_by("c").agg(a=cedr.max("a"), b=cedr.max("b")).select("a", "b"))
         .distinct()
     ),
     "union of differently spread rows": lambda: counts(
         counts(wide(), "b", "c").select(a="b").union(wide("u").select("a")), "a"
     ),
-    "count of all": lambda: wide().agg(n=api.count()),
-    "median of all": lambda: wide().agg(m=api.median("a")),
+    "count of all": lambda: wide().agg(n=cedr.count()),
+    "median of all": lambda: wide().agg(m=cedr.median("a")),
     "top_k of all": lambda: wide().top_k(3, by="a"),
     "session of all": lambda: wide().session(5),
     "clip": lambda: wide().clip(wide("v"), left_on="a", right_on="b"),
-    "count of groups": lambda: counts(wide(), "a").agg(n=api.count()),
-    "group of one shard": lambda: counts(wide().agg(a=api.median("a")), "a"),
+    "count of groups": lambda: counts(wide(), "a").agg(n=cedr.count()),
+    "group of one shard": lambda: counts(wide().agg(a=cedr.median("a")), "a"),
     "without state": lambda: wide().where(pl.col("a") > 1).select("b"),
     "strong": lambda: how_many(counts(wide(), "a")).with_consistency("strong"),
     "loop": lambda: reach(wide()),
@@ -308,8 +309,8 @@ CASES = {
     "loop, then a group": lambda: counts(reach(wide()), "a"),
     "loop, then another group": lambda: counts(reach(wide()), "b"),
     "loop and its input": lambda: reach(wide()).union(wide().select("a", "b")),
-    "loop over groups": lambda: reach(wide().group_by("a").agg(b=api.max("b"))),
-    "loop over one row": lambda: reach(wide().agg(a=api.median("a"), b=api.median("b"))),
+    "loop over groups": lambda: reach(wide().group_by("a").agg(b=cedr.max("b"))),
+    "loop over one row": lambda: reach(wide().agg(a=cedr.median("a"), b=cedr.median("b"))),
     "loop with groups next to it": lambda: (
         wide().select("a", "b").iterate(lambda loop: loop.join(counts(wide("v"), "a", "b"), on="b").select("a", b="n"))
     ),
@@ -435,7 +436,7 @@ def test_shared_rows_leave_once():
 
 
 def test_clocks_are_refused():
-    held = left().align(5, clock=lambda: 0).group_by("m").agg(n=api.count())
+    held = left().align(5, clock=lambda: 0).group_by("m").agg(n=cedr.count())
     with pytest.raises(QueryError, match=r"align\(clock=...\): rows cannot be held by a clock on Spark"):
         plan_for(held)
     assert "On Spark\n  not possible: align(clock=...)" in held.explain()
@@ -460,11 +461,11 @@ def parts_of(stream: Stream) -> list[str]:
 
 
 def test_aggregates_in_parts():
-    assert parts_of(left().agg(n=api.count(), lo=api.min("v"))) == [
+    assert parts_of(left().agg(n=cedr.count(), lo=cedr.min("v"))) == [
         "Aggregate: n=sum(n), lo=min(lo) (perfect)",
         "PartialAggregate: n=count(), lo=min(v) (perfect)",
     ]
-    assert parts_of(left().agg(s=api.sum("v"), d=api.stddev("v"))) == [
+    assert parts_of(left().agg(s=cedr.sum("v"), d=cedr.stddev("v"))) == [
         "Aggregate: s=sum(v) of s, d=stddev(v) of d (perfect)",
         "PartialAggregate: s=partial sum(v), d=partial stddev(v) (perfect)",
     ]
@@ -474,13 +475,13 @@ def test_aggregates_in_parts():
     ]
 
 
-@pytest.mark.parametrize("whole", [api.first("v"), api.last("v"), api.median("v")], ids=str)
+@pytest.mark.parametrize("whole", [cedr.first("v"), cedr.last("v"), cedr.median("v")], ids=str)
 def test_what_cannot_be_made_of_parts_stays_whole(whole):
-    assert len(parts_of(left().agg(n=api.count(), x=whole))) == 1
+    assert len(parts_of(left().agg(n=cedr.count(), x=whole))) == 1
 
 
 def test_names_of_parts_are_free():
-    stream = left().agg(x=api.avg("v"), x_sum=api.count(), x_count=api.max("m"))
+    stream = left().agg(x=cedr.avg("v"), x_sum=cedr.count(), x_count=cedr.max("m"))
     plan = plan_for(stream)
     assert plan.schema == stream.schema
     assert plan.stages[-1].fragment.schema == stream.schema
@@ -497,7 +498,7 @@ def test_parts_give_the_same_values_and_types(kind):
         {"_vs": range(10), "_ve_old": range(10), "_ve_new": [12] * 8 + [20, 13], "v": pl.Series(values).cast(kind)}
     )
     source = api.source("a", {"v": kind})
-    stream = source.agg(n=api.count("v"), s=api.sum("v"), lo=api.min("v"), hi=api.max("v"), mean=api.avg("v"))
+    stream = source.agg(n=cedr.count("v"), s=cedr.sum("v"), lo=cedr.min("v"), hi=cedr.max("v"), mean=cedr.avg("v"))
     chunk = Chunk(rows, INF)
     sharded = Cluster(plan_for(stream), shards=3).process(0, chunk)
     direct = stream.engine().push("a", chunk)

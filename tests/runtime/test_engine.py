@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracle_check import arrivals_of
 from plan.catalogue import QUERIES, SCHEMA, a, diamond, few, payloads
 
-from cedr import api, testing
+import cedr
+from cedr import testing
 from cedr.columnar.chunk import chunk_of, empty
 from cedr.runtime import change_level
 from cedr.runtime.engine import Engine
@@ -44,7 +45,7 @@ def test_an_unknown_source_is_named():
 
 
 def test_shared_plans_run_once():
-    engine = diamond(a().group_by("m").agg(n=api.count())).engine()
+    engine = diamond(a().group_by("m").agg(n=cedr.count())).engine()
     push(engine, 0, [Insert(1, 5, Row(m=1, v=1)), Cti(9)])
     metrics = engine.metrics()
     assert metrics.filter(pl.col("operator") == "Aggregate")["rows_in"].to_list() == [1]
@@ -54,7 +55,7 @@ def test_shared_plans_run_once():
 def test_a_snapshot_fits_its_own_query_only():
     state = a().distinct().engine().snapshot()
     with pytest.raises(QueryError, match="the snapshot is of another query"):
-        a().agg(n=api.count()).engine().restore(state)
+        a().agg(n=cedr.count()).engine().restore(state)
 
 
 def test_metrics_and_late_rows_survive_a_restore():
@@ -76,7 +77,7 @@ def test_fragments_can_be_sent_elsewhere():
 
 def test_a_clock_sets_rows_free():
     now = 0
-    engine = a().align(10, clock=lambda: now).agg(n=api.count()).engine()
+    engine = a().align(10, clock=lambda: now).agg(n=cedr.count()).engine()
     assert push(engine, 0, [Insert(1, 5, Row(m=1, v=1))]) == []
     now = 10
     engine.tick()
@@ -162,7 +163,7 @@ def test_at_a_sync_point_strong_is_as_if_always_strong(data):
     """From the change on, what is put out is in order, and no earlier than what was known."""
     early = data.draw(testing.streams(payloads, max_size=4, max_time=10))
     late = [moved(e, 100) for e in data.draw(testing.streams(payloads, max_size=4, ctis=True, closed=True))]
-    query = a().where(pl.col("v") > 0).agg(n=api.count())
+    query = a().where(pl.col("v") > 0).agg(n=cedr.count())
     engine = query.engine()
     push(engine, 0, early)
     freed = query.change_level(engine, STRONG).elements()

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from oracle_check import arrivals_of
 from plan.catalogue import QUERIES, SCHEMA, a, few, payloads
 
-from cedr import api, testing
+import cedr
+from cedr import testing
 from cedr.columnar.chunk import chunk_of
 from cedr.temporal import INF, MIDDLE, STRONG, Consistency, Insert, Row, canonical, validate
 from cedr.temporal.punctuation import punctuation
@@ -55,7 +56,7 @@ def test_what_was_promised_counts_when_the_level_changes():
     #          1         5         9
     # m=0      ##########                promised before 6
     # m=1      ####################
-    query = a(**PROMISES).group_by("m").agg(n=api.count()).with_latency("ordered")
+    query = a(**PROMISES).group_by("m").agg(n=cedr.count()).with_latency("ordered")
     engine = query.engine()
     push(engine, 0, [punctuation(6, m=0)])
     query.change_level(engine, STRONG)

@@ -24,7 +24,7 @@ readings = pl.DataFrame(
         "ignored": [7, 8, 9],
     }
 )
-busy = feed.sliding("60s").group_by("machine").agg(load=api.avg("load"), n=api.count())
+busy = feed.sliding("60s").group_by("machine").agg(load=cedr.avg("load"), n=cedr.count())
 
 
 def at(seconds):
@@ -203,7 +203,7 @@ def test_copies_and_missing_values_are_counted():
 def test_metrics():
     stream = [Insert(1, 5, Row(m=1, v=1)), Cti(3), Insert(4, 9, Row(m=1, v=1)), Adjust(1, 5, 8, Row(m=1, v=1))]
     metrics = (
-        a().group_by("m").agg(n=api.count()).with_latency("eager").run(stream, chunk_size=1, close=False).metrics()
+        a().group_by("m").agg(n=cedr.count()).with_latency("eager").run(stream, chunk_size=1, close=False).metrics()
     )
     assert metrics["operator"].to_list() == ["Project", "Finalize", "Aggregate"]
     aggregate = metrics.row(-1, named=True)
@@ -272,7 +272,7 @@ def test_external_ctis_are_counted_before_rows_are_dropped():
     stream = [ExternalCti(0, 5, 2), Insert(1, 9, Row(m=1, v=0)), Insert(2, 9, Row(m=1, v=5))]
     query = a(external_ctis=True).where(pl.col("v") > 1)
     assert timed(query.run(stream, close=False).elements()) == [Insert(2, 9, Row(m=1, v=5)), Cti(5)]
-    assert query.agg(n=api.count()).run([*stream, END]).table().rows() == [(2, 9, 1)]
+    assert query.agg(n=cedr.count()).run([*stream, END]).table().rows() == [(2, 9, 1)]
 
 
 def test_strong_waits_and_middle_repairs():
@@ -280,7 +280,7 @@ def test_strong_waits_and_middle_repairs():
     early  [4 ------ 8)      arrives first
     """
     stream = [Insert(4, 8, Row(m=1, v=1)), Insert(2, 6, Row(m=1, v=1)), Cti(10)]
-    counts = a().agg(n=api.count()).with_latency("eager")
+    counts = a().agg(n=cedr.count()).with_latency("eager")
     strong = counts.with_consistency("strong").run(stream, chunk_size=1)
     middle = counts.run(stream, chunk_size=1)
     assert strong.history() == middle.history()

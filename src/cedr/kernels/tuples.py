@@ -255,7 +255,7 @@ def live_counts(g, t, requested, tg, tvs, tve, tm, ends):
 
 
 @njit(cache=True)
-def distinct_counts(g, t, requested, tg, tvs, tve, ends, rank):
+def distinct_counts(g, t, requested, tg, tvs, tve, tm, ends, rank):
     """The number of different ranks among the live tuples at each requested end point."""
     result = np.zeros(len(requested), dtype=np.int64)
     live = np.empty(len(tg) + 1, dtype=np.int64)

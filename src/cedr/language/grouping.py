@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from cedr import api
 from cedr.language import tree
 from cedr.language.calls import located, projected, restricted
 from cedr.language.errors import LanguageError
@@ -15,7 +14,7 @@ from cedr.language.scalars import compiled
 from cedr.language.show import show
 from cedr.language.table_scope import TableScope
 from cedr.language.values import Value
-from cedr.plan.aggregates import BY_NAME, NUMBERS_ONLY
+from cedr.plan.aggregates import BY_NAME, NUMBERS_ONLY, Count, Quantile
 from cedr.stream import Stream
 
 
@@ -102,7 +101,7 @@ def made(call: tree.ParsedCall, scope: TableScope, arguments: dict[str, pl.Expr]
     if isinstance(argument, tree.ParsedStar):
         if call.name != "count":
             raise LanguageError(f"only COUNT takes *; write for example {call.name.upper()}(load)", argument.at)
-        return api.count()
+        return Count()
     return BY_NAME[call.name](column(call, argument, scope, arguments, name))
 
 
@@ -121,5 +120,5 @@ def column(
 def quantile(call: tree.ParsedCall, scope: TableScope, arguments: dict[str, pl.Expr], name: str) -> Any:
     match call.arguments:
         case (argument, tree.ParsedNumber() as q) if 0 <= q.value <= 1:
-            return api.quantile(column(call, argument, scope, arguments, name), float(q.value))
+            return Quantile(column(call, argument, scope, arguments, name), float(q.value))
     raise LanguageError("QUANTILE takes a value and a share from 0 to 1, as in QUANTILE(load, 0.95)", call.at)

@@ -65,18 +65,20 @@ class LiveColumn(LiveTuples):
     def evaluate(self, aggregate: agg.ColumnAggregate, g: Times, t: Times, entries: Times) -> pl.Series:
         """The aggregate of the values live at each of these end points."""
         tg, vs, ve, word, copies = self.tuples
-        if isinstance(aggregate, agg.CountDistinct):  # words are equal where values are
-            return pl.Series(tu.distinct_counts(g, t, entries, tg, vs, ve, tu.by_end(tg, ve), word))
+        if aggregate.counting:  # words are equal where values are
+            counts = getattr(tu, aggregate.kernel)(g, t, entries, tg, vs, ve, copies, tu.by_end(tg, ve), word)
+            return pl.Series(counts)
         if not len(word):
             return pl.Series([None] * len(entries), dtype=self.dtype)
         rank = word if self.one_word else self._ranks()[word]
-        if isinstance(aggregate, agg.Quantile):
+        if aggregate.kernel:
+            kernel = getattr(tu, aggregate.kernel)
+            chosen = kernel(g, t, entries, tg, vs, ve, copies, tu.by_end(tg, ve), rank)
+        elif isinstance(aggregate, agg.Quantile):
             ends = tu.by_end(tg, ve)
             sizes = np.unique(tu.live_counts(g, t, entries, tg, vs, ve, copies, ends))
             places = np.array([aggregate.place(int(n)) for n in sizes], dtype=np.int64)
             chosen = tu.kth(g, t, entries, tg, vs, ve, copies, ends, rank, sizes, places)
-        elif isinstance(aggregate, agg.Mode):
-            chosen = tu.most_frequent(g, t, entries, tg, vs, ve, copies, tu.by_end(tg, ve), rank)
         else:
             chosen = tu.foremost(g, t, tg, vs, ve, self._priority(aggregate, rank))[entries]
         words = word[np.maximum(chosen, 0)]

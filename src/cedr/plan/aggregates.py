@@ -1,4 +1,6 @@
-"""Descriptions of aggregates: what to compute of the tuples that live together. Meaning: `cedr.reference.aggregate`.
+"""Aggregates: what to compute of the tuples that live together, and the functions of the API that describe it.
+
+The definitions are in `cedr.reference.aggregate`.
 
 Missing values do not take part; an aggregate of nothing but missing values is missing, a count of them 0.
 """
@@ -7,10 +9,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import polars as pl
 
+from cedr.plan.schema import as_schema, column_name, column_names
 from cedr.temporal.errors import QueryError
 
 Schema = Mapping[str, pl.DataType]
@@ -19,6 +22,14 @@ Schema = Mapping[str, pl.DataType]
 @dataclass(frozen=True)
 class ColumnAggregate:
     """An aggregate of one column."""
+
+    kernel: ClassVar[str] = ""
+    """The function of `cedr.kernels.tuples` that chooses one of the live tuples at each end point, if one does. All
+    such kernels have the same arguments; values are their ranks."""
+
+    counting: ClassVar[bool] = False
+    """The kernel computes whole numbers instead of choosing tuples. It needs to know which values are equal, not how
+    they are ordered."""
 
     column: str
 
@@ -190,7 +201,8 @@ class Quantile(ColumnAggregate):
 
     def place(self, n: int) -> int:
         """The place, from 0, of that value among n sorted ones."""
-        return max(math.ceil(Fraction(str(self.q)) * n) - 1, 0)
+        place = math.ceil(Fraction(str(self.q)) * n) - 1
+        return place if place > 0 else 0
 
     def __str__(self) -> str:
         return f"quantile({self.column}, {self.q})"
@@ -199,6 +211,9 @@ class Quantile(ColumnAggregate):
 @dataclass(frozen=True)
 class CountDistinct(ColumnAggregate):
     """The number of different values."""
+
+    kernel = "distinct_counts"
+    counting = True
 
     def dtype(self, schema: Schema) -> pl.DataType:
         self.input_type(schema)
@@ -211,6 +226,8 @@ class CountDistinct(ColumnAggregate):
 @dataclass(frozen=True)
 class Mode(ColumnAggregate):
     """The value that occurs most often; the smallest of several."""
+
+    kernel = "most_frequent"
 
 
 @dataclass(frozen=True)
@@ -254,3 +271,80 @@ NUMBERS_ONLY = ("sum", "avg", "stddev")
 
 
 SUMS = (Count, Sum, Avg, Stddev, Partial, Whole)
+
+
+# --- the functions of the API ----------------------------------------------------------------------------------------
+
+Column = str | pl.Expr
+"""A column name. `pl.col(name)` is accepted, other expressions are rejected."""
+
+
+def count(column: Column | None = None) -> ColumnAggregate:
+    """The number of rows, or of rows with a value in the column."""
+    return Count(None if column is None else column_name(column, "count"))
+
+
+def sum(column: Column) -> ColumnAggregate:
+    """The sum of the values; missing values are ignored."""
+    return Sum(column_name(column, "sum"))
+
+
+def avg(column: Column) -> ColumnAggregate:
+    """The mean of the values; missing values are ignored."""
+    return Avg(column_name(column, "avg"))
+
+
+def min(column: Column) -> ColumnAggregate:
+    """The smallest value."""
+    return Min(column_name(column, "min"))
+
+
+def max(column: Column) -> ColumnAggregate:
+    """The largest value."""
+    return Max(column_name(column, "max"))
+
+
+def stddev(column: Column) -> ColumnAggregate:
+    """The sample standard deviation: divided by n - 1, missing for fewer than two values."""
+    return Stddev(column_name(column, "stddev"))
+
+
+def first(column: Column) -> ColumnAggregate:
+    """The value of the row that starts first."""
+    return First(column_name(column, "first"))
+
+
+def last(column: Column) -> ColumnAggregate:
+    """The value of the row that starts last."""
+    return Last(column_name(column, "last"))
+
+
+def quantile(column: Column, q: float) -> ColumnAggregate:
+    """The smallest value that at least the share q of the values does not exceed."""
+    if isinstance(q, bool) or not isinstance(q, int | float):
+        raise QueryError(f"quantile({column!r}, {q!r}): the share must be a number between 0 and 1, such as 0.95")
+    return Quantile(column_name(column, "quantile"), q)
+
+
+def median(column: Column) -> ColumnAggregate:
+    """The smallest value that at least half of the values do not exceed."""
+    return Quantile(column_name(column, "median"), 0.5)
+
+
+def count_distinct(column: Column) -> ColumnAggregate:
+    """The number of different values; missing values are ignored."""
+    return CountDistinct(column_name(column, "count_distinct"))
+
+
+def mode(column: Column) -> ColumnAggregate:
+    """The value that occurs most often; the smallest of several."""
+    return Mode(column_name(column, "mode"))
+
+
+def aggregate(*columns: Column, function: Callable[[pl.DataFrame], Any], dtype: Any = pl.Float64) -> ColumnAggregate:
+    """`function` of the rows of each snapshot, passed as a frame of these columns."""
+    what = f"aggregate(dtype={dtype!r})"
+    (kind,) = as_schema({"result": dtype}, what).values()
+    if isinstance(kind, pl.List) and kind.inner == pl.Null():
+        raise QueryError(f"{what}: declare the type of the list's values, such as dtype=pl.List(pl.Float64)")
+    return UserDefined("", column_names(columns, "aggregate"), function, kind)

@@ -3,21 +3,8 @@
 Deliberately slow: each function reads like its definition, and fast code is correct when it agrees with it.
 """
 
-from cedr.reference.aggregate import (
-    aggregate,
-    avg,
-    count,
-    count_distinct,
-    first,
-    function_of,
-    last,
-    max_,
-    min_,
-    mode,
-    quantile,
-    stddev,
-    sum_,
-)
+from cedr.reference.aggregate import *  # noqa: F403 its `__all__` is the list
+from cedr.reference.aggregate import __all__ as aggregates
 from cedr.reference.alter_lifetime import alter_lifetime, of_length, shift
 from cedr.reference.bitemporal import per_occurrence
 from cedr.reference.chop import chop
@@ -39,36 +26,25 @@ from cedr.reference.union import union
 from cedr.reference.windows import calendar_windows, deletes, hopping, inserts, moving, sliding, tumbling, window_of
 
 __all__ = [
-    "aggregate",
     "alter_lifetime",
     "anti_join",
-    "avg",
     "calendar_windows",
     "chop",
     "clip",
     "coalesce",
-    "count",
-    "count_distinct",
     "deletes",
     "difference",
     "distinct",
-    "first",
     "fixed_point",
-    "function_of",
     "hopping",
     "inner_join",
     "inserts",
     "intersect",
     "join",
-    "last",
-    "max_",
-    "min_",
-    "mode",
     "moving",
     "of_length",
     "per_occurrence",
     "project",
-    "quantile",
     "select",
     "semi_join",
     "session",
@@ -78,10 +54,9 @@ __all__ = [
     "sliding",
     "snapshot",
     "sort",
-    "stddev",
-    "sum_",
     "top_k",
     "tumbling",
     "union",
     "window_of",
+    *aggregates,
 ]

@@ -18,6 +18,22 @@ from cedr.reference.snapshot import snapshot
 from cedr.temporal import Event, History, QueryError, Row
 from cedr.temporal.row import order_key
 
+__all__ = [
+    "aggregate",
+    "avg",
+    "count",
+    "count_distinct",
+    "first",
+    "function_of",
+    "last",
+    "max_",
+    "min_",
+    "mode",
+    "quantile",
+    "stddev",
+    "sum_",
+]
+
 Aggregate = Callable[[list[Event]], Any]
 
 

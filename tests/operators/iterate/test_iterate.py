@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle, runs
 
+import cedr
 from cedr import api, graphs, testing
 from cedr import reference as ref
 from cedr.columnar.chunk import chunk_of
@@ -155,7 +156,7 @@ BODIES = {
     ),
     "windows and aggregates outside": (
         lambda loop, other: loop.join(
-            other.sliding(4).group_by("start").agg(end=api.max("end")), left_on="end", right_on="start"
+            other.sliding(4).group_by("start").agg(end=cedr.max("end")), left_on="end", right_on="start"
         ).select("start", end="end_right"),
         one_more,
     ),
