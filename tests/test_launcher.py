@@ -430,7 +430,7 @@ def test_without_postgresql_the_tests_run_and_report_what_is_missing(checkout: C
     checkout.apt_get("echo no such package; exit 100")
     done = checkout.run("test")
     assert done.returncode == 0
-    assert "apt-get could not install postgresql; it errors:\nno such package" in done.stderr
+    assert "apt-get could not install postgresql; its output:\nno such package" in done.stderr
 
 
 # --- the command line it hands over to ---------------------------------------------------------------------------
