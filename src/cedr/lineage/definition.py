@@ -13,7 +13,6 @@ import polars as pl
 
 from cedr.plan.nodes.match import Match
 from cedr.plan.patterns import tree
-from cedr.plan.patterns.spec import shown
 from cedr.plan.schema import show_expression
 from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.event_type import ReferenceEventType
@@ -161,7 +160,7 @@ def text_of(c: ReferenceCondition) -> str:
         case Question(text=text):
             return text
         case ReferenceCorrelationKey():
-            return shown(tree.CorrelationKey(c.attribute, c.mode))
+            return str(tree.CorrelationKey(c.attribute, c.mode))
         case ReferenceAttributeEqual():
-            return shown(tree.AttributeEqual(c.attribute, c.value))
+            return str(tree.AttributeEqual(c.attribute, c.value))
     raise TypeError(f"{type(c).__name__} is not a condition of a plan")

@@ -73,7 +73,7 @@ def test_patterns_over_versions(depth, modes, data, latency):
     try:
         node.schema  # noqa: B018 checks the node
     except QueryError as e:
-        assert "leave out CONSUME" in str(e)  # noqa: PT017 other errors are failures
+        assert "remove CONSUME" in str(e)  # noqa: PT017 other errors are failures
         return
     kinds = KINDS if len(node.members) > 1 else [KINDS]
     streams = [

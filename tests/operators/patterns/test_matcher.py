@@ -46,7 +46,7 @@ def test_nested_selection_and_consumption(latency, data):
     try:
         query.node.schema  # noqa: B018 checks the node
     except QueryError as e:
-        assert "leave out CONSUME" in str(e)  # noqa: PT017 other errors are failures
+        assert "remove CONSUME" in str(e)  # noqa: PT017 other errors are failures
         return
     check(query, latency, data.draw(pattern_runs(query)))
 

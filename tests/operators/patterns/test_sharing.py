@@ -14,7 +14,7 @@ from oracle_check import run
 from random_patterns import SCHEMA, Pair, ask, asked
 
 from cedr import api
-from cedr.operators.patterns import evaluation
+from cedr.operators.patterns import forms
 from cedr.plan.nodes import Match
 from cedr.plan.patterns.sharing import parts_under
 from cedr.plan.patterns.tree import (
@@ -38,7 +38,7 @@ def refused(query) -> bool:
     try:
         query.node.schema  # noqa: B018 checks the node
     except QueryError as e:
-        assert "leave out CONSUME" in str(e)  # noqa: PT017 other errors are failures
+        assert "remove CONSUME" in str(e)  # noqa: PT017 other errors are failures
         return True
     return False
 
@@ -203,11 +203,11 @@ def sequences(w, *where):
 def test_a_repeated_sequence_is_joined_once(w, joins, monkeypatch):
     query, calls = sequences(w), []
 
-    def counted(*arguments, join=evaluation.between):
+    def counted(*arguments, join=forms.between):
         calls.append(arguments)
         return join(*arguments)
 
-    monkeypatch.setattr(evaluation, "between", counted)
+    monkeypatch.setattr(forms, "between", counted)
     rows = [Insert(t, t + 1, Row(kind="AB"[t % 2], m=0, n=t)) for t in range(6)]
     run(made(query, "eager"), [(0, rows)], [SCHEMA])
     assert len(calls) == 2 * joins  # over the events before the chunk, and over those after

@@ -72,7 +72,7 @@ def possible(found) -> bool:
     try:
         Stream(found.node).engine()
     except QueryError as e:
-        return "leave out CONSUME" not in str(e)
+        return "remove CONSUME" not in str(e)
     return True
 
 
@@ -154,7 +154,7 @@ def can_run(question) -> bool:
     try:
         question[0].engine()
     except QueryError as e:
-        return "leave out CONSUME" not in str(e)
+        return "remove CONSUME" not in str(e)
     return True
 
 

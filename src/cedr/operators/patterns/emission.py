@@ -22,8 +22,8 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.instances import Mask
 from cedr.plan.latency import Latency
-from cedr.plan.patterns.parts import FAR, PatternPart
-from cedr.plan.patterns.tree import AtMost, CancelWhen
+from cedr.plan.patterns.parts import PatternPart
+from cedr.plan.patterns.tree import FAR
 from cedr.temporal.time import INF, MIN
 
 NO_TIME = np.array([MIN])
@@ -81,11 +81,10 @@ class MatchEmission(Stateful):
         self.moving_ends = counting is not None
         self.end_settled = max((p.settled for p in counting.counted), default=0) if counting else 0
         """An end is final when the instance that starts there is."""
-        pattern = counting.pattern if counting else None
         self.behind = max(self.settled - 1, 0)
         """How far behind the input's promise the output's is."""
-        if isinstance(pattern, AtMost) and shows_end:
-            self.behind = min(FAR, self.behind + pattern.w)
+        if counting and shows_end:
+            self.behind = min(FAR, self.behind + counting.span)
         self.clock = EmissionPolicy(latency)
         self.limits = Limits()
 
@@ -122,6 +121,6 @@ class MatchEmission(Stateful):
 
 def counting_at_top(part: PatternPart) -> PatternPart | None:
     """The ATMOST whose ends are the ends of the matches."""
-    if isinstance(part.pattern, AtMost):
+    if part.counted:
         return part
-    return counting_at_top(part.kept) if isinstance(part.pattern, CancelWhen) else None
+    return counting_at_top(part.kept) if part.pattern.keeps_lifetimes else None

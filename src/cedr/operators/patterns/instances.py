@@ -12,6 +12,7 @@ import numpy as np
 
 from cedr.columnar.chunk import Times
 from cedr.kernels.instances import offsets
+from cedr.plan.patterns.parts import PatternPart
 
 Column = int | tuple[int, str]
 """The number of an event type, or a part's number with a field of the header."""
@@ -84,3 +85,11 @@ def union(found: list[Instances], columns: list[Column]) -> tuple[Instances, Tim
         c: np.concatenate([i.columns[c] if c in i.columns else np.full(len(i), -1) for i in found]) for c in columns
     }
     return Instances(g, vs, all_columns), role
+
+
+def identifying_columns(part: PatternPart, columns: Columns, slots: Times) -> list[Times]:
+    """Columns that identify an instance in another evaluation."""
+    identifying = [np.where(columns[p.leaf] >= 0, slots[columns[p.leaf]], -1) for p in part.positive_leaves()]
+    for p in part.counting():
+        identifying += [columns[p.number, "vs"], columns[p.number, "key"]]
+    return identifying

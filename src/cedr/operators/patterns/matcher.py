@@ -27,10 +27,10 @@ from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.emission import MatchEmission
-from cedr.operators.patterns.evaluation import Evaluation, identifying_columns
+from cedr.operators.patterns.evaluation import Evaluation
 from cedr.operators.patterns.events import NO_KEY, EventList, Events
 from cedr.operators.patterns.headers import Headers
-from cedr.operators.patterns.instances import Instances, Mask, Scope
+from cedr.operators.patterns.instances import Instances, Mask, Scope, identifying_columns
 from cedr.operators.patterns.prepared import PreparedPattern
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import ConsumedInstances, MatchSelection

@@ -16,7 +16,6 @@ from cedr.kernels.selection import order_of_ties, select_and_consume
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
 from cedr.plan.patterns.parts import PatternPart
-from cedr.plan.patterns.tree import AtLeast
 from cedr.temporal.time import MIN
 
 MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}
@@ -129,6 +128,6 @@ class MatchSelection:
 
 def last_role(part: PatternPart, starts: Times, present: Mask) -> Times:
     """The parameter of each match's last contributor."""
-    if isinstance(part.pattern, AtLeast):
+    if part.pattern.in_any_order:
         return np.argmax(np.where(present, starts, MIN), axis=1)
     return np.full(len(starts), starts.shape[1] - 1)

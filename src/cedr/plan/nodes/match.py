@@ -23,11 +23,12 @@ from cedr.plan.node import Columns, Node, Speculative, Work
 from cedr.plan.patterns.explain import pattern_lines
 from cedr.plan.patterns.keys import Key, key_of
 from cedr.plan.patterns.outputs import OF_VARIABLES, shown_attributes
-from cedr.plan.patterns.parts import FAR, parts_of
+from cedr.plan.patterns.parts import parts_of
 from cedr.plan.patterns.rules import checked_pattern
 from cedr.plan.patterns.sharing import parts_under
 from cedr.plan.patterns.spec import VERSION, PatternSpec, certain, ends_with_event
 from cedr.plan.patterns.tree import (
+    FAR,
     Condition,
     Pattern,
     Predicate,
@@ -159,7 +160,7 @@ class Match(Speculative):
         order = (
             order_at(self.latency, inputs[0]) if len(inputs) == 1 else OrderProperties(insert_only=False, ordered=False)
         )
-        endless = any(getattr(p, "w", 1) == INF for p in self.pattern.walk())
+        endless = any(p.scope == INF for p in self.pattern.walk())
         as_inputs = self.bitemporal or ends_with_event(self.pattern)
         finite = all(p.finite for p in inputs) if as_inputs else not endless
         return Properties(**order, key=None, finite=finite, remember=shortest_memory(*inputs))
@@ -172,7 +173,7 @@ class Match(Speculative):
             emit = to_emit_ends(self.latency, ports, context)
             return ProgressRequirements(emit, (self.until_settled(context),))
         root = parts_of(self.pattern, ())
-        longest = max((getattr(p, "w", 0) for p in self.pattern.walk()), default=0)
+        longest = max(p.scope or 0 for p in self.pattern.walk())
         scopes, endless = f"scopes of {show_duration(longest)}", root.back + root.ahead >= FAR
         forget = RequiredPromise(ports, endless, scopes, "scopes that end")
         if root.settled < FAR or self.latency == "eager":

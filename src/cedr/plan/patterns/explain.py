@@ -11,19 +11,7 @@ key: x.Machine_Id, y.Machine_Id, z.Machine_Id, for CorrelationKey(Machine_Id, EQ
 from cedr.plan.patterns.keys import Key
 from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.sharing import parts_under
-from cedr.plan.patterns.spec import called, shown
-from cedr.plan.patterns.tree import (
-    AtLeast,
-    AtMost,
-    AttributeEqual,
-    Condition,
-    CorrelationKey,
-    EventType,
-    Pattern,
-    Predicate,
-    Sequence,
-    Unless,
-)
+from cedr.plan.patterns.tree import Condition, EventType, Pattern, Predicate
 from cedr.plan.schema import show_expression
 from cedr.temporal.duration import show_duration
 
@@ -55,12 +43,8 @@ def part_lines(
 
 def headline(pattern: Pattern) -> str:
     """The operator or event type, its numbers and its variable."""
-    parts = [pattern.name if isinstance(pattern, EventType) else pattern.keyword]
-    match pattern:
-        case AtLeast(n=n, w=w) | AtMost(n=n, w=w) | Unless(n=int(n), w=w):
-            parts += [str(n), show_duration(w)]
-        case Sequence(w=w) | Unless(w=w):
-            parts.append(show_duration(w))
+    scope = [] if pattern.scope is None else [show_duration(pattern.scope)]
+    parts = [str(pattern), *map(str, pattern.numbers[: len(pattern.numbers) - len(scope)]), *scope]
     if pattern.var and pattern.var != parts[0]:
         parts.append(pattern.var)
     parts += [w for w in (pattern.selection, pattern.consumption) if w not in ("EACH", "REUSE")]
@@ -70,8 +54,8 @@ def headline(pattern: Pattern) -> str:
 def short(pattern: Pattern) -> str:
     """A pattern by its variable, or by those of its parameters."""
     if pattern.var or isinstance(pattern, EventType):
-        return pattern.var or called(pattern)
-    return f"{pattern.keyword}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
+        return pattern.var or str(pattern)
+    return f"{pattern}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
 
 
 def key_lines(pattern: Pattern, key: Key) -> list[str]:
@@ -85,6 +69,6 @@ def key_lines(pattern: Pattern, key: Key) -> list[str]:
 
 
 def text(condition: Condition) -> str:
-    if isinstance(condition, CorrelationKey | AttributeEqual):
-        return shown(condition)
-    return condition.text or show_expression(condition.expression)
+    if isinstance(condition, Predicate):
+        return condition.text or show_expression(condition.expression)
+    return str(condition)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.plan.patterns.tree import AtLeast, Condition, CorrelationKey, EventType, Negation, Pattern, Predicate
+from cedr.plan.patterns.tree import Condition, CorrelationKey, EventType, Pattern, Predicate
 
 Schema = dict[str, pl.DataType]
 End = tuple[str, str]
@@ -40,7 +40,7 @@ def key_of(pattern: Pattern, where: Sequence[Condition], schemas: Sequence[Schem
             columns.append((c.attribute,) * len(leaves))
             replaced.append(c)
     equal = {id(p): ends for p in where if isinstance(p, Predicate) and (ends := equated(p, leaves, schemas))}
-    strictly = any(isinstance(p, AtLeast) and p.n < len(p.parameters) for p in pattern.walk())
+    strictly = any(p.leaves_out for p in pattern.walk())
     for column in classes(list(equal.values()), leaves):
         used = [p for p in where if id(p) in equal and all(column.get(v) == a for v, a in equal[id(p)])]
         if all(tied(group, [equal[id(p)] for p in used], strictly) for group in together(pattern)):
@@ -90,8 +90,8 @@ def together(pattern: Pattern, outer: frozenset[str] = frozenset()) -> Iterator[
 def inside(pattern: Pattern, outer: frozenset[str]) -> Iterator[frozenset[str]]:
     for p in pattern.positive:
         yield from inside(p, outer)
-    if isinstance(pattern, Negation):
-        yield from together(pattern.forbidden, outer | positive(pattern.kept))
+    for p in pattern.negated:
+        yield from together(p, outer.union(*(positive(kept) for kept in pattern.positive)))
     for p in pattern.counted:  # if nothing outside defines what to count, counts must not be split
         yield from together(p, outer or frozenset(["", "untied"]))
 

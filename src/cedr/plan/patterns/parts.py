@@ -3,27 +3,13 @@
 A match of a part that starts at v depends on events from `v - back` to `v + ahead` only. So a changed event at c can
 change matches from `c - ahead` to `c + back` only, and what lies before can be forgotten. `settled` is how long to
 wait: once no event before `v + settled` can come any more, the matches at v are final. Lengths of time too
-large to be added are FAR.
+large to be added are FAR. The operators state them, see `tree`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cedr.plan.patterns.tree import (
-    AtLeast,
-    AtMost,
-    CancelWhen,
-    EventType,
-    Negation,
-    Not,
-    Pattern,
-    Predicate,
-    Sequence,
-    Unless,
-)
-from cedr.temporal.errors import QueryError
-
-FAR = 2**62
+from cedr.plan.patterns.tree import FAR, EventType, Pattern, PatternError, Predicate
 
 HEADER = ("vs", "ve", "low", "high", "first", "rt", "id", "key")
 """The columns of an ATMOST."""
@@ -76,15 +62,11 @@ class PatternPart:
     @property
     def consumes(self) -> bool:
         """Whether it uses up instances of its parameters itself."""
-        return any(p.pattern.consumption == "CONSUME" for p in self.positive if self.is_ordered)
+        return self.pattern.chooses and any(p.pattern.consumption == "CONSUME" for p in self.positive)
 
     @property
     def selects(self) -> bool:
-        return self.is_ordered and any(p.pattern.selection != "EACH" for p in self.positive)
-
-    @property
-    def is_ordered(self) -> bool:
-        return isinstance(self.pattern, Sequence | AtLeast)
+        return self.pattern.chooses and any(p.pattern.selection != "EACH" for p in self.positive)
 
     def walk(self) -> Iterator["PatternPart"]:
         yield self
@@ -101,7 +83,7 @@ class PatternPart:
 
     def counting(self) -> list["PatternPart"]:
         """The ATMOST of which each instance has one snapshot, if any."""
-        if isinstance(self.pattern, AtMost):
+        if self.counted:
             return [self]
         return [found for p in self.positive for found in p.counting()]
 
@@ -142,11 +124,11 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
     ask(root, predicates, frozenset())
     set_scopes(root, 0)
     for part in root.walk():
-        part.bound = part.bound or (unique and isinstance(part.pattern, Negation))
+        part.bound = part.bound or (unique and bool(part.negated))
         if part.bound and any(p.consumes for p in part.forbidden.walk()):
-            raise QueryError(
-                f"{part.pattern.keyword}: WHERE compares its negated parameter {part.forbidden.pattern.keyword} with "
-                "the other, but CONSUME is used in the negated one; remove CONSUME there, or compare only with "
+            raise PatternError(
+                f"{part.pattern}: WHERE compares its negated parameter {part.forbidden.pattern} with the other, but "
+                "CONSUME is used in the negated one; remove CONSUME there, or compare only with "
                 "CorrelationKey(..., EQUAL)"
             )
     return root
@@ -157,84 +139,20 @@ def parts_of(pattern: Pattern, predicates: tuple[Predicate, ...], unique: bool =
 
 def measure(part: PatternPart) -> None:
     """How far a part looks, from how far its children do."""
-    part.span = span_of(part)
-    part.root = root_of(part)  # needs the span
+    pattern = part.pattern
+    part.span = pattern.span(part)
+    roots = max((p.root for p in (*part.positive, *part.counted)), default=0)
+    part.root = min(FAR, roots + (0 if pattern.keeps_lifetimes else part.span))
     for child in part.children:
-        part.back = min(FAR, max(part.back, reach(part, child) + child.back))
-        part.ahead = min(FAR, max(part.ahead, beyond(part, child) + child.ahead))
-    part.settled = min(FAR, settled_of(part))
-
-
-def reach(part: PatternPart, child: PatternPart) -> int:
-    """By how much instances of a child may start before those of the part."""
-    match part.pattern:
-        case Sequence() | AtLeast():
-            return part.span
-        case AtMost(w=w):
-            return w
-        case Unless(w=w, n=n) if child is part.kept:
-            return 0 if n is None else w
-        case Unless(w=w, n=n):
-            return 0 if n is None else max(w, part.kept.span)
-        case Not() if child is part.forbidden:
-            return part.kept.span
-        case CancelWhen() if child is part.forbidden:
-            return part.kept.root
-    return 0
-
-
-def beyond(part: PatternPart, child: PatternPart) -> int:
-    """By how much instances of a child may start after those of the part."""
-    match part.pattern:
-        case AtMost(w=w):
-            return w
-        case Unless(w=w, n=None) if child is part.forbidden:
-            return w - 1
-    return 0
-
-
-def span_of(part: PatternPart) -> int:
-    match part.pattern:
-        case Sequence(w=w) | AtLeast(w=w) if part.pattern.contributors > 1:
-            return min(w, FAR)
-        case AtMost(w=w):
-            return min(w, FAR)
-        case Unless(w=w, n=n):
-            return 0 if n is None else min(w, FAR)
-        case Negation():
-            return part.kept.span
-    return 0
-
-
-def root_of(part: PatternPart) -> int:
-    children = max((p.root for p in (*part.positive, *part.counted)), default=0)
-    own = 0 if isinstance(part.pattern, Not | CancelWhen) else part.span
-    return min(FAR, own + children)
-
-
-def settled_of(part: PatternPart) -> int:
-    """A child that starts before v, not at v, is settled a chronon earlier."""
-    before = [max(p.settled - 1, 0) for p in part.children]
-    match part.pattern:
-        case Sequence() if not part.consumes:
-            return max(part.positive[-1].settled, *before)
-        case AtLeast() if not part.consumes:
-            return max(p.settled for p in part.positive)
-        case Sequence() | AtLeast() | AtMost():  # what else starts at v matters
-            return 1 + max(before)
-        case Unless(w=w, n=None) if w > 1:
-            return max(part.kept.settled, w + before[1])
-        case Unless(n=None):
-            return part.kept.settled
-        case Negation():
-            return max(part.kept.settled, before[1])
-    return 0
+        part.back = min(FAR, max(part.back, pattern.reach(part, child) + child.back))
+        part.ahead = min(FAR, max(part.ahead, pattern.beyond(part, child) + child.ahead))
+    part.settled = min(FAR, pattern.settled(part))
 
 
 def set_scopes(part: PatternPart, scope: int) -> None:
     part.scope = scope
     for child in part.children:
-        set_scopes(child, min(FAR, scope + reach(part, child)))
+        set_scopes(child, min(FAR, scope + part.pattern.reach(part, child)))
 
 
 # --- predicates ----------------------------------------------------------------------------------------------------

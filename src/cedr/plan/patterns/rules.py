@@ -5,21 +5,10 @@ from collections import Counter
 import polars as pl
 
 from cedr.plan.patterns.outputs import HEADER
-from cedr.plan.patterns.spec import OF_COMPOSITES, VERSION, PatternSpec, called, ends_with_event, scoped, shown
-from cedr.plan.patterns.tree import (
-    AtLeast,
-    AtMost,
-    AttributeEqual,
-    CorrelationKey,
-    Not,
-    Pattern,
-    Predicate,
-    Sequence,
-    Unless,
-)
+from cedr.plan.patterns.spec import OF_COMPOSITES, VERSION, PatternSpec, ends_with_event, scoped
+from cedr.plan.patterns.tree import AttributeEqual, CorrelationKey, Pattern, PatternError, Predicate
 from cedr.plan.schema import Schema, check_columns, check_predicate, check_row_wise, evaluate, show_expression
 from cedr.temporal.errors import QueryError
-from cedr.temporal.time import as_duration
 
 MOST_TYPES = 62
 """Which event types accept an event are the bits of one number."""
@@ -38,34 +27,20 @@ def checked_pattern(spec: PatternSpec) -> Schema:
 
 
 def check_shape(pattern: Pattern) -> None:
-    """Refuse patterns that cannot match, whatever comes."""
-    match pattern:
-        case Sequence() | AtLeast() | AtMost():
-            as_duration(pattern.w, f"scope of {pattern.keyword}")
-            if not pattern.parameters:
-                raise QueryError(f"{pattern.keyword} has no parameters; name at least one event type")
-        case Unless(w=w, n=n, kept=kept):
-            as_duration(w, "scope of UNLESS")
-            if n is not None and not 1 <= n <= kept.contributors:
-                raise QueryError(
-                    f"UNLESS counts its scope from contributor {n}, but its first parameter {called(kept)} is "
-                    f"guaranteed only {kept.contributors}"
-                )
-        case Not(kept=kept) if not isinstance(kept, Sequence | AtLeast):
-            raise QueryError(f"NOT takes a sequence as its scope, not {called(kept)}; use CANCEL-WHEN or UNLESS")
-    if isinstance(pattern, AtLeast) and not 1 <= pattern.n <= len(pattern.parameters):
-        raise QueryError(
-            f"ATLEAST({pattern.n}, …) has {len(pattern.parameters)} parameters; n must be from 1 to their number"
+    """Reject patterns that cannot match, whatever comes."""
+    pattern.check()
+    for parameter in (*pattern.negated, *pattern.counted, *(() if pattern.chooses else pattern.positive)):
+        check_not_chosen(parameter, f"a parameter of {pattern}")
+
+
+def check_not_chosen(pattern: Pattern, what: str) -> None:
+    modes = [mode for mode in (pattern.selection, pattern.consumption) if mode not in ("EACH", "REUSE")]
+    if modes:
+        raise PatternError(
+            f"{' '.join(modes)} is not allowed for {what}; selection and consumption apply to parameters of SEQUENCE, "
+            "ATLEAST, ALL and ANY",
+            pattern,
         )
-    if isinstance(pattern, AtMost) and pattern.n < 1:
-        raise QueryError(f"ATMOST({pattern.n}, …): n must be at least 1, as a time without events gives no output")
-    selecting = isinstance(pattern, Sequence | AtLeast)
-    for parameter in (*pattern.negated, *pattern.counted, *(() if selecting else pattern.positive)):
-        if (parameter.selection, parameter.consumption) != ("EACH", "REUSE"):
-            raise QueryError(
-                f"{called(parameter)} in {pattern.keyword} cannot be {parameter.selection} {parameter.consumption}; "
-                "selection and consumption apply to parameters of SEQUENCE, ATLEAST, ALL and ANY"
-            )
 
 
 def check_types(spec: PatternSpec) -> None:
@@ -76,8 +51,8 @@ def check_types(spec: PatternSpec) -> None:
     single = ends_with_event(spec.pattern) and not spec.bitemporal
     if single and (unknown := [n for n in sorted(names) if n.split(".")[-1] in OF_COMPOSITES]):
         raise QueryError(
-            f"a single event has no {unknown[0]}; use ANY({called(spec.pattern.leaves()[0])}), which has it and a "
-            "lifetime of one chronon"
+            f"a single event has no {unknown[0]}; use ANY({spec.pattern.leaves()[0]}), which has it and a lifetime of "
+            "one chronon"
         )
     for leaf in leaves:
         if not 0 <= leaf.port < len(spec.schemas):
@@ -123,9 +98,9 @@ def check_conditions(spec: PatternSpec) -> None:
             continue
         for leaf in leaves:
             schema = spec.schemas[leaf.port]
-            check_columns([c.attribute], schema, f"{shown(c)}, event type {leaf.name}")
+            check_columns([c.attribute], schema, f"{c}, event type {leaf.name}")
             if isinstance(c, AttributeEqual):
-                check_predicate(pl.col(c.attribute) == pl.lit(c.value), schema, f"{shown(c)}, event type {leaf.name}")
+                check_predicate(pl.col(c.attribute) == pl.lit(c.value), schema, f"{c}, event type {leaf.name}")
         if isinstance(c, CorrelationKey):
             check_key(spec, c)
 
@@ -135,9 +110,10 @@ def check_key(spec: PatternSpec, key: CorrelationKey) -> None:
     (one, kind), *others = kinds.items()
     for other, other_kind in others:
         if other_kind != kind:
-            raise QueryError(f"{shown(key)}: {key.attribute!r} is {kind} in {one}, but {other_kind} in {other}")
-    if key.mode == "UNIQUE" and any(isinstance(p, AtMost) for p in spec.pattern.walk()):
-        raise QueryError(f"{shown(key)} has no meaning for ATMOST, which only counts; use EQUAL")
+            raise QueryError(f"{key}: {key.attribute!r} is {kind} in {one}, but {other_kind} in {other}")
+    counting = [p for p in spec.pattern.walk() if p.counted]
+    if key.mode == "UNIQUE" and counting:
+        raise PatternError(f"{key} has no meaning for {counting[0]}, which only counts; use EQUAL")
 
 
 def checked_outputs(spec: PatternSpec) -> Schema:

@@ -15,8 +15,7 @@ from polars.exceptions import PolarsError
 
 from cedr.plan.patterns.keys import Key
 from cedr.plan.patterns.parts import PatternPart, parts_of
-from cedr.plan.patterns.tree import AtLeast, AtMost, Condition, CorrelationKey, EventType, Pattern, Predicate, Unless
-from cedr.plan.patterns.tree import Sequence as SequenceOf
+from cedr.plan.patterns.tree import Condition, CorrelationKey, EventType, Pattern, Predicate
 
 
 def parts_under(key: Key, pattern: Pattern, where: Sequence[Condition]) -> PatternPart:
@@ -78,15 +77,8 @@ def places(part: PatternPart) -> dict[str, int]:
 
 def kind(part: PatternPart) -> Hashable:
     """The operator or event type with its numbers, and how many parameters it has."""
-    numbers: tuple[Hashable, ...] = ()
-    match part.pattern:
-        case EventType(name=name):
-            numbers = (name, part.bit)
-        case SequenceOf(w=w):
-            numbers = (w,)
-        case AtLeast(n=n, w=w) | AtMost(n=n, w=w) | Unless(n=n, w=w):
-            numbers = (n, w)
-    return type(part.pattern), numbers, len(part.positive), len(part.counted)
+    accepts = (part.pattern.name, part.bit) if isinstance(part.pattern, EventType) else ()
+    return type(part.pattern), accepts, part.pattern.numbers, len(part.positive), len(part.counted)
 
 
 def modes(part: PatternPart) -> Hashable:

@@ -6,16 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.plan.patterns.outputs import HEADER, OF_VARIABLES
-from cedr.plan.patterns.tree import (
-    AtLeast,
-    AttributeEqual,
-    CancelWhen,
-    Condition,
-    CorrelationKey,
-    EventType,
-    Pattern,
-    Predicate,
-)
+from cedr.plan.patterns.tree import Condition, EventType, Pattern, Predicate
 from cedr.plan.schema import Schema
 
 OF_COMPOSITES = ("Ve", "Id", "cbt")
@@ -56,18 +47,14 @@ def certain(pattern: Pattern) -> frozenset[str]:
     """The variables of event types that have a value in every match."""
     if isinstance(pattern, EventType):
         return frozenset([pattern.var] if pattern.var else [])
-    if isinstance(pattern, AtLeast) and pattern.n < len(pattern.parameters):
+    if pattern.leaves_out:
         return frozenset()
     return frozenset[str]().union(*(certain(p) for p in pattern.positive))
 
 
-def called(pattern: Pattern) -> str:
-    return pattern.name if isinstance(pattern, EventType) else pattern.keyword
-
-
 def ends_with_event(pattern: Pattern) -> bool:
     """Whether the matches have the lifetimes of events."""
-    return isinstance(pattern, EventType) or (isinstance(pattern, CancelWhen) and ends_with_event(pattern.kept))
+    return isinstance(pattern, EventType) or (pattern.keeps_lifetimes and ends_with_event(pattern.positive[0]))
 
 
 def scoped(pattern: Pattern, outer: frozenset[str] = frozenset()) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
@@ -77,9 +64,3 @@ def scoped(pattern: Pattern, outer: frozenset[str] = frozenset()) -> Iterator[tu
         yield from scoped(p, outer)
     for p in pattern.negated:
         yield from scoped(p, outer.union(*(kept.variables for kept in pattern.positive)))
-
-
-def shown(condition: CorrelationKey | AttributeEqual) -> str:
-    if isinstance(condition, CorrelationKey):
-        return f"CorrelationKey({condition.attribute}, {condition.mode})"
-    return f"[{condition.attribute} EQUAL {condition.value!r}]"

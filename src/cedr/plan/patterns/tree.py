@@ -4,16 +4,37 @@ A pattern is a tree of event types and operators, each of which may have a varia
 match: `x.load` is an attribute of the event bound to x; `x.Vs`, `x.Rt` and `x.Id` are its header; `Vs`, `Ve`, `Rt`,
 `Id` and `cbt` the header of the match itself. Where the parameter of a variable takes no part (ATLEAST, ANY), its
 columns are missing.
+
+An operator states here all that can be known of it before any event arrives: its parameters, its rules, and how far it
+looks (`parts` explains the lengths of time). Where it has a number of events, that is `n`; its scope is `w`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import polars as pl
 
+from cedr.temporal.errors import QueryError
+from cedr.temporal.time import as_duration
+
+if TYPE_CHECKING:
+    from cedr.plan.patterns.parts import PatternPart
+
 Selection = Literal["EACH", "FIRST", "LAST"]
 Consumption = Literal["REUSE", "CONSUME"]
+
+FAR = 2**62
+"""A length of time that is too large to be added."""
+MOST_COUNTED = 2**31
+
+
+class PatternError(QueryError):
+    """A pattern that breaks a rule; `about` is the parameter or the number at fault, None for the whole operator."""
+
+    def __init__(self, problem: str, about: "Pattern | Literal['n'] | None" = None) -> None:
+        super().__init__(problem)
+        self.about = about
 
 
 # --- patterns ------------------------------------------------------------------------------------------------------
@@ -21,10 +42,21 @@ Consumption = Literal["REUSE", "CONSUME"]
 
 @dataclass(frozen=True)
 class Pattern:
-    keyword: ClassVar = ""
+    keyword: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    """How it is written in the CEDR language."""
+    chooses: ClassVar[bool] = False
+    """Whether its parameters can be selected and consumed."""
+    in_any_order: ClassVar[bool] = False
+    """Whether its parameters may come in any order."""
+    keeps_lifetimes: ClassVar[bool] = False
+    """Whether its matches live as long as what it keeps."""
     var: str | None = field(default=None, kw_only=True)
     selection: Selection = field(default="EACH", kw_only=True)
     consumption: Consumption = field(default="REUSE", kw_only=True)
+
+    def __str__(self) -> str:
+        return self.keyword
 
     @property
     def positive(self) -> tuple["Pattern", ...]:
@@ -47,6 +79,21 @@ class Pattern:
         return 1
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether some of its parameters take no part in a match."""
+        return False
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Its number of events and its scope, as far as it has them."""
+        return tuple(n for n in (getattr(self, "n", None), self.scope) if n is not None)
+
+    @property
+    def scope(self) -> int | None:
+        """How long it takes at most."""
+        return getattr(self, "w", None)
+
+    @property
     def variables(self) -> frozenset[str]:
         """The variables that have a value in each match, but for parameters that take no part."""
         return frozenset([self.var] if self.var else []).union(*(p.variables for p in self.positive))
@@ -61,6 +108,32 @@ class Pattern:
         """The event types in it, in the order of `walk`; an operator and its plan number them so."""
         return [p for p in self.walk() if isinstance(p, EventType)]
 
+    # --- rules -----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Reject an operator that cannot match, whatever comes."""
+
+    def check_useful(self) -> None:
+        """Reject an operator that has a meaning, but certainly not the intended one."""
+
+    # --- lengths of time, from those of its parts --------------------------------------------------------------------
+
+    def span(self, part: "PatternPart") -> int:
+        """By how much its first contributor may start before it."""
+        return 0
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        """By how much instances of a child may start before its own."""
+        return 0
+
+    def beyond(self, part: "PatternPart", child: "PatternPart") -> int:
+        """By how much instances of a child may start after its own."""
+        return 0
+
+    def settled(self, part: "PatternPart") -> int:
+        """How long to wait after its start until it is final."""
+        return 0
+
 
 @dataclass(frozen=True)
 class EventType(Pattern):
@@ -70,47 +143,86 @@ class EventType(Pattern):
     port: int = 0
     where: pl.Expr | None = field(default=None, compare=False)
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def contributors(self) -> int:
         return 0
 
 
-@dataclass(frozen=True)
-class Sequence(Pattern):
-    keyword: ClassVar = "SEQUENCE"
+class OrderedPattern(Pattern):
+    """Events one after the other, within a scope."""
+
+    chooses: ClassVar = True
     parameters: tuple[Pattern, ...]
     w: int
 
     @property
     def positive(self) -> tuple[Pattern, ...]:
         return self.parameters
+
+    def check(self) -> None:
+        check_parameters(self, self.parameters)
+        check_scope(self)
+
+    def span(self, part: "PatternPart") -> int:
+        return min(self.w, FAR) if self.contributors > 1 else 0
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        return part.span
+
+
+@dataclass(frozen=True)
+class Sequence(OrderedPattern):
+    keyword: ClassVar = "SEQUENCE"
+    example: ClassVar = "SEQUENCE(A x, B y, 5 minutes)"
+    parameters: tuple[Pattern, ...]
+    w: int
 
     @property
     def contributors(self) -> int:
         return len(self.parameters)
 
+    def settled(self, part: "PatternPart") -> int:
+        if part.consumes:
+            return settled_with_all(part)
+        return max(part.positive[-1].settled, *settled_before(part))
+
 
 @dataclass(frozen=True)
-class AtLeast(Pattern):
+class AtLeast(OrderedPattern):
     """ALL(E1..Ek, w) is AtLeast(k, ..), ANY(E1..Ek) is AtLeast(1, .., 1)."""
 
     keyword: ClassVar = "ATLEAST"
+    example: ClassVar = "ATLEAST(2, A x, B y, C z, 5 minutes)"
+    in_any_order: ClassVar = True
     n: int
     parameters: tuple[Pattern, ...]
     w: int
 
     @property
-    def positive(self) -> tuple[Pattern, ...]:
-        return self.parameters
-
-    @property
     def contributors(self) -> int:
         return self.n
+
+    @property
+    def leaves_out(self) -> bool:
+        return self.n < len(self.parameters)
+
+    def check(self) -> None:
+        super().check()
+        if not 1 <= self.n <= len(self.parameters):
+            limit = f"from 1 to {len(self.parameters)}, the number of its parameters"
+            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", "n")
+
+    def settled(self, part: "PatternPart") -> int:
+        return settled_with_all(part) if part.consumes else max(p.settled for p in part.positive)
 
 
 @dataclass(frozen=True)
 class AtMost(Pattern):
     keyword: ClassVar = "ATMOST"
+    example: ClassVar = "ATMOST(3, A, B, 5 minutes)"
     n: int
     parameters: tuple[Pattern, ...]
     w: int
@@ -118,6 +230,25 @@ class AtMost(Pattern):
     @property
     def counted(self) -> tuple[Pattern, ...]:
         return self.parameters
+
+    def check(self) -> None:
+        check_parameters(self, self.parameters)
+        check_scope(self)
+        if not 1 <= self.n <= MOST_COUNTED:
+            limit = "at least 1" if self.n < 1 else f"at most {MOST_COUNTED}"
+            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", "n")
+
+    def span(self, part: "PatternPart") -> int:
+        return min(self.w, FAR)
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        return self.w
+
+    def beyond(self, part: "PatternPart", child: "PatternPart") -> int:
+        return self.w
+
+    def settled(self, part: "PatternPart") -> int:
+        return settled_with_all(part)
 
 
 @dataclass(frozen=True)
@@ -139,12 +270,19 @@ class Negation(Pattern):
     def contributors(self) -> int:
         return self.kept.contributors
 
+    def span(self, part: "PatternPart") -> int:
+        return part.kept.span
+
+    def settled(self, part: "PatternPart") -> int:
+        return max(part.kept.settled, settled_before(part)[1])
+
 
 @dataclass(frozen=True)
 class Unless(Negation):
     """UNLESS(kept, forbidden, w), or UNLESS(kept, forbidden, n, w) when n is given."""
 
     keyword: ClassVar = "UNLESS"
+    example: ClassVar = "UNLESS(A x, B y, 5 minutes)"
     w: int
     n: int | None = None
 
@@ -152,17 +290,91 @@ class Unless(Negation):
     def contributors(self) -> int:
         return 1
 
+    def check(self) -> None:
+        check_scope(self)
+        if self.n is not None and not 1 <= self.n <= self.kept.contributors:
+            raise PatternError(
+                f"UNLESS counts its scope from contributor {self.n} of its first parameter, which has "
+                f"{self.kept.contributors or 'none: it is an event type, so leave the number out'}",
+                "n",
+            )
+
+    def span(self, part: "PatternPart") -> int:
+        return 0 if self.n is None else min(self.w, FAR)
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        if self.n is None:
+            return 0
+        return self.w if child is part.kept else max(self.w, part.kept.span)
+
+    def beyond(self, part: "PatternPart", child: "PatternPart") -> int:
+        return self.w - 1 if self.n is None and child is part.forbidden else 0
+
+    def settled(self, part: "PatternPart") -> int:
+        if self.n is not None:
+            return super().settled(part)
+        return max(part.kept.settled, self.w + settled_before(part)[1]) if self.w > 1 else part.kept.settled
+
 
 @dataclass(frozen=True)
 class Not(Negation):
     """NOT(forbidden, kept); kept is a Sequence or AtLeast."""
 
     keyword: ClassVar = "NOT"
+    example: ClassVar = "NOT(C z, SEQUENCE(A x, B y, 5 minutes))"
+    keeps_lifetimes: ClassVar = True
+
+    def check(self) -> None:
+        if not self.kept.chooses:
+            found = f"the event type {self.kept}" if isinstance(self.kept, EventType) else str(self.kept)
+            raise PatternError(
+                f"NOT applies between the first and the last event of a sequence, but its second parameter is {found}; "
+                f"write {self.example}, or use UNLESS or CANCEL-WHEN",
+                self.kept,
+            )
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        return part.kept.span if child is part.forbidden else 0
 
 
 @dataclass(frozen=True)
 class CancelWhen(Negation):
     keyword: ClassVar = "CANCEL-WHEN"
+    example: ClassVar = "CANCEL-WHEN(SEQUENCE(A x, B y, 5 minutes), C z)"
+    keeps_lifetimes: ClassVar = True
+
+    def check_useful(self) -> None:
+        if isinstance(self.kept, EventType):
+            raise PatternError(
+                f"CANCEL-WHEN cancels a match while it is being completed, but {self.kept} is a single event, which is "
+                f"complete at once; write {self.example}",
+                self.kept,
+            )
+
+    def reach(self, part: "PatternPart", child: "PatternPart") -> int:
+        return part.kept.root if child is part.forbidden else 0
+
+
+# --- what several operators have in common ---------------------------------------------------------------------------
+
+
+def check_parameters(pattern: Pattern, parameters: tuple[Pattern, ...]) -> None:
+    if not parameters:
+        raise PatternError(f"{pattern} names no event type; write {pattern.example}")
+
+
+def check_scope(pattern: Pattern) -> None:
+    as_duration(pattern.scope, f"the scope of {pattern}")
+
+
+def settled_before(part: "PatternPart") -> list[int]:
+    """When its children are settled that start before it, not with it: a chronon earlier."""
+    return [max(p.settled - 1, 0) for p in part.children]
+
+
+def settled_with_all(part: "PatternPart") -> int:
+    """When all that starts with it matters."""
+    return 1 + max(settled_before(part))
 
 
 # --- conditions ----------------------------------------------------------------------------------------------------
@@ -182,11 +394,17 @@ class CorrelationKey:
     attribute: str
     mode: Literal["EQUAL", "UNIQUE"] = "EQUAL"
 
+    def __str__(self) -> str:
+        return f"CorrelationKey({self.attribute}, {self.mode})"
+
 
 @dataclass(frozen=True)
 class AttributeEqual:
     attribute: str
     value: Any
+
+    def __str__(self) -> str:
+        return f"[{self.attribute} EQUAL {self.value!r}]"
 
 
 Condition = Predicate | CorrelationKey | AttributeEqual
