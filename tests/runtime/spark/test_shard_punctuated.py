@@ -221,7 +221,7 @@ steps = st.lists(
 @given(steps, st.integers(0, 9))
 def test_shards_that_report_in_any_order(reports, restart):
     everyone = pl.DataFrame({"k": list("abc")})
-    upstream, known = Upstream(3), PromiseIndex()
+    upstream, combined = Upstream(3), PromiseIndex()
     ctis, known = [MIN] * 3, [PromiseIndex() for _ in range(3)]
     for number, (shard, rise, promised) in enumerate(reports):
         ctis[shard] = rise if ctis[shard] == MIN else ctis[shard] + rise
@@ -230,10 +230,10 @@ def test_shards_that_report_in_any_order(reports, restart):
             state, upstream = upstream.snapshot(), Upstream(3)
             upstream.restore(state)
         upstream.update(shard, ctis[shard], keys(*promised.items()))
-        known.add(upstream.take_promises())
+        combined.add(upstream.take_promises())
         if len({s for s, _, _ in reports[: number + 1]}) < 3:
-            assert not known
+            assert not combined
             continue
         reached = np.min([np.maximum(k.of(everyone), t) for k, t in zip(known, ctis, strict=True)], axis=0)
         assert upstream.cti == min(ctis)
-        assert np.maximum(known.of(everyone), upstream.cti).tolist() == reached.tolist()
+        assert np.maximum(combined.of(everyone), upstream.cti).tolist() == reached.tolist()
