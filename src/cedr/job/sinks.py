@@ -24,6 +24,10 @@ from cedr.temporal.duration import duration
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]
 
 PLACES = {"parquet": TEXT, "duckdb": TEXT, "postgres": TEXT, "changelog": TEXT, "kafka": TABLE}
+DATABASES = ("duckdb", "postgres")
+"""Places that contain tables, and may be out of reach for a while."""
+FILES = ("duckdb",)
+"""Places that are one file; other paths are folders."""
 KEYS = {**PLACES, "password": TEXT, "table": TEXT, "retry": TEXT, "statement": TEXT, "late": TEXT}
 
 
@@ -71,10 +75,14 @@ def sink_of(section: Section, statements: Mapping[str, Any]) -> JobSink:
         raise section.mistake(f"the query has no statement {statement!r}{hint}", "statement")
     if "password" in section and place != "postgres":
         raise section.mistake(f"password applies only to postgres, not to {place}; leave it out", "password")
-    if "table" in section and place not in ("duckdb", "postgres"):
-        raise section.mistake(f"table applies only to duckdb and postgres, not to {place}; leave it out", "table")
-    if "retry" in section and place not in ("duckdb", "postgres"):
-        raise section.mistake(f"retry applies only to duckdb and postgres, not to {place}; leave it out", "retry")
+    if "table" in section and place not in DATABASES:
+        raise section.mistake(
+            f"table applies only to {listed(DATABASES, 'and')}, not to {place}; leave it out", "table"
+        )
+    if "retry" in section and place not in DATABASES:
+        raise section.mistake(
+            f"retry applies only to {listed(DATABASES, 'and')}, not to {place}; leave it out", "retry"
+        )
     target = "" if place == "kafka" else section.get(place) if place == "postgres" else section.place(place)
     made = JobSink(
         name,
@@ -101,7 +109,7 @@ def checked_retry(section: Section) -> str:
 
 def check_target(made: JobSink, section: Section) -> None:
     """Check the name of the database and that the required package is installed. Nothing is opened."""
-    if made.place in ("duckdb", "postgres"):
+    if made.place in DATABASES:
         from cedr.job.stores import table_sink
 
         with section.about(key=made.place):
@@ -148,6 +156,6 @@ def places_of(sink: JobSink) -> Iterator[tuple[str, tuple[str, str]]]:
     if sink.place == "postgres":
         yield sink.place, (str(sink), sink.table)
     elif sink.target:
-        yield sink.place, (os.path.normpath(sink.path), sink.table if sink.place == "duckdb" else "")
+        yield sink.place, (os.path.normpath(sink.path), sink.table if sink.place in DATABASES else "")
     if sink.late is not None:
         yield "late", (os.path.normpath(sink.late), "")

@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cedr.job.sinks import JobSink
+from cedr.job.sinks import FILES, JobSink
 
 
 def check_writable(sinks: Iterable[JobSink]) -> None:
     for sink in sinks:
         for key, path in local_places(sink):
-            if problem := problem_of(Path(path), key == "duckdb"):
+            if problem := problem_of(Path(path), key in FILES):
                 assert sink.section is not None
                 raise sink.section.mistake(problem, key)
 
