@@ -11,7 +11,7 @@ from typing import Any, Literal
 from cedr.language import tree
 from cedr.language.errors import LanguageError, listed
 from cedr.language.names import Names, Origin
-from cedr.language.shape import FORMS, OperatorShape, shape
+from cedr.language.shape import OperatorShape, shape
 from cedr.language.show import name as show_name
 from cedr.plan.node import Node
 from cedr.plan.patterns import tree as patterns
@@ -61,7 +61,9 @@ class Bound:
         if isinstance(node, tree.ParsedEventType):
             return self._event_type(node, role, around)
         assert isinstance(node, tree.ParsedPatternOperator)
-        made = self._operator(node, shape(node), role)
+        form = shape(node)
+        made = self._operator(node, form, role)
+        check_rules(made, node, form)
         if node.var is not None:
             self._add(Variable(node.var, role, node.keyword, around, node.at))
         return made
@@ -110,29 +112,21 @@ class Bound:
             case "SEQUENCE":
                 return patterns.Sequence(parameters, form.w, **naming)
             case "ATMOST":
-                return patterns.AtMost(check_count(node, form, 2**31), parameters, form.w, **naming)
+                return patterns.AtMost(form.n or 0, parameters, form.w, **naming)
             case "ATLEAST":
-                return patterns.AtLeast(check_count(node, form, len(parameters)), parameters, form.w, **naming)
+                return patterns.AtLeast(form.n or 0, parameters, form.w, **naming)
         return patterns.AtLeast(len(parameters) if keyword == "ALL" else 1, parameters, form.w, **naming)
 
     def _negation(self, node: tree.ParsedPatternOperator, form: OperatorShape, role: Role) -> patterns.Pattern:
         naming = {"var": node.var, **chosen(node)}
         if node.keyword == "NOT":
             forbidden, scope = form.parameters
-            check_is_sequence(scope)
             kept = self._pattern(scope, role, node.keyword)
             return patterns.Not(kept, self._pattern(forbidden, "negated", node.keyword), **naming)
         kept = self._pattern(form.parameters[0], role, node.keyword)
         forbidden_pattern = self._pattern(form.parameters[1], "negated", node.keyword)
         if node.keyword == "CANCEL-WHEN":
-            check_takes_time(form.parameters[0])
             return patterns.CancelWhen(kept, forbidden_pattern, **naming)
-        if form.n is not None and not 1 <= form.n <= kept.contributors:
-            raise LanguageError(
-                f"UNLESS counts its scope from contributor {form.n} of its first parameter, which has "
-                f"{kept.contributors or 'none: it is an event type, so leave the number out'}",
-                node.arguments[2].at,
-            )
         return patterns.Unless(kept, forbidden_pattern, form.w, form.n, **naming)
 
 
@@ -184,32 +178,20 @@ def check_not_chosen(node: tree.ParsedPattern, where: str) -> None:
         )
 
 
-def check_count(node: tree.ParsedPatternOperator, form: OperatorShape, most: int) -> int:
-    n = form.n or 0
-    if not 1 <= n <= most:
-        limit = "at least 1" if most > len(form.parameters) else f"from 1 to {most}, the number of its parameters"
-        raise LanguageError(f"{node.keyword} counts {n} events; the number must be {limit}", node.arguments[0].at)
-    return n
+def check_rules(made: patterns.Pattern, node: tree.ParsedPatternOperator, form: OperatorShape) -> None:
+    """The rules of an operator, which its node in the plan states; an error gets its position in the text."""
+    try:
+        made.check()
+        made.check_useful()
+    except patterns.PatternError as error:
+        raise LanguageError(str(error), position(error, made, node, form)) from None
 
 
-def check_takes_time(kept: tree.ParsedPattern) -> None:
-    if isinstance(kept, tree.ParsedEventType):
-        raise LanguageError(
-            f"CANCEL-WHEN cancels a match while it is being completed, but {kept.name} is a single event, which is "
-            f"complete at once; write {FORMS['CANCEL-WHEN']}",
-            kept.at,
-        )
-
-
-def check_is_sequence(scope: tree.ParsedPattern) -> None:
-    if isinstance(scope, tree.ParsedPatternOperator):
-        found = scope.keyword
-    else:
-        assert isinstance(scope, tree.ParsedEventType)
-        found = f"the event type {scope.name}"
-    if found not in CHOOSING:
-        raise LanguageError(
-            f"NOT applies between the first and the last event of a sequence, but its second parameter is {found}; "
-            f"write {FORMS['NOT']}, or use UNLESS or CANCEL-WHEN",
-            scope.at,
-        )
+def position(
+    error: patterns.PatternError, made: patterns.Pattern, node: tree.ParsedPatternOperator, form: OperatorShape
+) -> tree.TextPosition:
+    if error.about == "n":
+        return next(a.at for a in node.arguments if isinstance(a, tree.ParsedNumber))
+    parameters = (*made.positive, *made.counted, *made.negated)
+    written = form.parameters[::-1] if node.keyword == "NOT" else form.parameters
+    return next((w.at for p, w in zip(parameters, written, strict=True) if p is error.about), node.at)

@@ -4,18 +4,14 @@ from dataclasses import dataclass
 
 from cedr.language import tree
 from cedr.language.errors import LanguageError
+from cedr.plan.patterns import tree as patterns
 
 Amount = tree.ParsedNumber | tree.ParsedLength
 
 FORMS = {
-    "SEQUENCE": "SEQUENCE(A x, B y, 5 minutes)",
-    "ATLEAST": "ATLEAST(2, A x, B y, C z, 5 minutes)",
-    "ATMOST": "ATMOST(3, A, B, 5 minutes)",
+    **{made.keyword: made.example for made in patterns.OPERATORS},
     "ALL": "ALL(A x, B y, 5 minutes)",
     "ANY": "ANY(A x, B y)",
-    "UNLESS": "UNLESS(A x, B y, 5 minutes)",
-    "NOT": "NOT(C z, SEQUENCE(A x, B y, 5 minutes))",
-    "CANCEL-WHEN": "CANCEL-WHEN(SEQUENCE(A x, B y, 5 minutes), C z)",
 }
 COUNTING = ("ATLEAST", "ATMOST")
 WITHOUT_SCOPE = ("ANY", "NOT", "CANCEL-WHEN")

@@ -145,7 +145,7 @@ def correlation_key(
                 f"use with_columns({made_alike(node.attribute, two, one)}) on the source",
                 node.at,
             )
-    if node.mode == "UNIQUE" and any(isinstance(p, patterns.AtMost) for p in pattern.walk()):
+    if node.mode == "UNIQUE" and any(p.counted for p in pattern.walk()):
         raise LanguageError("UNIQUE has no meaning for ATMOST, which only counts; use EQUAL", node.at)
     return patterns.CorrelationKey(node.attribute, node.mode)
 

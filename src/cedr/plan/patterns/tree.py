@@ -355,6 +355,9 @@ class CancelWhen(Negation):
         return part.kept.root if child is part.forbidden else 0
 
 
+OPERATORS: tuple[type[Pattern], ...] = (Sequence, AtLeast, AtMost, Unless, Not, CancelWhen)
+
+
 # --- what several operators have in common ---------------------------------------------------------------------------
 
 
