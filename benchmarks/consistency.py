@@ -12,7 +12,7 @@ import polars as pl
 from rich.table import Table
 
 import cedr
-from cedr.bench import BenchmarkReport
+from harness import BenchmarkReport
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.operators.align import AlignOperator
 from cedr.temporal.time import INF, MIN

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import polars as pl
 
-from cedr.bench import BenchmarkReport
+from harness import BenchmarkReport
 
 sys.path.insert(0, str(Path(__file__).parent))
 

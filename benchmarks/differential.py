@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from cedr.bench import BenchmarkReport, one_core
+from harness import BenchmarkReport, one_core
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))

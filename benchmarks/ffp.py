@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import BenchmarkReport, events, median, one_core, spread
+from harness import BenchmarkReport, events, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
 from cedr.operators.reach import ReachOperator
 from cedr.plots import Plot

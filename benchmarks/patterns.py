@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
+from harness import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import VS, Chunk, assemble
 from cedr.columnar.tally import VE, Tally
 from cedr.temporal.time import INF

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cedr.bench import BenchmarkReport, events
+from harness import BenchmarkReport, events
 from cedr.plots import PlotPoint
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import BenchmarkReport, alternate, median, one_core, spread
+from harness import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.columnar.promises import NONE, PromiseIndex, point_promises
 from cedr.columnar.tally import Tally

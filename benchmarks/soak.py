@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from cedr.bench import BenchmarkReport
+from harness import BenchmarkReport
 
 sys.path.insert(0, str(Path(__file__).parent))
 

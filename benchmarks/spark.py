@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from cedr.bench import BenchmarkReport
+from harness import BenchmarkReport
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))

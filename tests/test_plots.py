@@ -84,7 +84,6 @@ def test_many_points_are_a_line_without_markers_and_the_foremost_lies_above():
 def test_matplotlib_is_loaded_only_to_draw_and_without_a_screen():
     program = """
 import sys
-from cedr.bench import BenchmarkReport
 from cedr.plots import Plot, picture
 assert "matplotlib" not in sys.modules
 picture(Plot("p", "P", "x", "y"))

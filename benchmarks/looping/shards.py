@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 import cedr
-from cedr.bench import BenchmarkReport, median, spread
+from harness import BenchmarkReport, median, spread
 from cedr.columnar.tally import in_order, net_changes, summed
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged

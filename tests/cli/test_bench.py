@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from cedr.bench import BenchmarkReport, Figure, alternate, median, spread
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from harness import BenchmarkReport, Figure, alternate, median, spread
 
 
 @pytest.mark.parametrize(

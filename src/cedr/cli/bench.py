@@ -1,5 +1,6 @@
 """`cedr bench NAME`: run a benchmark of the `benchmarks` folder and compare its figures with their limits."""
 
+import importlib
 import importlib.util
 import inspect
 import os
@@ -44,8 +45,8 @@ def bench(
         plots = ready(plots / name)
     if any(os.environ.get(key) != value for key, value in ENVIRONMENT.items()):
         os.execve(sys.executable, [sys.executable, "-P", "-m", "cedr", *sys.argv[1:]], {**os.environ, **ENVIRONMENT})
-    from cedr.bench import BenchmarkReport
-
+    sys.path.insert(0, str(FOLDER))
+    harness = importlib.import_module("harness")
     spec = importlib.util.spec_from_file_location(f"benchmarks.{name}", FOLDER / f"{name}.py")
     assert spec
     assert spec.loader
@@ -55,7 +56,7 @@ def bench(
     more = {"only": only} if only else {}
     if more and "only" not in inspect.signature(module.run).parameters:
         raise QueryError(f"--only {only}: the benchmark {name!r} has no parts; leave --only out")
-    report = BenchmarkReport((module.__doc__ or name).strip().splitlines()[0])
+    report = harness.BenchmarkReport((module.__doc__ or name).strip().splitlines()[0])
     report.console.print(f"[bold]{report.title}[/]" + (" (quick: figures do not count)" if quick else ""))
     module.run(report, quick, **more)
     report.console.print(report.table())
