@@ -5,7 +5,7 @@ completed, so that a key with a long history can be looked at too; what is found
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import count
 from typing import Any
 
@@ -14,10 +14,9 @@ import polars as pl
 from cedr.plan.nodes.match import Match
 from cedr.plan.patterns import tree
 from cedr.plan.schema import show_expression
-from cedr.reference.patterns.atmost import ReferenceAtMost
+from cedr.reference.patterns import OPERATORS
 from cedr.reference.patterns.event_type import ReferenceEventType
 from cedr.reference.patterns.instance import Ids, Instance, composite
-from cedr.reference.patterns.negation import ReferenceCancelWhen, ReferenceNot, ReferenceUnless
 from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
 from cedr.reference.patterns.predicates import ReferenceAttributeEqual, ReferenceCondition, ReferenceCorrelationKey
 from cedr.reference.patterns.sequence import Ordered, ReferenceAtLeast
@@ -67,25 +66,27 @@ def chains(
             yield from chains(found, w, (*begun, i))
 
 
+DEFINITIONS: dict[str, type[Any]] = {**OPERATORS, "SEQUENCE": Chained, "ATLEAST": ChainedAtleast}
+"""By keyword; the fields of an operator have the same names here and in the plan."""
+
+
 def defined(pattern: tree.Pattern, numbers: Iterator[int] | None = None) -> ReferencePattern:
     """The pattern as the reference has it; event types are numbered as in `Pattern.leaves`."""
     numbers = count() if numbers is None else numbers
     how: dict[str, Any] = {"var": pattern.var, "selection": pattern.selection, "consumption": pattern.consumption}
     if isinstance(pattern, tree.EventType):
         return TracedEventType(str(next(numbers)), **how, source=pattern)
-    inner = [defined(p, numbers) for p in (*pattern.positive, *pattern.counted, *pattern.negated)]
-    match pattern:
-        case tree.Sequence(w=w):
-            return Chained(tuple(inner), w, **how)
-        case tree.AtLeast(n=n, w=w):
-            return ChainedAtleast(tuple(inner), w, **how, n=n)
-        case tree.AtMost(n=n, w=w):
-            return ReferenceAtMost(n, tuple(inner), w, pattern.var)
-        case tree.Unless(w=w, n=from_contributor):
-            return ReferenceUnless(inner[0], inner[1], **how, w=w, n=from_contributor)
-        case tree.Not():
-            return ReferenceNot(inner[0], inner[1], **how)
-    return ReferenceCancelWhen(inner[0], inner[1], **how)
+    definition = DEFINITIONS[pattern.keyword]
+    given = {f.name: getattr(pattern, f.name) for f in fields(definition)}
+    operator: ReferencePattern = definition(**{name: made(value, numbers) for name, value in given.items()})
+    return operator
+
+
+def made(value: Any, numbers: Iterator[int]) -> Any:
+    """What a field of an operator is in the reference: parameters are patterns."""
+    if isinstance(value, tuple):
+        return tuple(defined(p, numbers) for p in value)
+    return defined(value, numbers) if isinstance(value, tree.Pattern) else value
 
 
 # --- conditions ----------------------------------------------------------------------------------------------------

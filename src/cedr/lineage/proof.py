@@ -15,7 +15,7 @@ from cedr.lineage.definition import Question, TracedEventType
 from cedr.lineage.rendering import Renderer
 from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.negation import ReferenceNegation, ReferenceUnless
+from cedr.reference.patterns.negation import ReferenceNegation
 from cedr.reference.patterns.pattern import ReferencePattern
 from cedr.reference.patterns.selection import took_part
 from cedr.reference.patterns.sequence import Ordered
@@ -38,7 +38,7 @@ def part(pattern: ReferencePattern, instance: Instance, match: Instance, render:
                 yield from indented(part(pattern.parameters[role], contributor, match, render))
             yield from indented(choice(pattern, instance, render))
         case ReferenceNegation():
-            kept = instance.cbt[0] if isinstance(pattern, ReferenceUnless) else instance
+            kept = pattern.kept_instance(instance)
             yield from indented(part(pattern.kept, kept, match, render))
             yield "  " + nothing_forbidden(pattern, kept, render)
         case ReferenceAtMost():

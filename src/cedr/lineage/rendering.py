@@ -12,9 +12,8 @@ import polars as pl
 
 from cedr.lineage.definition import Question, TracedEventType, bound_in, text_of, value
 from cedr.lineage.nearby import Nearby
-from cedr.reference.patterns.atmost import ReferenceAtMost
 from cedr.reference.patterns.instance import Instance
-from cedr.reference.patterns.negation import ReferenceNegation, ReferenceUnless
+from cedr.reference.patterns.negation import ReferenceNegation
 from cedr.reference.patterns.pattern import ReferencePattern, ReferenceScope
 from cedr.reference.patterns.predicates import (
     ReferenceAttributeEqual,
@@ -22,7 +21,6 @@ from cedr.reference.patterns.predicates import (
     ReferenceCorrelationKey,
     attribute,
 )
-from cedr.reference.patterns.sequence import Ordered, ReferenceAtLeast
 from cedr.sources.user_times import as_user_times
 from cedr.temporal.duration import show_duration
 from cedr.temporal.time import INF, MIN
@@ -93,11 +91,9 @@ class Renderer:
     def pattern(self, pattern: ReferencePattern) -> str:
         """The operator with its numbers, or the event type; and its variable."""
         parts = [str(pattern)]
-        match pattern:
-            case ReferenceAtLeast(n=n, w=w) | ReferenceAtMost(n=n, w=w) | ReferenceUnless(n=int(n), w=w):
-                parts += [str(n), self.length(w)]
-            case Ordered(w=w) | ReferenceUnless(w=w):
-                parts.append(self.length(w))
+        n, w = getattr(pattern, "n", None), getattr(pattern, "w", None)
+        parts += [] if n is None else [str(n)]
+        parts += [] if w is None else [self.length(w)]
         if pattern.var and pattern.var != parts[0]:
             parts.append(pattern.var)
         return " ".join(parts)

@@ -46,6 +46,10 @@ class ReferenceNegation(ReferencePattern):
     def output(self, instance: Instance) -> Instance:
         return instance
 
+    def kept_instance(self, instance: Instance) -> Instance:
+        """The instance of the positive side that an output was made of."""
+        return instance
+
     def candidates(self, scope: ReferenceScope) -> Iterator[Instance]:
         for instance in self.kept.instances(scope):
             after, before = self.forbidden_times(instance)
@@ -75,6 +79,9 @@ class ReferenceUnless(ReferenceNegation):
         vs = instance.vs if self.n is None else max(plus(self.scope_start(instance), self.w), instance.vs)
         ve = max(plus(instance.vs, self.w), plus(vs, 1))
         return replace(instance, vs=vs, ve=ve, cbt=(instance,), roles=(0,))
+
+    def kept_instance(self, instance: Instance) -> Instance:
+        return instance.cbt[0]
 
 
 @dataclass(frozen=True)
