@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from plan.catalogue import MERGES, QUERIES, SCHEMA, AsOperator, a
 
+import cedr
 from cedr import api
 from cedr.columnar.chunk import chunk_of
 from cedr.columnar.index import RowIndex
@@ -206,7 +207,7 @@ def with_types(source):
     return source.with_columns(s=pl.col("v").cast(pl.String), d=pl.col("v").cast(pl.Decimal(10, 2)))
 
 
-AGGREGATES = {"s": api.max("s"), "d": api.sum("d"), "f": api.aggregate("v", function=len, dtype=int)}
+AGGREGATES = {"s": cedr.max("s"), "d": cedr.sum("d"), "f": cedr.aggregate("v", function=len, dtype=int)}
 SHOWN = (("m", pl.col("a.m")),)
 ONE = [EventType(k, 0, pl.col("m") == n, var=k.lower()) for n, k in enumerate("AB")]
 
@@ -248,7 +249,7 @@ def with_counts():
 
 CASES = {name: of_query(name, query) for name, query in {**QUERIES, **MERGES}.items()} | {
     "types": of_stream(with_types(a()).group_by("m").agg(**AGGREGATES), turns(random_stream(1))),
-    "inserts": of_stream(a(insert_only=True).agg(x=api.min("v")), turns(random_stream(2, adjusts=False))),
+    "inserts": of_stream(a(insert_only=True).agg(x=cedr.min("v")), turns(random_stream(2, adjusts=False))),
     "one event": of_stream(Stream(Match((a().plan,), ONE[0], (), SHOWN)), turns(random_stream(3))),
     "versions": of_stream(versions(a()), turns(random_stream(4))),
     "sort": Case(lambda: SortOperator(SCHEMA, ["m", "v"], [False, True]), turns(random_stream(5))),
