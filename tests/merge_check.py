@@ -117,10 +117,10 @@ def check_merge(make, ports, arrivals, restore_at=(), multiset=False, expected=N
     for step, (port, elements) in enumerate(arrivals):
         if step in restore_at:
             operator = restored(make, operator)
-        told = operator.process(port, chunk_of(elements, operator.schema)).elements()
+        emitted = operator.process(port, chunk_of(elements, operator.schema)).elements()
         inputs[port] += elements
-        out += told
-        steps.append(told)
+        out += emitted
+        steps.append(emitted)
         assert compatible(inputs, out, multiset=multiset) == []
         assert closed_up_to(out) <= max(map(closed_up_to, inputs))
     validate(out)

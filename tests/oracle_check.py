@@ -36,22 +36,22 @@ def check_against_oracle(make, oracle: Oracle, arrivals, schemas, restore_at=(),
     To the time of each of its punctuations it is right about the payloads that are meant.
     """
     outputs = run(make, arrivals, schemas, restore_at)
-    told: list[list[Element]] = [[] for _ in schemas]
+    received: list[list[Element]] = [[] for _ in schemas]
     out: list[Element] = []
     for (port, elements), produced in zip(arrivals, outputs, strict=True):
-        told[port] += elements
+        received[port] += elements
         out += produced
         settled = closed_up_to(out)
         if settled > 0:
-            expected = oracle(*(canonical(t) for t in told))
+            expected = oracle(*(canonical(t) for t in received))
             compare(canonical(out).to(settled), expected.to(settled))
         if promised := puncts(produced):
-            expected, told_so_far = oracle(*(canonical(t) for t in told)), canonical(out)
+            expected, emitted = oracle(*(canonical(t) for t in received)), canonical(out)
             for p in promised:
-                compare(meant(told_so_far, p), meant(expected, p))
+                compare(meant(emitted, p), meant(expected, p))
     validate(out)
-    if all(closed_up_to(t) == INF for t in told):
-        compare(canonical(out), oracle(*(canonical(t) for t in told)))
+    if all(closed_up_to(t) == INF for t in received):
+        compare(canonical(out), oracle(*(canonical(t) for t in received)))
         assert closed_up_to(out) == INF
     return out
 
