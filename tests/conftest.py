@@ -25,6 +25,7 @@ from cedr.storage.disk import Disk, Parts
 REPOSITORY = Path(__file__).parents[1]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # ./cedr sets it too; this is for pytest run by hand
+os.environ.setdefault("CEDR_DEBUG", "1")  # contracts about all rows are checked, in processes that tests start as well
 java_start.set_options()
 
 settings.register_profile(

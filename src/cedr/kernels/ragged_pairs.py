@@ -1,4 +1,4 @@
-"""Shelves: pairs of numbers by key, each key's pairs side by side, in an order of their own.
+"""Ragged pairs: pairs of numbers by key, each key's pairs side by side, in an order of their own.
 
 A key is a small number. Its pairs are replaced as a whole, so that a change costs what the keys it concerns hold, and
 not what all do. The new ones are put at the end, and what they replace is waste, until there is more waste than use.
@@ -8,6 +8,8 @@ not what all do. The new ones are put at the end, and what they replace is waste
 
 import numpy as np
 from numba import njit
+
+from cedr.contracts import DEBUG, sorted_by
 
 SPARE = 1024
 
@@ -43,6 +45,7 @@ class RaggedPairs:
 
     def put(self, keys, key, one, two):
         """Replace the pairs of these keys, which are sorted; so is `key`, and all of it is among them."""
+        assert not DEBUG or (sorted_by(keys) and sorted_by(key) and np.isin(key, keys).all()), "keys are not sorted"
         if self.used + len(key) > len(self.one):
             self._make_room(len(key))
         before = put(self.first, self.size, self.one, self.two, self.used, keys, key, one, two)

@@ -23,6 +23,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import PromiseIndex
 from cedr.columnar.state import LIST, NUMBER, PARTS, TRANSIENT, Stateful, fields
+from cedr.contracts import DEBUG
 from cedr.temporal.time import MIN
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Operator(Stateful, ABC):
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         self.promised[port].add(chunk.promises, self.ctis[port])
         out = self.advance(port, chunk)
+        assert not DEBUG or self._keeps_promises(out)
         if self.skipping is not None:
             out = self.skipping.useful_rows(out, self.promised, self.cti_out)
         if out.cti > self.cti_out:
@@ -96,6 +98,15 @@ class Operator(Stateful, ABC):
     @abstractmethod
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
+
+    def _keeps_promises(self, out: Chunk) -> bool:
+        """Whether nothing is emitted below the output CTI, and every row has a lifetime."""
+        if self.skipping is not None or not len(out):
+            return True
+        early = int(out.sync.min())
+        assert early >= self.cti_out, f"{type(self).__name__} emits {early} after CTI {self.cti_out}"
+        assert (np.minimum(out.old, out.new) >= out.vs).all(), f"{type(self).__name__} emits an end before its start"
+        return True
 
     @property
     def cti(self) -> int:

@@ -38,6 +38,7 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import BEFORE, NONE, Promises, point_promises
 from cedr.columnar.state import ARRAY, PARTS, TRANSIENT, Stateful, each, fields, optional
 from cedr.columnar.times import Times
+from cedr.contracts import CallOrder
 from cedr.operators.base import Operator
 from cedr.operators.latency import TOGETHER
 from cedr.operators.waiting import Waiting
@@ -59,6 +60,7 @@ class Front(Stateful):
         _settled_before=TRANSIENT,
         _new=TRANSIENT,
         _waiting=PARTS,
+        _order=TRANSIENT,
     )
 
     def __init__(
@@ -81,6 +83,7 @@ class Front(Stateful):
         self._settled_before = self.settled
         self._new = [NONE] * operator.ports
         self._waiting = [Waiting() for _ in range(operator.ports)]
+        self._order = CallOrder("advance", "settle", "passed")
 
     @property
     def keyed(self) -> bool:
@@ -91,6 +94,7 @@ class Front(Stateful):
 
     def advance(self, port: int, chunk: Chunk) -> None:
         """Take in what the chunk promises."""
+        assert self._order.call("advance")
         if not len(chunk.promises):
             return
         new = chunk.promises.renamed({payload: (name,) for name, payload in self.names[port].items()})
@@ -167,6 +171,8 @@ class Front(Stateful):
 
         `front`: the fronts, if the operator knows groups that are further than what was promised about them.
         """
+        assert self._order.call("settle")
+        assert len(held) in (1, len(self.index)), "settle: `held` is one time for all groups, or one for each group"
         before = self._settled_before = self._settled()
         self.settled = np.maximum(before, np.minimum(self.all() if front is None else front, held))
         return self.settled
@@ -176,6 +182,7 @@ class Front(Stateful):
 
         `work`: the rows of the chunk; `emitted`: the groups of rows that are emitted with it.
         """
+        assert self._order.call("passed")
         passed, new = NONE, self._new
         self._new = [NONE] * len(new)
         for port, waiting in enumerate(self._waiting):
@@ -215,6 +222,7 @@ class Front(Stateful):
 
     def renumber(self, numbers: Times) -> None:
         """The index was compacted: the new number of each group, -1 for those that are gone."""
+        assert self._order.last == "passed", "renumber: compact the index after `passed`"
         self.own = [own if own is None else own[numbers[: len(own)] >= 0] for own in self.own]
         if self.keyed:
             self.settled = self.settled[numbers[: len(self.settled)] >= 0]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cedr.columnar.chunk import Times
+from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels import tuples as tu
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -43,6 +44,7 @@ class TupleStore(NamedTuple):
         return sum(column.nbytes for column in self)
 
     def merge(self, changes: "TupleStore") -> "TupleStore":
+        assert not DEBUG or all(sorted_by(*tuples[:4]) for tuples in (self, changes)), "tuples are not sorted"
         return TupleStore(*tu.merge_tuples(*self, *changes))
 
     def take(self, which: Times | Mask) -> "TupleStore":

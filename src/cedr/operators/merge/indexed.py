@@ -194,7 +194,7 @@ class Indexed(LMerge):
 
 
 def resized(array: np.ndarray[Any, Any], room: int) -> np.ndarray[Any, Any]:
-    bigger = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+    bigger = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
     bigger[: len(array)] = array
     return bigger
 

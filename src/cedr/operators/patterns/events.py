@@ -14,6 +14,7 @@ from cedr.columnar import index
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import absorb, can_be_key
 from cedr.columnar.state import FRAME_PIECES, NUMBER, PARTS, Stateful, columns, counted, fields
+from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels.event_list import merge_order, runs
 from cedr.kernels.hashing import SEED, absorb_words
 from cedr.kernels.ids import counted_before, last_of_each, numbers_of
@@ -48,6 +49,7 @@ class Events(NamedTuple):
     def merged(self, new: "Events") -> "Events":
         if not len(self.g) or not len(new.g):
             return new if len(new.g) else self
+        assert not DEBUG or all(sorted_by(events.g, events.vs) for events in (self, new)), "events are not sorted"
         order = merge_order(self.g, self.vs, new.g, new.vs)
         both = (np.concatenate(columns) for columns in zip(self, new, strict=True))
         return Events(*(column[order] if len(column) else column for column in both))

@@ -9,7 +9,7 @@ import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -196,6 +196,7 @@ class Core:
 
     def work(self, packets: list[Packet]) -> Worked:
         """Process the packets of a micro-batch, round by round; they are sorted."""
+        assert all(a.place <= b.place for a, b in pairwise(packets)), "packets are not sorted"
         outputs: dict[Input, list[Chunk]] = defaultdict(list)
         late = [from_blob(p.blob) for p in packets if p.kind == "late"]
         needed: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
