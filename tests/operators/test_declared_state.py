@@ -5,7 +5,10 @@ then run on next to the first ones: both must answer the same and hold the same.
 settings: they must be at the end what they were at the beginning.
 """
 
+import importlib
+import inspect
 import pickle
+import pkgutil
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from plan.catalogue import MERGES, QUERIES, SCHEMA, AsOperator, a
+from plan.catalogue import MERGES, QUERIES, SCHEMA, AsOperator, a, b
 
 import cedr
+import cedr.operators
 from cedr import api
 from cedr.columnar.chunk import chunk_of
 from cedr.columnar.index import RowIndex
@@ -28,6 +32,7 @@ from cedr.operators.merge.r1 import R1
 from cedr.operators.merge.r2 import R2
 from cedr.operators.merge.r3_naive import R3Naive
 from cedr.operators.sort import SortOperator
+from cedr.plan.loop import PROGRESS
 from cedr.plan.nodes import Match
 from cedr.plan.patterns.tree import EventType, Sequence
 from cedr.runtime.spark.shard.upstream import Upstream
@@ -212,6 +217,14 @@ SHOWN = (("m", pl.col("a.m")),)
 ONE = [EventType(k, 0, pl.col("m") == n, var=k.lower()) for n, k in enumerate("AB")]
 
 
+def edges(source):
+    return source.select(start="m", end=pl.col("v").fill_null(0))
+
+
+LADDER = [("S", "low", "F"), ("F", "low", "F")]
+RECURSIVE = {"start": "S", "final": "F", "steps": {"low": pl.col("v") <= 1}, "by": "m", "window": 5}
+
+
 def versions(source):
     header = {"id": pl.col("v").fill_null(0), "vs": pl.lit(1, pl.Int64), "ve": pl.lit(9, pl.Int64)}
     return Stream(Match((source.with_columns(**header).plan,), Sequence(tuple(ONE), 10), (), SHOWN, bitemporal=True))
@@ -252,6 +265,16 @@ CASES = {name: of_query(name, query) for name, query in {**QUERIES, **MERGES}.it
     "inserts": of_stream(a(insert_only=True).agg(x=cedr.min("v")), turns(random_stream(2, adjusts=False))),
     "one event": of_stream(Stream(Match((a().plan,), ONE[0], (), SHOWN)), turns(random_stream(3))),
     "versions": of_stream(versions(a()), turns(random_stream(4))),
+    **{
+        f"loop by {progress}": of_stream(cedr.reachability(edges(a()), progress=progress), turns(random_stream(10)))
+        for progress in PROGRESS
+    },
+    "reach": of_stream(
+        cedr.reachability(edges(a()), b().select(node="m"), settled=True), turns(random_stream(11), random_stream(12))
+    ),
+    "recursive": of_stream(
+        cedr.automaton(a(), LADDER, plan="recursive", **RECURSIVE), turns(random_stream(13, promises=False))
+    ),
     "sort": Case(lambda: SortOperator(SCHEMA, ["m", "v"], [False, True]), turns(random_stream(5))),
     "guard": Case(lambda: GuardOperator(SCHEMA), turns(random_stream(6))),
     "counts": Case(lambda: FinalizeOperator(SCHEMA, remember=5), with_counts()),
@@ -267,3 +290,17 @@ CASES = {name: of_query(name, query) for name, query in {**QUERIES, **MERGES}.it
 @pytest.mark.parametrize("name", CASES)
 def test_all_that_changes_is_declared(name):
     check(CASES[name])
+
+
+def concrete(kind: type) -> set[type]:
+    """All classes below a class that cedr can create."""
+    below = kind.__subclasses__()
+    own = {c for c in below if c.__module__.startswith("cedr") and not inspect.isabstract(c)}
+    return own.union(*map(concrete, below))
+
+
+def test_every_class_with_state_has_a_case():
+    for module in pkgutil.walk_packages([*cedr.operators.__path__], "cedr.operators."):
+        importlib.import_module(module.name)
+    tested = {type(part) for case in CASES.values() for part in parts_of(case.operators(case.make()), {}).values()}
+    assert concrete(Stateful) <= tested
