@@ -138,11 +138,11 @@ def regex(
     plan: Plan = "native",
     **named: AsStep,
 ) -> Stream:
-    """The stretches of events that match a regular expression: `regex("A B* A", events, A=..., B=..., window=30)`.
+    """The sequences of events that match a regular expression: `regex("A B* A", events, A=..., B=..., window=30)`.
 
     The expression consists of steps in sequence, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and parentheses. Each step
     is a condition, or a `step(...)` that also sets registers, passed under its name; use `steps` for names that are not
-    valid keywords. A match cannot skip events of its key, and a stretch is emitted once, even if the expression matches
+    valid keywords. A match cannot skip events of its key, and a sequence is emitted once, even if the expression matches
     it in several ways. The other arguments are those of `automaton`, but a recursive plan needs a window and takes no
     settings. Rows have the key, `begin`, `end` and the registers.
     """
