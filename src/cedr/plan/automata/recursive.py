@@ -9,8 +9,8 @@ follows its last one, by way of the transitions that lead on from its state.
 A loop holds a set, and an automaton's runs are a bag: two runs that show the same are two. So a run also carries a
 *path*, a hash of which event it took at each place and by which transition. A match of a regular expression is emitted
 once, so it needs no path; and instead of emitting runs of several final states, transitions that lead to one lead to an
-extra state, too, whose rows are the answer. Within a window a stretch has one lifetime, whatever runs took it.
-Without one they may differ, and a loop would emit them as one; that is refused.
+extra state, too, whose rows are the answer. Within a window a sequence of events has one lifetime,
+whatever runs took it. Without one they may differ, and a loop would emit them as one; that is refused.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def recursive(node: Automaton, settings: Settings) -> Node:
     columns = node.schema
     if node.shape.once and (node.shape.window is None or node.shape.order is not None):
         raise QueryError(
-            f'{node.text}(plan="recursive"): without a window, or in the order of a column, one stretch of events may '
+            f'{node.text}(plan="recursive"): without a window, or in the order of a column, one sequence of events may '
             "have several lifetimes, which a loop would emit as one; give window=... and no order, or take the native "
             "plan"
         )
