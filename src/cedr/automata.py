@@ -143,8 +143,8 @@ def regex(
     The expression consists of steps in sequence, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}` and parentheses. Each step
     is a condition, or a `step(...)` that also sets registers, passed under its name; use `steps` for names that are not
     valid keywords. A match cannot skip events of its key, and a sequence is emitted once, even if the expression
-    matches it in several ways. The other arguments are those of `automaton`, but a recursive plan needs a window and takes no
-    settings. Rows have the key, `begin`, `end` and the registers.
+    matches it in several ways. The other arguments are those of `automaton`, but a recursive plan needs a window and
+    takes no settings. Rows have the key, `begin`, `end` and the registers.
     """
     if not isinstance(expression, str):
         raise QueryError(f"{REGEX}: the expression is a {type(expression).__name__}; write it first, then the events")
