@@ -1,28 +1,15 @@
 """Calls from the language to the stream API, whose errors are reported at the place in the query that caused them."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import polars as pl
 
 from cedr.language import tree
-from cedr.language.errors import LanguageError
+from cedr.language.errors import LanguageError, located
 from cedr.language.output import output_name
 from cedr.language.scalars import NameScope, compiled, condition
-from cedr.language.tree import TextPosition
 from cedr.stream import Stream
-from cedr.temporal.errors import CedrError
-
-
-@contextmanager
-def located(at: TextPosition) -> Iterator[None]:
-    try:
-        yield
-    except LanguageError:
-        raise
-    except CedrError as e:
-        raise LanguageError(str(e), at) from None
 
 
 def selected(stream: Stream, named: dict[str, pl.Expr]) -> Stream:

@@ -9,8 +9,7 @@ from typing import Any
 
 from cedr.arguments import LEVELS
 from cedr.language import tree
-from cedr.language.calls import located
-from cedr.language.errors import LanguageError
+from cedr.language.errors import LanguageError, located
 from cedr.language.loop import loop
 from cedr.language.names import Names
 from cedr.language.output import OutputScope, outputs
@@ -86,7 +85,7 @@ def matches(node: tree.ParsedPatternQuery, names: Names) -> Stream:
         origin = names.find(node.pattern.name, node.pattern.at)
         if asks_attributes_only(node, origin) and not contains_versions(origin.stream.plan):
             return single(node, bound, origin)
-    where = conditions(node.where, bound, pattern)
+    where = conditions(node.where, bound)
     output = outputs(node, OutputScope(bound))
     with located(node.at):
         members = tuple(bound.members)

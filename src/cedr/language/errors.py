@@ -5,11 +5,12 @@ line 2, column 15: there is no event type 'INSTAL'; did you mean 'INSTALL'?
                 ^^^^^^
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 from cedr.language.tree import TextPosition
-from cedr.temporal.errors import QueryError
+from cedr.temporal.errors import CedrError, QueryError
 
 WIDEST = 120
 """Maximum width of a displayed line; of a longer line the part around the error is displayed."""
@@ -33,6 +34,17 @@ class LanguageError(QueryError):
     def within(self, text: str) -> "LanguageError":
         """The same error, displayed with the text that contains it."""
         return LanguageError(self.problem, self.at, text)
+
+
+@contextmanager
+def located(at: TextPosition) -> Iterator[None]:
+    """Errors of other packages, such as rules of the plan, are reported at this position."""
+    try:
+        yield
+    except LanguageError:
+        raise
+    except CedrError as e:
+        raise LanguageError(str(e), at) from None
 
 
 def message(problem: str, at: TextPosition, text: str) -> str:

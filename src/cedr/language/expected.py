@@ -12,6 +12,7 @@ from typing import NamedTuple
 from lark import Token
 
 from cedr.language.errors import LanguageError, did_you_mean, listed
+from cedr.language.shape import FORMS
 from cedr.language.tree import TextPosition
 
 KEYWORDS = (
@@ -23,7 +24,8 @@ KEYWORDS = (
 )  # fmt: skip
 """Keywords that people misspell."""
 
-OPERATORS = ("SEQUENCE", "ATLEAST", "ATMOST", "ALL", "ANY", "UNLESS", "NOT", "CANCEL-WHEN")
+OPERATORS = tuple(FORMS)
+"""The pattern operators."""
 
 
 class Thing(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from cedr.language import tree
-from cedr.language.calls import located, projected, restricted
-from cedr.language.errors import LanguageError
+from cedr.language.calls import projected, restricted
+from cedr.language.errors import LanguageError, located
 from cedr.language.functions import AGGREGATES
 from cedr.language.scalars import compiled
 from cedr.language.show import show

@@ -6,8 +6,7 @@ Of the SELECTs between UNIONs, those that read the statement itself are the body
 from functools import reduce
 
 from cedr.language import tree
-from cedr.language.calls import located
-from cedr.language.errors import LanguageError
+from cedr.language.errors import LanguageError, located
 from cedr.language.tables import Tables
 from cedr.stream import Stream
 

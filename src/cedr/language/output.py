@@ -12,13 +12,16 @@ from functools import cached_property
 import polars as pl
 
 from cedr.language import functions, tree
-from cedr.language.errors import LanguageError
+from cedr.language.errors import LanguageError, located
 from cedr.language.pattern import Variable
 from cedr.language.scalars import compiled
 from cedr.language.show import show
 from cedr.language.values import Value, typed
 from cedr.language.where import HEADER, PatternScope
 from cedr.plan.patterns import outputs as of_matches
+from cedr.plan.patterns.rules import check_output_names, check_takes_part
+from cedr.plan.patterns.spec import with_roles
+from cedr.plan.patterns.tree import Pattern, PatternError
 
 MATCH: dict[str, pl.DataType] = dict(of_matches.HEADER)
 """The header of the match itself."""
@@ -43,7 +46,12 @@ class OutputScope(PatternScope):
 
     @property
     def contributors(self) -> list[Variable]:
-        return [v for v in self.bound.leaves if v.role == "positive"]
+        return [v for v in self.bound.leaves if v.name in self.bound.pattern.variables]
+
+    @property
+    def counting(self) -> Pattern | None:
+        """The operator that only counts its events, if there is one."""
+        return next((by for _, role, by in with_roles(self.bound.pattern) if role == "counted"), None)
 
     def column(self, node: tree.ParsedColumn) -> Value:
         owned = any(node.name in (v.schema or ()) for v in self.contributors)
@@ -53,12 +61,14 @@ class OutputScope(PatternScope):
 
     def variable(self, node: tree.ParsedColumn | tree.ParsedStar) -> Variable:
         found = super().variable(node)
-        check_takes_part(found, node)
+        with located(node.at):
+            check_takes_part(found.name, self.bound.pattern)
         return found
 
     def only_owner(self, node: tree.ParsedColumn) -> Variable:
         found = super().only_owner(node)
-        check_takes_part(found, node)
+        with located(node.at):
+            check_takes_part(found.name, self.bound.pattern)
         return found
 
     def aggregate(self, node: tree.ParsedCall) -> Value | None:
@@ -78,15 +88,15 @@ class OutputScope(PatternScope):
     def number_of_contributors(self, node: tree.ParsedCall) -> Value:
         if node.name != "count":
             raise LanguageError(f"only COUNT takes *; write for example {node.name.upper()}(load)", node.at)
-        if any(v.role == "counted" for v in self.bound.leaves):
+        if self.counting:
             return Value(pl.col("cbt").list.len().cast(pl.Int64), pl.Int64(), node)
         here = [pl.col(f"{v.name}.Vs") for v in self.contributors]
         return Value(AGGREGATES["count"](here), pl.Int64(), node)
 
     def over_contributors(self, node: tree.ParsedCall, argument: tree.ParsedScalar) -> Value:
-        if any(v.role == "counted" for v in self.bound.leaves):
+        if self.counting:
             raise LanguageError(
-                f"{show(node)}: ATMOST only counts its events; the only aggregate of them is COUNT(*)", node.at
+                f"{show(node)}: {self.counting} only counts its events; the only aggregate of them is COUNT(*)", node.at
             )
         required = attributes_in(argument)
         having = [v for v in self.contributors if required <= {*(v.schema or ()), *HEADER}]
@@ -134,21 +144,6 @@ def attributes_in(node: tree.ParsedScalar) -> set[str]:
     return {c.name for c in unqualified(node)}
 
 
-def check_takes_part(variable: Variable, node: tree.Syntax) -> None:
-    if variable.role == "negated":
-        raise LanguageError(
-            f"{variable.name} is negated by {variable.around}: a match exists only where it does not occur, so it has "
-            "no value for OUTPUT",
-            node.at,
-        )
-    if variable.role == "counted":
-        raise LanguageError(
-            f"{variable.name} is only counted by {variable.around}, which may contain many of its events, so it has no "
-            "single value for OUTPUT; COUNT(*) is their number",
-            node.at,
-        )
-
-
 # --- the list ------------------------------------------------------------------------------------------------------
 
 
@@ -159,10 +154,10 @@ def outputs(node: tree.ParsedPatternQuery, scope: OutputScope) -> Outputs:
         return (("count", pl.col("cbt").list.len().cast(pl.Int64)),)
     plain = Counter(item.value.name for item in items if not item.alias and isinstance(item.value, tree.ParsedColumn))
     named = [(output_name(item, plain), item) for item in items]
-    for name, times in Counter(name for name, _ in named).items():
-        if times > 1:
-            last = [item for other, item in named if other == name][-1]
-            raise LanguageError(f"{times} outputs are called {name!r}; rename them with AS", last.at)
+    try:
+        check_output_names([name for name, _ in named])
+    except PatternError as e:
+        raise LanguageError(str(e), next(item.at for name, item in reversed(named) if name == e.about)) from None
     return tuple((name, compiled(item.value, scope).expression) for name, item in named)
 
 

@@ -11,7 +11,7 @@ from lark.exceptions import VisitError
 from cedr.language import tree
 from cedr.language.build import Build
 from cedr.language.errors import LanguageError
-from cedr.language.expected import unexpected_character, unexpected_token
+from cedr.language.expected import OPERATORS, unexpected_character, unexpected_token
 from cedr.language.literals import place_of
 from cedr.language.tree import TextPosition
 
@@ -75,6 +75,12 @@ def where(token: Token, text: str) -> TextPosition:
 @cache
 def parser() -> Lark:
     grammar = (files("cedr.language") / "grammar.lark").read_text(encoding="utf-8")
+    grammar = grammar.replace("{pattern_operators}", "|".join(map(keyword_regex, sorted(OPERATORS, reverse=True))))
     return Lark(
         grammar, start=["start", "expression"], parser="lalr", propagate_positions=True, maybe_placeholders=False
     )
+
+
+def keyword_regex(keyword: str) -> str:
+    """A keyword that may be written with _ for -."""
+    return keyword.lower().replace("-", "[-_]")

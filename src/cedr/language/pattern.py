@@ -1,37 +1,29 @@
 """WHEN: from the syntax of a pattern to the pattern, with its variables and the streams it reads.
 
-A variable is positive (it has a value in each match it takes part in), negated (it has a value only inside its own
-parameter) or counted (one of many). The variable of an event type without one is the name of the type.
+The plan states the rules of patterns; here an error gets its position in the text. The variable of an event type
+without one is the name of the type.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from cedr.language import tree
-from cedr.language.errors import LanguageError, listed
+from cedr.language.errors import LanguageError
 from cedr.language.names import Names, Origin
-from cedr.language.shape import OperatorShape, shape
+from cedr.language.shape import shape
 from cedr.language.show import name as show_name
 from cedr.plan.node import Node
 from cedr.plan.patterns import tree as patterns
+from cedr.plan.patterns.rules import check_pattern
 from cedr.plan.schema import Schema
-
-Role = Literal["positive", "negated", "counted"]
-
-CHOOSING = ("SEQUENCE", "ATLEAST", "ALL", "ANY")
-"""Operators whose parameters can be selected and consumed."""
 
 
 @dataclass(frozen=True)
 class Variable:
     name: str
-    role: Role
     bound_to: str
     """The event type or operator that it names."""
-    around: str
-    """The operator it is a parameter of."""
-    at: tree.TextPosition
     schema: Schema | None = None
     """The types of its attributes; None for an operator, which has a header only."""
     attributes: tuple[str, ...] = ()
@@ -40,41 +32,58 @@ class Variable:
 
 @dataclass
 class Bound:
-    """A pattern under construction, with its variables and inputs."""
+    """A pattern with its variables and inputs."""
 
     names: Names
     members: list[Node] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
+    pattern: patterns.Pattern = field(init=False)
     _implicit: dict[int, str] = field(default_factory=dict)
+    _written: dict[int, tree.ParsedPattern] = field(default_factory=dict)
+    """The syntax of each pattern, by its id."""
 
     def bind(self, node: tree.ParsedPattern) -> patterns.Pattern:
         self._implicit = implicit_names(node)
-        check_not_chosen(node, "the whole pattern")
-        return self._pattern(node, "positive", "")
+        self.pattern = self._pattern(node)
+        try:
+            check_pattern(self.pattern)
+            for operator in self.pattern.walk():
+                operator.check_useful()
+        except patterns.PatternError as error:
+            raise LanguageError(str(error), self._position(error) or node.at) from None
+        return self.pattern
 
     @property
     def leaves(self) -> list[Variable]:
         """The variables of events, in the order of the query."""
         return [v for v in self.variables.values() if v.schema is not None]
 
-    def _pattern(self, node: tree.ParsedPattern, role: Role, around: str) -> patterns.Pattern:
-        if isinstance(node, tree.ParsedEventType):
-            return self._event_type(node, role, around)
-        assert isinstance(node, tree.ParsedPatternOperator)
-        form = shape(node)
-        made = self._operator(node, form, role)
-        check_rules(made, node, form)
-        if node.var is not None:
-            self._add(Variable(node.var, role, node.keyword, around, node.at))
+    @property
+    def schemas(self) -> list[Schema]:
+        return [member.schema for member in self.members]
+
+    def _pattern(self, node: tree.ParsedPattern) -> patterns.Pattern:
+        made = self._event_type(node) if isinstance(node, tree.ParsedEventType) else self._operator(node)
+        self._written[id(made)] = node
         return made
 
-    def _event_type(self, node: tree.ParsedEventType, role: Role, around: str) -> patterns.EventType:
+    def _event_type(self, node: tree.ParsedEventType) -> patterns.EventType:
         origin = self.names.find(node.name, name_place(node))
         name = node.var or self._implicit[id(node)]
-        self._add(
-            Variable(name, role, node.name, around, node.at, origin.stream.schema, tuple(origin.attributes)),
-        )
+        self.variables[name] = Variable(name, node.name, origin.stream.schema, tuple(origin.attributes))
         return patterns.EventType(node.name, self._port(origin), origin.where, var=name, **chosen(node))
+
+    def _operator(self, node: tree.ParsedPattern) -> patterns.Pattern:
+        assert isinstance(node, tree.ParsedPatternOperator)
+        form, parameters, n, w = shape(node)
+        roles = form.arguments.roles if len(form.arguments.roles) > 1 else form.arguments.roles * len(parameters)
+        made: dict[int, patterns.Pattern] = {}
+        for place in sorted(range(len(parameters)), key=lambda place: patterns.ROLES.index(roles[place])):
+            made[place] = self._pattern(parameters[place])
+        if node.var is not None:
+            self.variables[node.var] = Variable(node.var, node.keyword)
+        in_order = tuple(made[place] for place in range(len(parameters)))
+        return form.make(in_order, n, w, var=node.var, **chosen(node))
 
     def _port(self, origin: Origin) -> int:
         """The input with these events; types of one feed share one input."""
@@ -85,49 +94,14 @@ class Bound:
         self.members.append(plan)
         return len(self.members) - 1
 
-    def _add(self, variable: Variable) -> None:
-        if "." in variable.name:
-            raise LanguageError(
-                f"a variable cannot have a dot in its name; {variable.name!r} would mean an attribute", variable.at
-            )
-        if variable.name in self.variables:
-            other = self.variables[variable.name]
-            raise LanguageError(
-                f"variable {variable.name!r} is used for {other.bound_to} and {variable.bound_to}; each needs its own",
-                variable.at,
-            )
-        self.variables[variable.name] = variable
-
-    def _operator(self, node: tree.ParsedPatternOperator, form: OperatorShape, role: Role) -> patterns.Pattern:
-        keyword = node.keyword
-        for parameter in form.parameters:
-            if keyword not in CHOOSING:
-                check_not_chosen(parameter, f"a parameter of {keyword}")
-        if keyword in ("UNLESS", "NOT", "CANCEL-WHEN"):
-            return self._negation(node, form, role)
-        inner = "counted" if keyword == "ATMOST" and role == "positive" else role
-        parameters = tuple(self._pattern(p, inner, keyword) for p in form.parameters)
-        naming = {"var": node.var, **chosen(node)}
-        match keyword:
-            case "SEQUENCE":
-                return patterns.Sequence(parameters, form.w, **naming)
-            case "ATMOST":
-                return patterns.AtMost(form.n or 0, parameters, form.w, **naming)
-            case "ATLEAST":
-                return patterns.AtLeast(form.n or 0, parameters, form.w, **naming)
-        return patterns.AtLeast(len(parameters) if keyword == "ALL" else 1, parameters, form.w, **naming)
-
-    def _negation(self, node: tree.ParsedPatternOperator, form: OperatorShape, role: Role) -> patterns.Pattern:
-        naming = {"var": node.var, **chosen(node)}
-        if node.keyword == "NOT":
-            forbidden, scope = form.parameters
-            kept = self._pattern(scope, role, node.keyword)
-            return patterns.Not(kept, self._pattern(forbidden, "negated", node.keyword), **naming)
-        kept = self._pattern(form.parameters[0], role, node.keyword)
-        forbidden_pattern = self._pattern(form.parameters[1], "negated", node.keyword)
-        if node.keyword == "CANCEL-WHEN":
-            return patterns.CancelWhen(kept, forbidden_pattern, **naming)
-        return patterns.Unless(kept, forbidden_pattern, form.w, form.n, **naming)
+    def _position(self, error: patterns.PatternError) -> tree.TextPosition | None:
+        node = self._written.get(id(error.about))
+        if node is None:
+            return None
+        if error.argument is None or not isinstance(node, tree.ParsedPatternOperator):
+            return node.at
+        amounts = [a.at for a in node.arguments if not isinstance(a, tree.ParsedPattern)]
+        return amounts[0 if error.argument == "n" else -1]
 
 
 # --- names for events that have none -------------------------------------------------------------------------------
@@ -161,37 +135,5 @@ def walk(pattern: tree.ParsedPattern) -> list[tree.ParsedPattern]:
     return [pattern, *(p for argument in inner if isinstance(argument, tree.ParsedPattern) for p in walk(argument))]
 
 
-# --- checks --------------------------------------------------------------------------------------------------------
-
-
 def chosen(node: tree.ParsedPattern) -> dict[str, Any]:
     return {"selection": node.selection or "EACH", "consumption": node.consumption or "REUSE"}
-
-
-def check_not_chosen(node: tree.ParsedPattern, where: str) -> None:
-    modes = [mode for mode in (node.selection, node.consumption) if mode not in (None, "EACH", "REUSE")]
-    if modes:
-        raise LanguageError(
-            f"{' '.join(map(str, modes))} is not allowed for {where}; selection and consumption apply to parameters "
-            f"of {listed(CHOOSING, 'and')}",
-            node.at,
-        )
-
-
-def check_rules(made: patterns.Pattern, node: tree.ParsedPatternOperator, form: OperatorShape) -> None:
-    """The rules of an operator, which its node in the plan states; an error gets its position in the text."""
-    try:
-        made.check()
-        made.check_useful()
-    except patterns.PatternError as error:
-        raise LanguageError(str(error), position(error, made, node, form)) from None
-
-
-def position(
-    error: patterns.PatternError, made: patterns.Pattern, node: tree.ParsedPatternOperator, form: OperatorShape
-) -> tree.TextPosition:
-    if error.about == "n":
-        return next(a.at for a in node.arguments if isinstance(a, tree.ParsedNumber))
-    parameters = (*made.positive, *made.counted, *made.negated)
-    written = form.parameters[::-1] if node.keyword == "NOT" else form.parameters
-    return next((w.at for p, w in zip(parameters, written, strict=True) if p is error.about), node.at)

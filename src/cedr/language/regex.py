@@ -14,8 +14,8 @@ from cedr.language import tree
 from cedr.language.automata.compile import steps_in
 from cedr.language.automata.glushkov import positions_of
 from cedr.language.automata.tree import Regex, RegexStep
-from cedr.language.calls import located, projected, restricted
-from cedr.language.errors import LanguageError, did_you_mean
+from cedr.language.calls import projected, restricted
+from cedr.language.errors import LanguageError, did_you_mean, located
 from cedr.language.names import Names, of_type, types_of
 from cedr.language.scalars import compiled, condition
 from cedr.language.table_scope import TableScope

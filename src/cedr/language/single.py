@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from cedr.language import tree
-from cedr.language.calls import located, selected
+from cedr.language.calls import selected
+from cedr.language.errors import located
 from cedr.language.functions import AGGREGATES
 from cedr.language.names import Origin
 from cedr.language.output import MATCH, OutputScope, outputs

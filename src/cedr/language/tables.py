@@ -11,8 +11,8 @@ from typing import cast
 import polars as pl
 
 from cedr.language import tree
-from cedr.language.calls import located, projected, restricted
-from cedr.language.errors import LanguageError
+from cedr.language.calls import projected, restricted
+from cedr.language.errors import LanguageError, located
 from cedr.language.grouping import aggregates_in, grouped
 from cedr.language.names import Names
 from cedr.language.scalars import condition

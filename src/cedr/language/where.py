@@ -1,7 +1,6 @@
 """WHERE of a pattern: conditions, split at AND, each with the variables it names.
 
-A condition is evaluated at every pattern that binds one of its variables while the others are bound inside it or on the
-positive side of a negation around it. A condition that can never be evaluated is an error.
+The plan states which conditions can be evaluated (`cedr.plan.patterns.rules`).
 """
 
 from collections.abc import Mapping
@@ -11,15 +10,14 @@ from functools import cached_property
 import polars as pl
 
 from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean, listed
+from cedr.language.errors import LanguageError, did_you_mean, listed, located
 from cedr.language.pattern import Bound, Variable
 from cedr.language.scalars import compared, condition
 from cedr.language.show import show
 from cedr.language.values import Value, alike, constant
 from cedr.plan.patterns import outputs as of_matches
 from cedr.plan.patterns import tree as patterns
-from cedr.plan.patterns.spec import scoped
-from cedr.plan.schema import made_alike
+from cedr.plan.patterns.rules import check_condition
 
 HEADER: dict[str, pl.DataType] = {name: of_matches.HEADER[name] for name in of_matches.OF_VARIABLES}
 """The header fields of every event."""
@@ -104,50 +102,26 @@ def check_attribute(variable: Variable, node: tree.ParsedColumn) -> None:
 # --- conditions ----------------------------------------------------------------------------------------------------
 
 
-def conditions(
-    where: tree.ParsedScalar | None, bound: Bound, pattern: patterns.Pattern
-) -> tuple[patterns.Condition, ...]:
-    return tuple(one_condition(part, bound, pattern) for part in tree.conjuncts(where))
+def conditions(where: tree.ParsedScalar | None, bound: Bound) -> tuple[patterns.Condition, ...]:
+    return tuple(one_condition(part, bound) for part in tree.conjuncts(where))
 
 
-def one_condition(node: tree.ParsedScalar, bound: Bound, pattern: patterns.Pattern) -> patterns.Condition:
+def one_condition(node: tree.ParsedScalar, bound: Bound) -> patterns.Condition:
+    made = unchecked_condition(node, bound)
+    with located(node.at):
+        check_condition(made, bound.pattern, bound.schemas)
+    return made
+
+
+def unchecked_condition(node: tree.ParsedScalar, bound: Bound) -> patterns.Condition:
     if isinstance(node, tree.ParsedCorrelationKey):
-        return correlation_key(node, bound, pattern)
+        owners(node.attribute, node, bound)
+        return patterns.CorrelationKey(node.attribute, node.mode)
     if isinstance(node, tree.ParsedAttributeEqual):
         return attribute_equal(node, bound)
     scope = PatternScope(bound)
     value = condition(node, scope)
-    variables = tuple(scope.used)
-    if not variables:
-        raise LanguageError(f"{show(node)} names no event, so it is the same for every match; leave it out", node.at)
-    if not any(concerns(variables, own, outer) for own, outer in scoped(pattern)):
-        raise LanguageError(
-            f"{listed(variables, 'and')} never have a value together: a negated or counted variable has a value only "
-            "inside its own parameter",
-            node.at,
-        )
-    return patterns.Predicate(variables, value.expression, show(node))
-
-
-def concerns(variables: tuple[str, ...], own: frozenset[str], outer: frozenset[str]) -> bool:
-    return any(v in own for v in variables) and all(v in own | outer for v in variables)
-
-
-def correlation_key(
-    node: tree.ParsedCorrelationKey, bound: Bound, pattern: patterns.Pattern
-) -> patterns.CorrelationKey:
-    first, *others = owners(node.attribute, node, bound)
-    for other in others:
-        one, two = (v.schema[node.attribute] for v in (first, other) if v.schema)
-        if one != two:
-            raise LanguageError(
-                f"{node.attribute} is {one} in {first.bound_to}, but {two} in {other.bound_to}; a key has one type: "
-                f"use with_columns({made_alike(node.attribute, two, one)}) on the source",
-                node.at,
-            )
-    if node.mode == "UNIQUE" and any(p.counted for p in pattern.walk()):
-        raise LanguageError("UNIQUE has no meaning for ATMOST, which only counts; use EQUAL", node.at)
-    return patterns.CorrelationKey(node.attribute, node.mode)
+    return patterns.Predicate(tuple(scope.used), value.expression, show(node))
 
 
 def attribute_equal(node: tree.ParsedAttributeEqual, bound: Bound) -> patterns.AttributeEqual:

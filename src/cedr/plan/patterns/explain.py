@@ -44,7 +44,7 @@ def part_lines(
 def headline(pattern: Pattern) -> str:
     """The operator or event type, its numbers and its variable."""
     scope = [] if pattern.scope is None else [show_duration(pattern.scope)]
-    parts = [str(pattern), *map(str, pattern.numbers[: len(pattern.numbers) - len(scope)]), *scope]
+    parts = [pattern.keyword or str(pattern), *map(str, pattern.numbers[: len(pattern.numbers) - len(scope)]), *scope]
     if pattern.var and pattern.var != parts[0]:
         parts.append(pattern.var)
     parts += [w for w in (pattern.selection, pattern.consumption) if w not in ("EACH", "REUSE")]
@@ -55,7 +55,7 @@ def short(pattern: Pattern) -> str:
     """A pattern by its variable, or by those of its parameters."""
     if pattern.var or isinstance(pattern, EventType):
         return pattern.var or str(pattern)
-    return f"{pattern}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
+    return f"{pattern.keyword}({', '.join(short(p) for p in (*pattern.positive, *pattern.counted, *pattern.negated))})"
 
 
 def key_lines(pattern: Pattern, key: Key) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from cedr.plan.patterns.outputs import HEADER, OF_VARIABLES
-from cedr.plan.patterns.tree import Condition, EventType, Pattern, Predicate
+from cedr.plan.patterns.tree import Condition, EventType, Pattern, Predicate, Role
 from cedr.plan.schema import Schema
 
 OF_COMPOSITES = ("Ve", "Id", "cbt")
@@ -64,3 +64,16 @@ def scoped(pattern: Pattern, outer: frozenset[str] = frozenset()) -> Iterator[tu
         yield from scoped(p, outer)
     for p in pattern.negated:
         yield from scoped(p, outer.union(*(kept.variables for kept in pattern.positive)))
+
+
+def with_roles(
+    pattern: Pattern, role: Role = "positive", by: Pattern | None = None
+) -> Iterator[tuple[Pattern, Role, Pattern | None]]:
+    """Every pattern in it, its role in a match of the whole, and the operator that negates or counts it."""
+    yield pattern, role, by
+    for p in pattern.positive:
+        yield from with_roles(p, role, by)
+    for p in pattern.counted:
+        yield from with_roles(p, *(("counted", pattern) if role == "positive" else (role, by)))
+    for p in pattern.negated:
+        yield from with_roles(p, "negated", pattern)

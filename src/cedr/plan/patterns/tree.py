@@ -5,24 +5,28 @@ match: `x.load` is an attribute of the event bound to x; `x.Vs`, `x.Rt` and `x.I
 `Id` and `cbt` the header of the match itself. Where the parameter of a variable takes no part (ATLEAST, ANY), its
 columns are missing.
 
-An operator states here all that can be known of it before any event arrives: its parameters, its rules, and how far it
-looks (`parts` explains the lengths of time). Where it has a number of events, that is `n`; its scope is `w`.
+An operator states here all that can be known of it before any event arrives: how it is written, its parameters, its
+rules, and how far it looks (`parts` explains the lengths of time). Where it has a number of events, that is `n`; its
+scope is `w`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import polars as pl
 
 from cedr.temporal.errors import QueryError
-from cedr.temporal.time import as_duration
+from cedr.temporal.time import as_time
 
 if TYPE_CHECKING:
     from cedr.plan.patterns.parts import PatternPart
 
 Selection = Literal["EACH", "FIRST", "LAST"]
 Consumption = Literal["REUSE", "CONSUME"]
+Role = Literal["positive", "counted", "negated"]
+ROLES: tuple[Role, ...] = ("positive", "counted", "negated")
+"""In the order of `walk`."""
 
 FAR = 2**62
 """A length of time that is too large to be added."""
@@ -30,11 +34,33 @@ MOST_COUNTED = 2**31
 
 
 class PatternError(QueryError):
-    """A pattern that breaks a rule; `about` is the parameter or the number at fault, None for the whole operator."""
+    """A pattern that breaks a rule; `about` is the part at fault or the name of the output, `argument` the number or
+    scope of that part if that is wrong."""
 
-    def __init__(self, problem: str, about: "Pattern | Literal['n'] | None" = None) -> None:
+    def __init__(
+        self, problem: str, about: "Pattern | str | None" = None, argument: Literal["n", "w"] | None = None
+    ) -> None:
         super().__init__(problem)
-        self.about = about
+        self.about, self.argument = about, argument
+
+
+@dataclass(frozen=True)
+class OperatorArguments:
+    """What an operator takes in the CEDR language: KEYWORD(number, parameters, number of a contributor, scope)."""
+
+    roles: tuple[Role, ...]
+    """The roles of the parameters in the order in which they are written; a single role is that of any number of
+    parameters."""
+    number: Literal["first", "contributor"] | None = None
+    """`n`: before the parameters, the number of events it counts; or, optionally, before the scope."""
+    scope: bool = True
+
+    def check_parameters(self, keyword: str, example: str, count: int) -> None:
+        if not count:
+            raise PatternError(f"{keyword} names no event type; write {example}")
+        if len(self.roles) > 1 and count != len(self.roles):
+            required = {2: "two", 3: "three"}.get(len(self.roles), len(self.roles))
+            raise PatternError(f"{keyword} takes {required} parameters, not {count}; write {example}")
 
 
 # --- patterns ------------------------------------------------------------------------------------------------------
@@ -45,6 +71,7 @@ class Pattern:
     keyword: ClassVar[str] = ""
     example: ClassVar[str] = ""
     """How it is written in the CEDR language."""
+    arguments: ClassVar[OperatorArguments] = OperatorArguments(("positive",))
     chooses: ClassVar[bool] = False
     """Whether its parameters can be selected and consumed."""
     in_any_order: ClassVar[bool] = False
@@ -57,6 +84,15 @@ class Pattern:
 
     def __str__(self) -> str:
         return self.keyword
+
+    @classmethod
+    def written(cls, parameters: tuple["Pattern", ...], n: int | None, w: int | None, **naming: Any) -> Self:
+        """The operator with these arguments, its parameters in the order in which they are written."""
+        return cls(**cls.parameters_by_name(parameters), **given_numbers(n, w), **naming)
+
+    @classmethod
+    def parameters_by_name(cls, parameters: tuple["Pattern", ...]) -> dict[str, Any]:
+        return {"parameters": parameters}
 
     @property
     def positive(self) -> tuple["Pattern", ...]:
@@ -163,7 +199,7 @@ class OrderedPattern(Pattern):
         return self.parameters
 
     def check(self) -> None:
-        check_parameters(self, self.parameters)
+        check_parameters(self)
         check_scope(self)
 
     def span(self, part: "PatternPart") -> int:
@@ -196,10 +232,24 @@ class AtLeast(OrderedPattern):
 
     keyword: ClassVar = "ATLEAST"
     example: ClassVar = "ATLEAST(2, A x, B y, C z, 5 minutes)"
+    arguments: ClassVar = OperatorArguments(("positive",), "first")
     in_any_order: ClassVar = True
     n: int
     parameters: tuple[Pattern, ...]
     w: int
+    short_form: Literal["ALL", "ANY"] | None = field(default=None, kw_only=True, compare=False, repr=False)
+    """How the query wrote it, for error messages."""
+
+    def __str__(self) -> str:
+        return self.short_form or self.keyword
+
+    @classmethod
+    def all_of(cls, parameters: tuple[Pattern, ...], n: int | None, w: int | None, **naming: Any) -> Self:
+        return cls.written(parameters, len(parameters), w, short_form="ALL", **naming)
+
+    @classmethod
+    def any_of(cls, parameters: tuple[Pattern, ...], n: int | None, w: int | None, **naming: Any) -> Self:
+        return cls.written(parameters, 1, 1, short_form="ANY", **naming)
 
     @property
     def contributors(self) -> int:
@@ -213,7 +263,7 @@ class AtLeast(OrderedPattern):
         super().check()
         if not 1 <= self.n <= len(self.parameters):
             limit = f"from 1 to {len(self.parameters)}, the number of its parameters"
-            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", "n")
+            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", self, "n")
 
     def settled(self, part: "PatternPart") -> int:
         return settled_with_all(part) if part.consumes else max(p.settled for p in part.positive)
@@ -223,6 +273,7 @@ class AtLeast(OrderedPattern):
 class AtMost(Pattern):
     keyword: ClassVar = "ATMOST"
     example: ClassVar = "ATMOST(3, A, B, 5 minutes)"
+    arguments: ClassVar = OperatorArguments(("counted",), "first")
     n: int
     parameters: tuple[Pattern, ...]
     w: int
@@ -232,11 +283,11 @@ class AtMost(Pattern):
         return self.parameters
 
     def check(self) -> None:
-        check_parameters(self, self.parameters)
+        check_parameters(self)
         check_scope(self)
         if not 1 <= self.n <= MOST_COUNTED:
             limit = "at least 1" if self.n < 1 else f"at most {MOST_COUNTED}"
-            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", "n")
+            raise PatternError(f"{self} counts {self.n} events; the number must be {limit}", self, "n")
 
     def span(self, part: "PatternPart") -> int:
         return min(self.w, FAR)
@@ -255,8 +306,14 @@ class AtMost(Pattern):
 class Negation(Pattern):
     """`kept` with no `forbidden` at certain times."""
 
+    arguments: ClassVar = OperatorArguments(("positive", "negated"), scope=False)
     kept: Pattern
     forbidden: Pattern
+
+    @classmethod
+    def parameters_by_name(cls, parameters: tuple[Pattern, ...]) -> dict[str, Any]:
+        by_role = dict(zip(cls.arguments.roles, parameters, strict=True))
+        return {"kept": by_role["positive"], "forbidden": by_role["negated"]}
 
     @property
     def positive(self) -> tuple[Pattern, ...]:
@@ -283,6 +340,7 @@ class Unless(Negation):
 
     keyword: ClassVar = "UNLESS"
     example: ClassVar = "UNLESS(A x, B y, 5 minutes)"
+    arguments: ClassVar = OperatorArguments(("positive", "negated"), "contributor")
     w: int
     n: int | None = None
 
@@ -296,6 +354,7 @@ class Unless(Negation):
             raise PatternError(
                 f"UNLESS counts its scope from contributor {self.n} of its first parameter, which has "
                 f"{self.kept.contributors or 'none: it is an event type, so leave the number out'}",
+                self,
                 "n",
             )
 
@@ -322,6 +381,7 @@ class Not(Negation):
 
     keyword: ClassVar = "NOT"
     example: ClassVar = "NOT(C z, SEQUENCE(A x, B y, 5 minutes))"
+    arguments: ClassVar = OperatorArguments(("negated", "positive"), scope=False)
     keeps_lifetimes: ClassVar = True
 
     def check(self) -> None:
@@ -361,13 +421,18 @@ OPERATORS: tuple[type[Pattern], ...] = (Sequence, AtLeast, AtMost, Unless, Not, 
 # --- what several operators have in common ---------------------------------------------------------------------------
 
 
-def check_parameters(pattern: Pattern, parameters: tuple[Pattern, ...]) -> None:
-    if not parameters:
-        raise PatternError(f"{pattern} names no event type; write {pattern.example}")
+def given_numbers(n: int | None, w: int | None) -> dict[str, Any]:
+    return {name: number for name, number in (("n", n), ("w", w)) if number is not None}
+
+
+def check_parameters(pattern: Pattern) -> None:
+    count = len(pattern.positive) + len(pattern.counted) + len(pattern.negated)
+    pattern.arguments.check_parameters(str(pattern), pattern.example, count)
 
 
 def check_scope(pattern: Pattern) -> None:
-    as_duration(pattern.scope, f"the scope of {pattern}")
+    if as_time(pattern.scope, f"the scope of {pattern}") < 1:
+        raise PatternError(f"the scope of {pattern} is empty; it must be at least one chronon", pattern, "w")
 
 
 def settled_before(part: "PatternPart") -> list[int]:
