@@ -25,7 +25,7 @@ HEAD = """\
 
 <!-- Written by tests/matrix/page.py from the code that tests it. Do not edit; run that file. -->
 
-A column may have any type of polars. What works gives the answer that a plain polars program gives, in this process and
+A column may have any type of polars. What works gives the result that a plain polars program gives, in this process and
 on Spark. What does not work is rejected when the query is built or started, with the reason and what to do instead. The
 tables below are made from the tests of every cell.
 
