@@ -25,19 +25,19 @@ HEAD = """\
 
 <!-- Written by tests/matrix/page.py from the code that tests it. Do not edit; run that file. -->
 
-A column may have any type of polars. What works gives the result that a plain polars program gives, in this process and
-on Spark. What does not work is rejected when the query is built or started, with the reason and what to do instead. The
-tables below are made from the tests of every cell.
+A column may have any type of polars. A type that works gives the same result as a plain polars program, in this process
+and on Spark. A type that does not work is rejected when the query is built or started, with the reason and an
+alternative. The tables below are generated from the tests of every cell.
 
 **Equal values.** As keys, in `distinct` and in comparisons, `NaN` equals `NaN` and is larger than any number, and
-`-0.0` equals `0.0`. In `group_by`, `distinct` and `progress_by` missing values are one group; in `join` and in patterns
-a missing value equals nothing, as in SQL. Times are compared to the last digit.
+`-0.0` equals `0.0`. In `group_by`, `distinct` and `cedr.Progress(by=...)` (`progress_by` below) missing values are one
+group; in `join` and in patterns a missing value equals nothing, as in SQL. Times are compared with full precision.
 
-**Two types.** The keys of a join, and of `CorrelationKey`, have one type. If they do not, the error shows the
-expression that makes them alike. Comparisons such as `x.v = y.v` go by value across widths, scales and units of time.
+**Two types.** The keys of a join, and of `CorrelationKey`, must have the same type. If they do not, the error shows the
+cast to use. Comparisons such as `x.v = y.v` compare values, also of different widths, scales and units of time.
 Times with a zone are never compared with times without one, or with another.
 
-**Nanoseconds.** Event times count microseconds. Columns with nanoseconds are kept and compared exactly.
+**Nanoseconds.** Event times count microseconds. Columns with nanoseconds are stored and compared exactly.
 """
 
 
