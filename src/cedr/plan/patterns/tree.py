@@ -77,7 +77,8 @@ class Pattern:
     in_any_order: ClassVar[bool] = False
     """Whether its parameters may come in any order."""
     keeps_lifetimes: ClassVar[bool] = False
-    """Whether its matches live as long as what it keeps."""
+    """Whether its matches live as long as what it keeps. Then it keeps every single event, as only the starts of events
+    are compared; an operator for which that is wrong rejects an event type in `check`, as NOT does."""
     var: str | None = field(default=None, kw_only=True)
     selection: Selection = field(default="EACH", kw_only=True)
     consumption: Consumption = field(default="REUSE", kw_only=True)
