@@ -199,7 +199,11 @@ def test_plans_in_separate_engines_get_feedback_from_the_merge_above_them(data):
     for port, elements in slices:
         chunk = chunk_of([e for e in elements if not isinstance(e, Adjust)], SCHEMA)  # a Guard knows of none
         spared, whole = with_feedback[port].push(f"s{port}", chunk), without[port].push(f"s{port}", chunk)
-        assert merge.process(port, spared).elements() == expected.process(port, whole).elements()
+        try:
+            complete = expected.process(port, whole).elements()
+        except cedr.CedrError:
+            return  # what Finalize puts aside may be missing in one input only; then inputs contradict each other
+        assert merge.process(port, spared).elements() == complete
         assert late(with_feedback[port]) == late(without[port])
         for engine in with_feedback:
             engine.skip_before(merge.feedback())
