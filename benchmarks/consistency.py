@@ -9,10 +9,10 @@ qualitative: the bars are its orderings.
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport
 from rich.table import Table
 
 import cedr
-from harness import BenchmarkReport
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.operators.align import AlignOperator
 from cedr.temporal.time import INF, MIN

@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 
 import polars as pl
-
 from harness import BenchmarkReport
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,9 +18,9 @@ import time
 import traceback
 from pathlib import Path
 
+from harness import BenchmarkReport, one_core
 from rich.markup import escape
 
-from harness import BenchmarkReport, one_core
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))

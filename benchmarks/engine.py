@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport, alternate, median, one_core, spread
 
 import cedr
-from harness import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.temporal.time import INF
 

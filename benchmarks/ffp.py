@@ -28,9 +28,9 @@ from statistics import mean
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport, events, median, one_core, spread
 
 import cedr
-from harness import BenchmarkReport, events, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble, empty
 from cedr.operators.reach import ReachOperator
 from cedr.plots import Plot

@@ -13,8 +13,8 @@ from time import process_time
 
 import numpy as np
 import polars as pl
-
 from harness import BenchmarkReport, median, one_core, spread
+
 from cedr.columnar.chunk import Chunk, empty
 from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator

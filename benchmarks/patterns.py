@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport, alternate, median, one_core, spread
 
 import cedr
-from harness import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import VS, Chunk, assemble
 from cedr.columnar.tally import VE, Tally
 from cedr.temporal.time import INF

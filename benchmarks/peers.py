@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness import BenchmarkReport, events
 from rich.table import Table
 
-from harness import BenchmarkReport, events
 from cedr.plots import PlotPoint
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport, alternate, median, one_core, spread
 
 import cedr
-from harness import BenchmarkReport, alternate, median, one_core, spread
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.columnar.promises import NONE, PromiseIndex, point_promises
 from cedr.columnar.tally import Tally

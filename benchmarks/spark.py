@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from harness import BenchmarkReport
 from rich.table import Table
 
-from harness import BenchmarkReport
 from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -43,7 +43,7 @@ def examples(folder: Path, loaded: str, hash_seed: str, *options: str, **variabl
 
 
 def test_examples_are_the_same_in_every_run(tmp_path):
-    one, other = examples(tmp_path, "", "1"), examples(tmp_path, "cedr.temporal.time cedr.language.expected", "2")
+    one, other = examples(tmp_path, "", "1"), examples(tmp_path, "cedr.temporal.time cedr.syntax.expected", "2")
     assert one.count("\n") > 10
     assert one == other
 

@@ -15,8 +15,8 @@ REPOSITORY = Path(__file__).parents[1]
 
 LAYERS = "import sys; from importlinter.cli import lint_imports as lint; sys.exit(lint(no_cache=True, no_logo=True))"
 CHECKS = {
-    "ruff check": ["-m", "ruff", "check", "src", "tests"],
-    "ruff format": ["-m", "ruff", "format", "--check", "--diff", "src", "tests"],
+    "ruff check": ["-m", "ruff", "check", "src", "tests", "benchmarks"],
+    "ruff format": ["-m", "ruff", "format", "--check", "--diff", "src", "tests", "benchmarks"],
     "mypy": ["-m", "mypy"],
     "layers": ["-c", LAYERS],
 }

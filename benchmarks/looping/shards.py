@@ -10,9 +10,9 @@ from time import process_time
 
 import numpy as np
 import polars as pl
+from harness import BenchmarkReport, median, spread
 
 import cedr
-from harness import BenchmarkReport, median, spread
 from cedr.columnar.tally import in_order, net_changes, summed
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from cedr.arguments import Columns, Expressions, as_expression, as_value, with_current_names
-from cedr.language.automata.compile import compiled
-from cedr.language.automata.glushkov import START, Positions
 from cedr.plan.automata.compiled import Shape
 from cedr.plan.automata.recursive import recursive
 from cedr.plan.automata.steps import AutomatonStep
@@ -18,6 +16,8 @@ from cedr.plan.loop import Settings
 from cedr.plan.nodes.automaton import Automaton, as_triples
 from cedr.plan.schema import column_names
 from cedr.stream import Stream, plan_of
+from cedr.syntax.automata.compile import compiled
+from cedr.syntax.automata.glushkov import START, Positions
 from cedr.temporal.duration import Duration
 from cedr.temporal.duration import duration as as_duration
 from cedr.temporal.errors import QueryError

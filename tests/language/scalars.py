@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cedr.language import tree
+from cedr.syntax import tree
 
 COLUMNS = {"i": int, "f": float, "s": str, "b": bool}
 ROWS = st.fixed_dictionaries(

@@ -8,7 +8,7 @@ import pytest
 
 import cedr
 from cedr import api
-from cedr.language.errors import LanguageError
+from cedr.syntax.errors import LanguageError
 
 BLOCK = re.compile(r"=== (.*)\n((?:.*\n)*?)---\n((?:.+\n)+)")
 MISTAKES = BLOCK.findall((Path(__file__).parent / "golden" / "mistakes.txt").read_text())

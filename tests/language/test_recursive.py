@@ -9,8 +9,8 @@ from oracle_check import check_against_oracle, runs
 
 import cedr
 from cedr import api, graphs
-from cedr.language.errors import LanguageError
 from cedr.reference.fixed_point import distances, reachable
+from cedr.syntax.errors import LanguageError
 from cedr.testing import rows
 
 few = settings(max_examples=max(settings.default.max_examples // 2, 1))

@@ -12,8 +12,8 @@ from language.scalars import COLUMNS, ROWS, SIGNS, calls, column, meaning, truth
 
 import cedr
 from cedr import api
-from cedr.language import tree
-from cedr.language.show import show
+from cedr.syntax import tree
+from cedr.syntax.show import show
 
 feed = api.source("t", {**COLUMNS, "place": int}, vs="place")
 SCHEMA = {"place": pl.Int64, **COLUMNS}

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 import cedr
-from cedr.language.automata.glushkov import positions_of
-from cedr.language.automata.parse import parse_regex
-from cedr.language.automata.tree import RegexChoice, RegexRepeat, RegexSequence, RegexStep
+from cedr.syntax.automata.glushkov import positions_of
+from cedr.syntax.automata.parse import parse_regex
+from cedr.syntax.automata.tree import RegexChoice, RegexRepeat, RegexSequence, RegexStep
 
 A, B, C = RegexStep("A"), RegexStep("B"), RegexStep("C")
 EVENTS = cedr.source("events", {"k": str, "x": int}, vs="t")

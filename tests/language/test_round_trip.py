@@ -10,9 +10,9 @@ from language.trees import SCRIPTS
 
 import cedr
 from cedr import Stream, api
-from cedr.language.errors import LanguageError
-from cedr.language.parse import parse
-from cedr.language.show import show
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.parse import parse
+from cedr.syntax.show import show
 
 COLUMNS = {"kind": str, "machine": str, "load": float, "n": int, "on": bool, "at": pl.Datetime("us")}
 feed = api.source("feed", COLUMNS, vs="ts", types="kind")

@@ -12,9 +12,9 @@ from language.scalars import COLUMNS, NUMBERS, ROWS, TEXTS, TRUTHS, meaning
 
 import cedr
 from cedr import api
-from cedr.language import tree
-from cedr.language.functions import FUNCTIONS
-from cedr.language.show import show
+from cedr.syntax import tree
+from cedr.syntax.functions import FUNCTIONS
+from cedr.syntax.show import show
 
 table, in_micros = (api.source("t", COLUMNS, vs="vs", times=cedr.Times(unit=unit)) for unit in (None, "us"))
 ORDER = {"vs": pl.Int64, **COLUMNS}

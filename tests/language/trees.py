@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
-from cedr.language import tree
-from cedr.language.automata import tree as regular
-from cedr.language.expected import OPERATORS
+from cedr.syntax import tree
+from cedr.syntax.automata import tree as regular
+from cedr.syntax.expected import OPERATORS
 
 NAMES = st.one_of(
     st.sampled_from(["x", "y", "INSTALL", "Machine_Id", "load", "first", "m", "select", "EVENT", "inf", "Bär", "a b"]),

@@ -6,7 +6,6 @@ import polars as pl
 import pytest
 
 from cedr import api
-from cedr.language.shape import FORMS as SYNTAX
 from cedr.operators.patterns.forms import FORMS
 from cedr.plan.nodes import Match
 from cedr.plan.patterns.tree import (
@@ -24,6 +23,7 @@ from cedr.plan.patterns.tree import (
     Unless,
 )
 from cedr.reference.patterns import OPERATORS as DEFINITIONS
+from cedr.syntax.shape import FORMS as SYNTAX
 from cedr.temporal import QueryError, TimeError
 
 FEED = api.source("feed", {"kind": pl.String, "m": pl.Int64, "load": pl.Float64}).plan

@@ -18,12 +18,12 @@ def explain(
 ) -> None:
     """Show the plan of a job's query: as written, optimized, what its operators wait for, and its stages on Spark."""
     from cedr.job.job import read
-    from cedr.language.errors import listed
     from cedr.plan.mermaid import mermaid as as_mermaid
     from cedr.plan.nodes import Level
     from cedr.plan.optimizer import optimize
     from cedr.plan.svg import svg as as_svg
     from cedr.secret import hidden
+    from cedr.syntax.errors import listed
     from cedr.temporal.errors import QueryError
 
     made = read(job)

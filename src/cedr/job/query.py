@@ -8,9 +8,9 @@ from typing import Any
 from cedr.job.function import first_on_path, function_at, users_code
 from cedr.job.section import TEXT, Section
 from cedr.job.sources import JobSource
-from cedr.language.errors import LanguageError, listed
 from cedr.language.query import queries
 from cedr.stream import Stream
+from cedr.syntax.errors import LanguageError, listed
 from cedr.temporal.errors import CedrError
 
 KEYS = {"text": TEXT, "file": TEXT, "function": TEXT}

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from cedr.job.mistake import JobError
 from cedr.job.places import KeyLines
 from cedr.job.places import Path as Keys
-from cedr.language.errors import did_you_mean, listed
 from cedr.secret import Discreet, Secret
+from cedr.syntax.errors import did_you_mean, listed
 from cedr.temporal.errors import CedrError
 
 

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from cedr.job.section import TABLE, TEXT, Section
 from cedr.job.sources import JobSource, flat
-from cedr.language.errors import did_you_mean, listed
 from cedr.secret import Discreet, Secret, without_credentials
+from cedr.syntax.errors import did_you_mean, listed
 from cedr.temporal.duration import duration
 
 Place = Literal["parquet", "duckdb", "postgres", "changelog", "kafka", "memory"]

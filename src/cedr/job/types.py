@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from cedr.job.section import Section, show
-from cedr.language.errors import did_you_mean
 from cedr.plan.schema import Schema
+from cedr.syntax.errors import did_you_mean
 
 TYPES: dict[str, pl.DataType] = {
     "str": pl.String(),

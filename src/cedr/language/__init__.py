@@ -1,1 +1,1 @@
-"""The CEDR language: text to syntax tree (`parse`), back to text (`show`), and to streams (`compile`, `query`)."""
+"""The CEDR language: syntax trees (`cedr.syntax`) compiled to streams (`compile`, `query`)."""

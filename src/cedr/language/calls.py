@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, located
 from cedr.language.output import output_name
-from cedr.language.scalars import NameScope, compiled, condition
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
+from cedr.syntax.scalars import NameScope, compiled, condition
 
 
 def selected(stream: Stream, named: dict[str, pl.Expr]) -> Stream:

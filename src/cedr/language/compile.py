@@ -8,23 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from cedr.arguments import LEVELS
-from cedr.language import tree
-from cedr.language.errors import LanguageError, located
 from cedr.language.loop import loop
 from cedr.language.names import Names
 from cedr.language.output import OutputScope, outputs
-from cedr.language.parse import parse
 from cedr.language.pattern import Bound
 from cedr.language.regex import regex_matches
-from cedr.language.show import show
 from cedr.language.single import asks_attributes_only, single
 from cedr.language.tables import Tables, whole_length
-from cedr.language.values import lengths_as_numbers
 from cedr.language.where import conditions
 from cedr.plan.node import Node
 from cedr.plan.nodes.match import Match
 from cedr.plan.versions import contains_versions
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
+from cedr.syntax.parse import parse
+from cedr.syntax.show import show
+from cedr.syntax.values import lengths_as_numbers
 from cedr.temporal.errors import QueryError
 from cedr.temporal.time import INF
 

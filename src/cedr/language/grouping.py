@@ -6,16 +6,16 @@ from typing import Any
 
 import polars as pl
 
-from cedr.language import tree
 from cedr.language.calls import projected, restricted
-from cedr.language.errors import LanguageError, located
-from cedr.language.functions import AGGREGATES
-from cedr.language.scalars import compiled
-from cedr.language.show import show
 from cedr.language.table_scope import TableScope
-from cedr.language.values import Value
 from cedr.plan.aggregates import BY_NAME, NUMBERS_ONLY, Count, Quantile
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
+from cedr.syntax.functions import AGGREGATES
+from cedr.syntax.scalars import compiled
+from cedr.syntax.show import show
+from cedr.syntax.values import Value
 
 
 def aggregates_in(node: tree.ParsedSelect) -> list[tree.ParsedCall]:

@@ -5,10 +5,10 @@ Of the SELECTs between UNIONs, those that read the statement itself are the body
 
 from functools import reduce
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, located
 from cedr.language.tables import Tables
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
 
 
 def loop(node: tree.ParsedLoopQuery, name: str, tables: Tables) -> Stream:

@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from cedr.language.errors import LanguageError, did_you_mean
-from cedr.language.tree import TextPosition
 from cedr.plan.nodes import Clip, Level, Lifetime, Node, Select, Source
 from cedr.plan.nodes.versions import Versions
 from cedr.plan.patterns.spec import VERSION
 from cedr.plan.versions import contains_versions
 from cedr.stream import Stream
+from cedr.syntax.errors import LanguageError, did_you_mean
+from cedr.syntax.tree import TextPosition
 from cedr.temporal.errors import QueryError
 
 

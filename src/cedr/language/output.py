@@ -11,17 +11,17 @@ from functools import cached_property
 
 import polars as pl
 
-from cedr.language import functions, tree
-from cedr.language.errors import LanguageError, located
 from cedr.language.pattern import Variable
-from cedr.language.scalars import compiled
-from cedr.language.show import show
-from cedr.language.values import Value, typed
 from cedr.language.where import HEADER, PatternScope
 from cedr.plan.patterns import outputs as of_matches
 from cedr.plan.patterns.rules import check_output_names, check_takes_part
 from cedr.plan.patterns.spec import with_roles
 from cedr.plan.patterns.tree import Pattern, PatternError
+from cedr.syntax import functions, tree
+from cedr.syntax.errors import LanguageError, located
+from cedr.syntax.scalars import compiled
+from cedr.syntax.show import show
+from cedr.syntax.values import Value, typed
 
 MATCH: dict[str, pl.DataType] = dict(of_matches.HEADER)
 """The header of the match itself."""

@@ -8,15 +8,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError
 from cedr.language.names import Names, Origin
-from cedr.language.shape import shape
-from cedr.language.show import name as show_name
 from cedr.plan.node import Node
 from cedr.plan.patterns import tree as patterns
 from cedr.plan.patterns.rules import check_pattern
 from cedr.plan.schema import Schema
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.shape import shape
+from cedr.syntax.show import name as show_name
 
 
 @dataclass(frozen=True)

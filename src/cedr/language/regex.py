@@ -10,19 +10,19 @@ from typing import cast
 import polars as pl
 
 from cedr.automata import matches
-from cedr.language import tree
-from cedr.language.automata.compile import steps_in
-from cedr.language.automata.glushkov import positions_of
-from cedr.language.automata.tree import Regex, RegexStep
 from cedr.language.calls import projected, restricted
-from cedr.language.errors import LanguageError, did_you_mean, located
 from cedr.language.names import Names, of_type, types_of
-from cedr.language.scalars import compiled, condition
 from cedr.language.table_scope import TableScope
 from cedr.language.tables import expanded, whole_length
-from cedr.language.values import Value
 from cedr.plan.automata.steps import AutomatonStep, compile_steps
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.automata.compile import steps_in
+from cedr.syntax.automata.glushkov import positions_of
+from cedr.syntax.automata.tree import Regex, RegexStep
+from cedr.syntax.errors import LanguageError, did_you_mean, located
+from cedr.syntax.scalars import compiled, condition
+from cedr.syntax.values import Value
 
 Number = int | float
 

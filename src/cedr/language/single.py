@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from cedr.language import tree
 from cedr.language.calls import selected
-from cedr.language.errors import located
-from cedr.language.functions import AGGREGATES
 from cedr.language.names import Origin
 from cedr.language.output import MATCH, OutputScope, outputs
 from cedr.language.pattern import Bound
-from cedr.language.scalars import condition
-from cedr.language.values import Value
 from cedr.language.where import attribute_equal, check_attribute, owners
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import located
+from cedr.syntax.functions import AGGREGATES
+from cedr.syntax.scalars import condition
+from cedr.syntax.values import Value
 
 
 def asks_attributes_only(node: tree.ParsedPatternQuery, origin: Origin) -> bool:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean, listed
-from cedr.language.values import Value
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, did_you_mean, listed
+from cedr.syntax.values import Value
 
 
 @dataclass

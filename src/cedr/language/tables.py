@@ -10,16 +10,16 @@ from typing import cast
 
 import polars as pl
 
-from cedr.language import tree
 from cedr.language.calls import projected, restricted
-from cedr.language.errors import LanguageError, located
 from cedr.language.grouping import aggregates_in, grouped
 from cedr.language.names import Names
-from cedr.language.scalars import condition
-from cedr.language.show import show
 from cedr.language.table_scope import TableScope
 from cedr.plan.nodes.join import How
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
+from cedr.syntax.scalars import condition
+from cedr.syntax.show import show
 
 
 class Tables:

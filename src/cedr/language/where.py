@@ -9,15 +9,15 @@ from functools import cached_property
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean, listed, located
 from cedr.language.pattern import Bound, Variable
-from cedr.language.scalars import compared, condition
-from cedr.language.show import show
-from cedr.language.values import Value, alike, constant
 from cedr.plan.patterns import outputs as of_matches
 from cedr.plan.patterns import tree as patterns
 from cedr.plan.patterns.rules import check_condition
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, did_you_mean, listed, located
+from cedr.syntax.scalars import compared, condition
+from cedr.syntax.show import show
+from cedr.syntax.values import Value, alike, constant
 
 HEADER: dict[str, pl.DataType] = {name: of_matches.HEADER[name] for name in of_matches.OF_VARIABLES}
 """The header fields of every event."""

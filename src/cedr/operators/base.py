@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from cedr.columnar.chunk import Chunk
+from cedr.columnar.chunk import TIMES, Chunk
 from cedr.columnar.promises import PromiseIndex
 from cedr.columnar.state import LIST, NUMBER, PARTS, TRANSIENT, Stateful, fields
 from cedr.contracts import DEBUG
@@ -82,11 +82,11 @@ class Operator(Stateful, ABC):
             chunk = chunk.without_files()
         if self.skipping is not None and self.skipping.input:
             chunk = self.skipping.useful_rows(chunk, self.promised, self.cti)
-        late = DEBUG and len(chunk) > 0 and int(chunk.sync.min()) < self.ctis[port]  # possible before Finalize
+        valid = DEBUG and is_valid(chunk, self.ctis[port])
         self.ctis[port] = max(self.ctis[port], chunk.cti)
         self.promised[port].add(chunk.promises, self.ctis[port])
         out = self.advance(port, chunk)
-        assert not DEBUG or late or self._keeps_promises(out)
+        assert not valid or self._keeps_promises(out)
         if self.skipping is not None:
             out = self.skipping.useful_rows(out, self.promised, self.cti_out)
         if out.cti > self.cti_out:
@@ -101,7 +101,7 @@ class Operator(Stateful, ABC):
         """Work the rows in, then the progress `self.cti`; return what changes and the CTI that now holds."""
 
     def _keeps_promises(self, out: Chunk) -> bool:
-        """Whether nothing is emitted below the output CTI, and every row has a lifetime; the input is valid."""
+        """Whether nothing is emitted below the output CTI, and no end lies before its start; the input is valid."""
         if self.skipping is not None or not len(out):
             return True
         early = int(out.sync.min())
@@ -122,3 +122,10 @@ class Operator(Stateful, ABC):
         m.adjusts_out += len(out) - int(np.count_nonzero(out.is_insert))
         m.cti_in, m.cti_out = self.cti, self.cti_out
         m.state_rows, m.state_bytes = self.state_size()
+
+
+def is_valid(chunk: Chunk, cti: int) -> bool:
+    """Whether all rows have times and none is below the CTI. Before a Finalize they may be."""
+    if any(chunk.rows[name].null_count() for name in TIMES):
+        return False
+    return not len(chunk) or int(chunk.sync.min()) >= cti

@@ -33,7 +33,7 @@ def parts_of(text: str) -> list[str] | None:
     """The columns of an expression of the CEDR language; None if the text is the name of a column instead."""
     if text.isidentifier():  # avoids loading the language in tasks that read files
         return None
-    from cedr.language.over_columns import columns_of, scalar_of
+    from cedr.syntax.over_columns import columns_of, scalar_of
 
     scalar = scalar_of(text)
     return None if scalar is None else columns_of(scalar)
@@ -89,7 +89,7 @@ def time_values(source: Source, setting: str, text: str, frame: pl.DataFrame) ->
 def expression_of(source: Source, text: str, columns: Mapping[str, pl.DataType], what: str) -> pl.Expr:
     expression = dict(source.expressions).get(text)
     if expression is None:
-        from cedr.language.over_columns import over_columns
+        from cedr.syntax.over_columns import over_columns
 
         try:
             found, lengths = over_columns(text, columns)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cedr.cli.prompt import example
 from cedr.cli.prompt.loading import Loaded, load
-from cedr.language.errors import did_you_mean
+from cedr.syntax.errors import did_you_mean
 from cedr.temporal.errors import QueryError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cedr.cli.prompt.commands import COMMANDS
 from cedr.cli.prompt.session import PromptSession
-from cedr.language.parse import parser
 from cedr.plan.patterns.outputs import OF_VARIABLES
+from cedr.syntax.parse import parser
 
 REMEMBERED = 1_000
 WORD_ENDS = " \t\n,;.(){}[]=<>+-*/'\""

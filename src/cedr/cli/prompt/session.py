@@ -1,13 +1,13 @@
 """The state of the prompt: loaded streams and statements, which later statements can use."""
 
 from cedr.cli.prompt.loading import Loaded
-from cedr.language import tree
 from cedr.language.compile import compiled
-from cedr.language.errors import LanguageError
 from cedr.language.names import Names
-from cedr.language.parse import parse
 from cedr.runtime.result import Result
 from cedr.stream import Stream
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.parse import parse
 from cedr.temporal.errors import QueryError
 
 STEPS = 1_000

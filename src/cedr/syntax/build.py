@@ -10,11 +10,11 @@ from lark import Token
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive, v_args
 
-from cedr.language import tree
-from cedr.language.automata import tree as regular
-from cedr.language.automata.quantifiers import SIGNS, between
-from cedr.language.errors import LanguageError
-from cedr.language.literals import amount, checked, number, place, place_of, timestamp, unquoted
+from cedr.syntax import tree
+from cedr.syntax.automata import tree as regular
+from cedr.syntax.automata.quantifiers import SIGNS, between
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.literals import amount, checked, number, place, place_of, timestamp, unquoted
 from cedr.temporal.duration import NAMES
 
 Children = list[Any]

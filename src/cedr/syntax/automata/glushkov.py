@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cedr.language.automata import tree
-from cedr.language.errors import LanguageError
+from cedr.syntax.automata import tree
+from cedr.syntax.errors import LanguageError
 
 START = "start"
 MOST_PLACES = 1000

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import polars as pl
 from polars.exceptions import PolarsError
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError
-from cedr.language.show import show
 from cedr.plan.schema import first_line
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.show import show
 from cedr.temporal.duration import RealLength
 
 KINDS = {

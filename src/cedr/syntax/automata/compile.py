@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from cedr.language.automata import tree
-from cedr.language.automata.glushkov import Positions, positions_of
-from cedr.language.automata.parse import parse_regex
-from cedr.language.errors import LanguageError, did_you_mean, listed
-from cedr.language.tree import walk
 from cedr.plan.automata.steps import AutomatonStep
+from cedr.syntax.automata import tree
+from cedr.syntax.automata.glushkov import Positions, positions_of
+from cedr.syntax.automata.parse import parse_regex
+from cedr.syntax.errors import LanguageError, did_you_mean, listed
+from cedr.syntax.tree import walk
 
 
 def compiled(text: str, steps: Mapping[str, AutomatonStep]) -> tuple[Positions, tuple[tuple[str, AutomatonStep], ...]]:

@@ -320,7 +320,7 @@ class ParsedCompound(Syntax):
     right: ParsedSelect
 
 
-# --- regular expressions, of which `cedr.language.automata.tree` has the parts --------------------------------------
+# --- regular expressions, of which `cedr.syntax.automata.tree` has the parts --------------------------------------
 
 
 @dataclass(frozen=True)

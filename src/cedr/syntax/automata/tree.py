@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cedr.language.tree import Syntax
+from cedr.syntax.tree import Syntax
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 from lark import Lark, Token, UnexpectedCharacters, UnexpectedToken
 from lark.exceptions import VisitError
 
-from cedr.language import tree
-from cedr.language.build import Build
-from cedr.language.errors import LanguageError
-from cedr.language.expected import OPERATORS, unexpected_character, unexpected_token
-from cedr.language.literals import place_of
-from cedr.language.tree import TextPosition
+from cedr.syntax import tree
+from cedr.syntax.build import Build
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.expected import OPERATORS, unexpected_character, unexpected_token
+from cedr.syntax.literals import place_of
+from cedr.syntax.tree import TextPosition
 
 DEEPEST = 100
 """Maximum depth of nesting; a deeper query is a mistake, and would exceed the recursion limit of later steps."""
@@ -74,7 +74,7 @@ def where(token: Token, text: str) -> TextPosition:
 
 @cache
 def parser() -> Lark:
-    grammar = (files("cedr.language") / "grammar.lark").read_text(encoding="utf-8")
+    grammar = (files("cedr.syntax") / "grammar.lark").read_text(encoding="utf-8")
     grammar = grammar.replace("{pattern_operators}", "|".join(map(keyword_regex, sorted(OPERATORS, reverse=True))))
     return Lark(
         grammar, start=["start", "expression"], parser="lalr", propagate_positions=True, maybe_placeholders=False

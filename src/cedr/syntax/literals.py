@@ -6,9 +6,9 @@ from typing import Any
 from lark import Token
 from lark.tree import Meta
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError
-from cedr.language.tree import TextPosition
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.tree import TextPosition
 from cedr.temporal.duration import duration
 from cedr.temporal.errors import CedrError
 from cedr.temporal.time import INF

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from cedr.language.tree import TextPosition
+from cedr.syntax.tree import TextPosition
 from cedr.temporal.errors import CedrError, QueryError
 
 WIDEST = 120

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean, listed
-from cedr.language.show import show
-from cedr.language.values import KINDS, Value, alike
 from cedr.plan import aggregates
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, did_you_mean, listed
+from cedr.syntax.show import show
+from cedr.syntax.values import KINDS, Value, alike
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean
-from cedr.language.parse import parse_scalar
-from cedr.language.scalars import compiled
-from cedr.language.values import Value, lengths_as_numbers
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, did_you_mean
+from cedr.syntax.parse import parse_scalar
+from cedr.syntax.scalars import compiled
+from cedr.syntax.values import Value, lengths_as_numbers
 from cedr.temporal.duration import RealLength
 
 

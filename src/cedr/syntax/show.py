@@ -7,10 +7,10 @@ import re
 from functools import cache, singledispatch
 from typing import Any
 
-from cedr.language import tree
-from cedr.language.automata import tree as regular
-from cedr.language.automata.quantifiers import SIGNS
-from cedr.language.parse import parser
+from cedr.syntax import tree
+from cedr.syntax.automata import tree as regular
+from cedr.syntax.automata.quantifiers import SIGNS
+from cedr.syntax.parse import parser
 
 UNITS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "ms", "us": "us"}
 

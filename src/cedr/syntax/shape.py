@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, located
 from cedr.plan.patterns import tree as patterns
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, located
 
 Amount = tree.ParsedNumber | tree.ParsedLength
 Argument = tree.ParsedPattern | tree.ParsedNumber | tree.ParsedLength

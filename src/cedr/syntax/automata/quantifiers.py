@@ -1,7 +1,7 @@
 """Quantifiers: how often a part of a regular expression is repeated."""
 
-from cedr.language.errors import LanguageError
-from cedr.language.tree import TextPosition
+from cedr.syntax.errors import LanguageError
+from cedr.syntax.tree import TextPosition
 
 SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from lark import Token
 
-from cedr.language.errors import LanguageError, did_you_mean, listed
-from cedr.language.shape import FORMS
-from cedr.language.tree import TextPosition
+from cedr.syntax.errors import LanguageError, did_you_mean, listed
+from cedr.syntax.shape import FORMS
+from cedr.syntax.tree import TextPosition
 
 KEYWORDS = (
     "EVENT", "WHEN", "WHERE", "OUTPUT", "CONSISTENCY", "LATENCY", "SELECT", "FROM", "JOIN", "GROUP", "HAVING",

@@ -8,12 +8,12 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
-from cedr.language.automata import tree
-from cedr.language.automata.quantifiers import SIGNS, between
-from cedr.language.errors import LanguageError, listed
-from cedr.language.literals import place, place_of
-from cedr.language.parse import DEEPEST, where
-from cedr.language.tree import TextPosition, depth
+from cedr.syntax.automata import tree
+from cedr.syntax.automata.quantifiers import SIGNS, between
+from cedr.syntax.errors import LanguageError, listed
+from cedr.syntax.literals import place, place_of
+from cedr.syntax.parse import DEEPEST, where
+from cedr.syntax.tree import TextPosition, depth
 
 DESCRIPTIONS = {
     "NAME": "a step",
@@ -64,7 +64,7 @@ def expected(terminals: set[str]) -> str:
 
 @cache
 def parser() -> Lark:
-    grammar = (files("cedr.language.automata") / "regex.lark").read_text(encoding="utf-8")
+    grammar = (files("cedr.syntax.automata") / "regex.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", propagate_positions=True)
 
 

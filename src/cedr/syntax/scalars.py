@@ -11,11 +11,11 @@ from typing import Protocol
 
 import polars as pl
 
-from cedr.language import tree
-from cedr.language.errors import LanguageError, did_you_mean
-from cedr.language.functions import call, check_call
-from cedr.language.show import show
-from cedr.language.values import KINDS, Value, alike, as_text, constant, fitted, typed
+from cedr.syntax import tree
+from cedr.syntax.errors import LanguageError, did_you_mean
+from cedr.syntax.functions import call, check_call
+from cedr.syntax.show import show
+from cedr.syntax.values import KINDS, Value, alike, as_text, constant, fitted, typed
 
 ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod}
 COMPARISONS = {
