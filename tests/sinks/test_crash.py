@@ -66,7 +66,7 @@ SINKS = "cedr.sinks"
 @pytest.mark.parametrize(
     ("point", "when", "batch"),
     [
-        ("manifest:Part:to_bytes", "before", 0),  # the first shard has written its files
+        ("manifest:ShardFiles:to_bytes", "before", 0),  # the first shard has written its files
         ("parquet_table:ParquetSink:commit", "before", 0),  # all shards have
         ("manifest:Manifest:write", "before", 0),  # the files are in the folder
         ("manifest:Manifest:write", "after", 1),  # the commit is done, old files are still there

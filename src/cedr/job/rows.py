@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from cedr.columnar.chunk import FILE
 from cedr.job.job import Job
 from cedr.job.sources import JobSource
 from cedr.plan.nodes.source import Source
@@ -51,7 +52,8 @@ class Rows:
         size = self.files.max_files or max(len(found), 1)
         for start in range(0, len(found), size):
             if frames := list(self.frames(found[start : start + size])):
-                yield pl.concat(frames, how="vertical_relaxed")
+                named = [frame.with_columns(pl.col(FILE).cast(pl.String)) for frame in frames]  # splits have own types
+                yield pl.concat(named, how="vertical_relaxed")
 
     def frames(self, found: list[tuple[str, Stamp]]) -> Iterator[pl.DataFrame]:
         for split in splits([(0, self._planner.plan(found, self._written()))]):
