@@ -13,6 +13,7 @@ The engine asks each `GivesFeedback` after every chunk and attaches a `Skipping`
 reaches; the others have none. It is not part of their state, as no result depends on it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -25,12 +26,12 @@ from cedr.operators.base import Mask, Operator
 from cedr.temporal.time import MIN
 
 
-class GivesFeedback:
+class GivesFeedback(ABC):
     """An operator that knows which rows of its inputs are no longer needed: a merge."""
 
+    @abstractmethod
     def feedback(self) -> int:
         """Rows of the inputs with both ends before this time are no longer needed; MIN if unknown."""
-        raise NotImplementedError
 
 
 class PassesFeedback:

@@ -105,8 +105,8 @@ class Sum(ColumnAggregate):
         kind = self.input_type(schema)
         if isinstance(kind, pl.Duration):
             return kind
-        if isinstance(self.numeric(schema), pl.Decimal):
-            return pl.Decimal(38, kind.scale)  # type: ignore[attr-defined]
+        if isinstance(number := self.numeric(schema), pl.Decimal):
+            return pl.Decimal(38, number.scale)
         if kind.is_float():
             return pl.Float64()
         return pl.UInt64() if kind == pl.UInt64 else pl.Int64()

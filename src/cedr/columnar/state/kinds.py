@@ -1,5 +1,6 @@
 """The kinds of fields that state is made of: how each is saved, verified, restored and measured."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -16,7 +17,7 @@ from cedr.columnar.promises import Promises
 from cedr.columnar.verified import describe_schema
 
 
-class Kind:
+class Kind(ABC):
     """What a field holds: how it is saved, verified and restored, and how large it is."""
 
     name = ""
@@ -30,9 +31,9 @@ class Kind:
         """Plain data that later changes of the value do not affect."""
         return value
 
+    @abstractmethod
     def verify(self, value: Any, saved: Any) -> str | None:
         """What is wrong with a saved value, if anything; `value` is the one it will replace."""
-        raise NotImplementedError
 
     def load(self, value: Any, saved: Any) -> Any:
         """The restored value; parts are restored in place."""
@@ -337,6 +338,9 @@ class OptionalKind(Kind):
 
 class UnsavedKind(Kind):
     saved = sized = False
+
+    def verify(self, value: Any, saved: Any) -> str | None:
+        return "a field that is never saved"
 
 
 NUMBER = PlainKind("number", (int, float), lambda value: value if type(value) in (int, float) else int(value))
