@@ -11,7 +11,9 @@ import errno
 import io
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -125,6 +127,11 @@ class FailingDisk(Disk):
         folder, name = self._at(path)
         folder.since.append({name: None})
         super().remove(path)
+
+    def soon(self, work: Callable[[], None]) -> Callable[[], None]:
+        """As late as possible, when its result is needed: so nothing may rely on it before. And in this thread, so that
+        steps have the same numbers in every run."""
+        return cache(work)
 
     def make(self, path: str) -> None:
         self._step()

@@ -7,7 +7,9 @@ synced when the power fails, or one that is full.
 import errno
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from io import RawIOBase
 from typing import BinaryIO
 
@@ -82,6 +84,16 @@ class Disk:
     def remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
             os.unlink(path)
+
+    def soon(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Do this in another thread. The result waits until it is done, and raises what it raised."""
+        return threads().submit(work).result
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Threads that wait for the disk."""
+    return ThreadPoolExecutor(thread_name_prefix="cedr-disk")
 
 
 local = Disk()

@@ -205,6 +205,16 @@ class Folder:
         ours = self._put_once(name, [header(self.label_of(name), content), content])
         return content if ours else self.read(name)
 
+    @contextmanager
+    def draft(self, name: str, content: bytes, first: Callable[[], None]) -> Iterator["Draft"]:
+        """`write_once` while the caller does other work: `first` is done, then the content is written and synced. The
+        file gets its name when the draft is published; if it is not, nothing is left of it."""
+        draft = Draft(self, name, content, first)
+        try:
+            yield draft
+        finally:
+            draft.discard()
+
     def move(self, name: str, to: "Folder", new_name: str) -> None:
         """Into another folder; who relies on it syncs that folder."""
         old, new = f"{self.path}/{name}", f"{to.path}/{new_name}"
@@ -264,14 +274,18 @@ class Folder:
             return True
         with self._hidden(name) as path:
             self._write(path, parts, sync=True)
-            try:
-                disk.local.link(path, f"{self.path}/{name}")
-                return True
-            except FileExistsError:
-                return False
-            finally:
-                disk.local.remove(path)
-                disk.local.sync_folder(self.path)
+            return self._link(path, name)
+
+    def _link(self, path: str, name: str) -> bool:
+        """Give a complete local file its name; whether it was free."""
+        try:
+            disk.local.link(path, f"{self.path}/{name}")
+            return True
+        except FileExistsError:
+            return False
+        finally:
+            disk.local.remove(path)
+            disk.local.sync_folder(self.path)
 
     def _write(self, path: str, parts: Parts, sync: bool) -> None:
         if self.local:
@@ -282,15 +296,48 @@ class Folder:
                     file.write(part)
 
     @contextmanager
-    def _hidden(self, name: str) -> Iterator[str]:
+    def _hidden(self, name: str, path: str = "") -> Iterator[str]:
         """The path of a file until it is complete; nothing is left of it when it cannot be written."""
-        path = f"{self.path}/.{name}.{uuid4().hex}"
+        path = path or self._hidden_path(name)
         try:
             yield path
         except (OSError, pl.exceptions.PolarsError) as e:
             with suppress(OSError):
                 self.system.delete_file(path)
             raise StorageError(self._shown(name), e) from e
+
+    def _hidden_path(self, name: str) -> str:
+        return f"{self.path}/.{name}.{uuid4().hex}"
+
+
+class Draft:
+    """A file that becomes complete while its author does other work. Others see it when it is published."""
+
+    def __init__(self, folder: Folder, name: str, content: bytes, first: Callable[[], None]) -> None:
+        self.folder, self.name, self.first = folder, name, first
+        self.parts = [header(folder.label_of(name), content), content]
+        self.path = folder._hidden_path(name)
+        self._finish = disk.local.soon(self._write)
+
+    def _write(self) -> None:
+        self.first()
+        if self.folder.local:  # another store has no names that appear in one step, so `publish` writes there
+            with self.folder._hidden(self.name, self.path) as path:
+                self.folder._write(path, self.parts, sync=True)
+
+    def publish(self) -> bool:
+        """Whether it is the file under this name now. If not, another one was there first."""
+        self._finish()
+        if not self.folder.local:
+            return self.folder._put_once(self.name, self.parts)
+        with self.folder._hidden(self.name, self.path) as path:
+            return self.folder._link(path, self.name)
+
+    def discard(self) -> None:
+        with suppress(Exception):  # reported by `publish`, or the author has failed before
+            self._finish()
+        if self.folder.local and os.path.exists(self.path):
+            disk.local.remove(self.path)
 
 
 @contextmanager

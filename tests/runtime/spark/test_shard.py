@@ -13,6 +13,7 @@ from runtime.spark.tables import COLUMNS, parts, table_of
 import cedr
 from cedr.runtime.spark.driver.late_files import read_late
 from cedr.runtime.spark.shard import state
+from cedr.runtime.spark.shard.shard import Shard
 from cedr.storage.folder import Folder
 from cedr.temporal import canonical
 from cedr.testing import assert_same, slicings, streams
@@ -102,3 +103,34 @@ def test_the_end_comes_after_all_rounds_of_its_micro_batch():
         late = read_late(Folder(cluster.job.late))["v"].to_list()
     assert late == [9]
     assert_same(history(changes, query.schema), query.run(table).history())
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_of_two_processes_with_one_batch_the_first_to_log_decides(monkeypatch, shards):
+    """A slow task and its repetition: both must give the answer of the one that logged first. In reality their packets
+    differ only in how rows are split; here they have different values, which shows whose answer it is."""
+    query = cedr.source("a", {"k": int, "v": int}, vs="ts", delay=3).tumbling(10).group_by("k").agg(v=cedr.sum("v"))
+    batches_ = [pl.DataFrame({"ts": [9 * b, 9 * b - 3], "k": [1, 2], "v": [b, 5]}) for b in (1, 2, 3)]
+    with TemporaryDirectory() as folder:
+        slow, quick = Cluster(query, folder, shards), Cluster(query, folder, shards)
+        changes = [slow.run(0, slow.packets(0, {"a": [batches_[0]]}))]
+        in_the_middle(monkeypatch, lambda: quick.run(1, quick.packets(1, {"a": batches_[1].partition_by("k")})))
+        changes.append(slow.run(1, slow.packets(1, {"a": [batches_[1].with_columns(pl.col("v") + 100)]})))
+        again = quick.run(1, quick.packets(1, {"a": [batches_[1]]}))
+        assert changes[1].sort(pl.all()).equals(again.sort(pl.all()))
+        changes.append(slow.run(2, slow.packets(2, {"a": [batches_[2]]})))
+        changes.append(slow.run(3, slow.closing()))
+    assert_same(history(changes, query.schema), query.run(pl.concat(batches_)).history())
+
+
+def in_the_middle(monkeypatch, work) -> None:
+    """Do this once, when a shard has processed a batch and has not logged it yet."""
+    original = Shard._work
+
+    def interrupted(self, *arguments):
+        worked = original(self, *arguments)
+        monkeypatch.setattr(Shard, "_work", original)
+        work()
+        return worked
+
+    monkeypatch.setattr(Shard, "_work", interrupted)

@@ -17,7 +17,7 @@ from cedr.runtime.spark.shard.state import (
     StateStore,
 )
 from cedr.storage.folder import Folder
-from cedr.temporal.errors import DamagedFileError
+from cedr.temporal.errors import DamagedFileError, StorageError
 
 
 @pytest.fixture
@@ -74,19 +74,45 @@ def packets(*numbers: int) -> list[Packet]:
     return [Packet(1, 0, "rows", blob=b"%d" % n) for n in numbers]
 
 
+def log(store: StateStore, batch: int, new: list[Packet]) -> bool:
+    with store.logging(batch, new) as is_logged:
+        return is_logged()
+
+
 def test_a_logged_batch_keeps_its_first_packets(folder):
     store = StateStore(folder)
-    assert store.log(0, packets(1, 2)) == packets(1, 2)
-    assert StateStore(folder).log(0, packets(3)) == packets(1, 2)
+    assert log(store, 0, packets(1, 2))
+    assert not log(StateStore(folder), 0, packets(3))
     assert StateStore(folder).logged(0) == packets(1, 2)
+    assert StateStore(folder).logged_again(0) == packets(1, 2)
     with pytest.raises(DamagedFileError, match=r"/log-000000000001: it is missing, and the state after micro-batch 1"):
         StateStore(folder).logged(1)
+
+
+def test_a_batch_that_fails_is_not_logged_and_leaves_nothing(folder):
+    store = StateStore(folder)
+    with pytest.raises(ZeroDivisionError), store.logging(0, packets(1)):
+        1 / 0  # noqa: B018
+    assert not store.has(0)
+    assert list(Path(folder.path).iterdir()) == []
+
+
+def test_what_cannot_be_synced_is_reported_when_the_log_is_needed(folder):
+    store = StateStore(folder)
+
+    def fail() -> None:
+        raise StorageError("spilled-1", OSError(28, "No space left on device"))
+
+    with store.logging(0, packets(1), fail) as is_logged, pytest.raises(StorageError, match="spilled-1"):
+        is_logged()
+    assert not store.has(0)
+    assert list(Path(folder.path).iterdir()) == []
 
 
 def test_snapshots_replace_the_log_before_them(folder):
     store = StateStore(folder)
     for batch in range(10):
-        store.log(batch, packets(batch))
+        log(store, batch, packets(batch))
         if batch % 3 == 2:
             store.snapshot(batch, {"after": batch})
     assert [name for name in folder.names() if name.startswith("snapshot")] == [
@@ -104,12 +130,12 @@ def test_snapshots_replace_the_log_before_them(folder):
 
 def test_a_snapshot_is_due_when_the_log_outweighs_it(folder):
     store, little = StateStore(folder), SMALL_LOG // 4
-    store.log(0, [Packet(1, 0, "rows", blob=bytes(5 * little))])
+    log(store, 0, [Packet(1, 0, "rows", blob=bytes(5 * little))])
     assert store.due
     store.snapshot(0, bytes(12 * little))
-    store.log(1, [Packet(1, 0, "rows", blob=bytes(10 * little))])
+    log(store, 1, [Packet(1, 0, "rows", blob=bytes(10 * little))])
     assert not store.due, "the state is larger than the log"
-    store.log(2, [Packet(1, 0, "rows", blob=bytes(5 * little))])
+    log(store, 2, [Packet(1, 0, "rows", blob=bytes(5 * little))])
     assert store.due
 
 
@@ -117,7 +143,7 @@ def test_a_snapshot_is_due_after_many_small_batches(folder):
     store = StateStore(folder)
     for batch in range(MANY_BATCHES):
         assert not store.due
-        store.log(batch, packets(batch))
+        log(store, batch, packets(batch))
     assert store.due
 
 
@@ -137,7 +163,8 @@ def test_many_rows_are_spilled_and_few_are_sent(tmp_path, inserts):
     sent = [spill.put(packet, rows) for rows in (few, many)]
     assert [bool(p.blob) for p in sent] == [True, False]
     store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
-    logged = store.log(7, sent)
+    assert log(store, 7, sent)
+    logged = store.logged(7)
     assert [store.rows(p).equals(rows) for p, rows in zip(logged, (few, many), strict=True)] == [True, True]
     assert store.log_bytes > MANY_BYTES, "spilled rows are part of the log"
 
@@ -147,7 +174,7 @@ def test_spilled_rows_are_removed_with_their_log_and_missed(tmp_path):
     for batch in range(4):
         spill, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
         spill.put(packet, chunk_rows(MANY))  # of an attempt that failed
-        store.log(batch, [spill.put(packet, chunk_rows(MANY))])
+        log(store, batch, [spill.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
     left = [name for name in folder.names() if name.startswith("spilled")]
     assert [int(name.split("-")[1]) for name in left] == [3, 3]

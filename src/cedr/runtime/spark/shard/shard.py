@@ -1,8 +1,8 @@
 """One shard of one stage: the engine that holds its state, and the version it is at.
 
-The version is the number of the last micro-batch that was processed. The next batch is logged and processed; a repeated
-batch gets the same answer again; for any other the shard is rebuilt from its snapshot and log. So a task that runs
-twice, on two machines or after a crash, changes nothing.
+The version is the number of the last micro-batch that was processed. The next batch is processed while it is logged,
+and answered when the log is on disk; a repeated batch gets the same answer again; for any other the shard is rebuilt
+from its snapshot and log. So a task that runs twice, on two machines or after a crash, changes nothing.
 """
 
 import pickle
@@ -80,17 +80,30 @@ class Shard:
         if self.version == batch and self.answer is not None:
             return self.answer
         try:
-            core = self._core_after(batch - 1)
-            if self.number == 1:  # later stages run after all shards of the first
-                sync_notes(self.job, batch)
-            counted = self.store.log(batch, sorted(packets, key=lambda p: p.place))
-            self.version = None
-            self.answer = self._answer(core, batch, counted)
+            answer = self._processed(batch, sorted(packets, key=lambda p: p.place))
         except BaseException:
             self.core, self.version, self.answer = None, None, None  # the state in memory may be incomplete
             raise
-        self.version = batch
-        return self.answer
+        self.version, self.answer = batch, answer
+        return answer
+
+    def _processed(self, batch: int, packets: list[Packet]) -> Answer:
+        """What is written before the log is published has names of its own, and counts only if the batch does."""
+        if not self.store.has(batch):
+            core = self._core_after(batch - 1)
+            self.version = None
+            with self.store.logging(batch, packets, lambda: self._sync_notes(batch)) as is_logged:
+                worked = self._work(core, batch, packets)
+                if is_logged():
+                    return self._answer(core, batch, packets, worked)
+            self.core = None  # another process was first, with the same rows in other packets
+        core, packets = self._core_after(batch - 1), self.store.logged_again(batch)
+        self.version = None
+        return self._answer(core, batch, packets, self._work(core, batch, packets))
+
+    def _sync_notes(self, batch: int) -> None:
+        if self.number == 1:  # later stages run after all shards of the first
+            sync_notes(self.job, batch)
 
     def tidy(self) -> None:
         """Deferred work, done after the answer was sent: a snapshot, when one is due."""
@@ -123,18 +136,21 @@ class Shard:
             except StateError as error:
                 raise self.store.unreadable(self.version, error) from error
 
-    def _answer(self, core: "Core", batch: int, packets: list[Packet]) -> Answer:
+    def _work(self, core: "Core", batch: int, packets: list[Packet]) -> "ShardOutput":
         worked = core.work(packets)
-        late = self._write_late(batch, worked.late)
         spill = SpillFile(self.job.folder, batch)
         leaving = [p for number, to in self.stage.outputs for p in core.leaving(number, to, worked, spill)]
         out = worked.outputs[self.stage.fragment.output]
         blob = self._blob(batch, out, core.ctis_out[self.stage.fragment.output]) if self.is_last else b""
-        emitted = out if self.is_last else empty({})
+        return ShardOutput(out if self.is_last else empty({}), worked.late, leaving, blob)
+
+    def _answer(self, core: "Core", batch: int, packets: list[Packet], output: "ShardOutput") -> Answer:
+        late = self._write_late(batch, output.late)
         rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.reported_elsewhere)
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
         self._write_status(core)
+        emitted = output.emitted
         metrics = ShardMetrics(
             self.number,
             self.shard,
@@ -146,7 +162,7 @@ class Shard:
             int(operators["state_bytes"].sum()),
             core.ctis_out[self.stage.fragment.output],
         )
-        return Answer(leaving, blob, metrics)
+        return Answer(output.packets, output.blob, metrics)
 
     def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
         if self.job.sink is None:
@@ -171,6 +187,15 @@ class Shard:
         if self.shard == 0 and core.progress:
             found = [source_status(progress) for progress in core.progress.values()]
             self.status_folder.write(str(self.number), to_header(found), sync="none")
+
+
+class ShardOutput(NamedTuple):
+    """What a shard made of a micro-batch; `emitted` are the changes of the last stage."""
+
+    emitted: Chunk
+    late: list[pl.DataFrame]
+    packets: list[Packet]
+    blob: bytes
 
 
 class Worked(NamedTuple):

@@ -8,8 +8,9 @@
 Each of them is synced before something relies on it: the log and its rows before the batch is answered, a snapshot
 before the log that it replaces is removed.
 
-A batch is logged before it is processed. When it is processed again, after a crash or in another process, the logged
-packets are used instead of the new ones, so the answer is the same however the input was split this time.
+A batch is logged before it is answered; it is processed while its log reaches the disk. When it is processed again,
+after a crash or in another process, the logged packets are used instead of the new ones, so the answer is the same
+however the input was split this time.
 
 Rows have to be stored here in any case. So large packets are spilled: the packer writes their rows here at once and
 sends only the file name through Spark. They are written once and read once, and pass neither the shuffle nor a socket
@@ -17,6 +18,8 @@ sends only the file name through Spark. They are written once and read once, and
 """
 
 import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -115,12 +118,33 @@ class StateStore:
         self.folder.make()
         self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, 0
 
-    def log(self, batch: int, packets: list[Packet]) -> list[Packet]:
-        """The packets that count for this batch: those logged first."""
-        self.folder.sync_files([spilled.name for p in packets if (spilled := spilled_rows(p))])
+    @contextmanager
+    def logging(
+        self, batch: int, packets: list[Packet], first: Callable[[], None] = lambda: None
+    ) -> Iterator[Callable[[], bool]]:
+        """Log the packets of a batch while they are processed; `first` is done before. The function that it yields
+        waits for the log. It returns False if other packets were logged first: those count instead of ours."""
+        spilled = [found.name for p in packets if (found := spilled_rows(p))]
         content = pickle.dumps([tuple(p) for p in packets], protocol=5)
-        there = self.folder.write_once(name("log", batch), content)
-        return self._counted(packets if there is content else self._packets(name("log", batch), there), len(there))
+
+        def sync() -> None:
+            first()
+            self.folder.sync_files(spilled)
+
+        with self.folder.draft(name("log", batch), content, sync) as draft:
+
+            def is_ours() -> bool:
+                if ours := draft.publish():
+                    self._counted(packets, len(content))
+                return ours
+
+            yield is_ours
+
+    def logged_again(self, batch: int) -> list[Packet]:
+        """The packets of a batch that is answered once more. Its log may be new, and who wrote it may be gone."""
+        packets = self.logged(batch)
+        self.folder.sync()
+        return packets
 
     def logged(self, batch: int) -> list[Packet]:
         """The packets of a batch that was processed."""
