@@ -1,0 +1,78 @@
+"""Sorted rows that change a little at a time, in blocks with a directory (see `cedr.kernels.blocks`).
+
+For state that is large compared with the chunks that change it. Where chunks are as large as the state, sorted arrays
+that are merged in one pass are faster.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cedr.kernels import blocks as kernels
+
+Matrix = np.ndarray[Any, np.dtype[np.int64]]
+"""Rows of whole numbers: `(rows, columns)`."""
+
+BLOCK = 64
+"""Rows in a block at most. Tests set it to 4, so that short streams cross every boundary."""
+
+
+class SortedBlocks:
+    """Rows sorted by their first `depth` columns, which identify a row; other columns are added up, and rows whose
+    column `zero` becomes 0 are gone."""
+
+    def __init__(self, width: int, depth: int, zero: int) -> None:
+        self.width, self.depth, self.zero = width, depth, zero
+        self.replace(np.empty((0, width), dtype=np.int64))
+
+    def replace(self, rows: Matrix) -> None:
+        """Sorted rows, with different keys, become the content."""
+        self.block = BLOCK
+        self.pool, self.place, self.size, self.first = kernels.filled(rows, self.block, self.depth)
+        self.used, self.free = len(self.place), np.empty(0, dtype=np.int64)
+        self.rows = len(rows)
+
+    @property
+    def directory(self) -> tuple[Matrix, int, Matrix, Matrix, Matrix]:
+        """The first arguments of kernels that read."""
+        return self.pool, self.block, self.place, self.size, self.first
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.pool.nbytes + self.place.nbytes + self.size.nbytes + self.first.nbytes)
+
+    def add(self, rows: Matrix) -> None:
+        """Add sorted rows; their keys may repeat."""
+        if not len(rows):
+            return
+        if not len(self.place):
+            nothing, out = np.empty((0, self.width), dtype=np.int64), np.empty_like(rows)
+            n = kernels.merged(out, nothing, 0, 0, rows, 0, len(rows), self.depth, self.zero)
+            self.replace(out[:n])
+            return
+        self.pool, self.used, self.free, self.place, self.size, self.first = kernels.add(
+            self.pool,
+            self.used,
+            self.free,
+            self.block,
+            self.place,
+            self.size,
+            self.first,
+            self.depth,
+            self.zero,
+            np.ascontiguousarray(rows),
+        )
+        self.rows = int(self.size.sum())
+
+    def flat(self) -> Matrix:
+        """All rows, sorted."""
+        found: Matrix = kernels.flat(self.pool, self.block, self.place, self.size)
+        return found
+
+    def between(self, low: Sequence[Matrix], high: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
+        """For each pair of keys the rows from the low key up to the high one, which is not included: the number of the
+        pair and the row. Keys are given by column and may be shorter than those of rows; pairs are sorted by `low`."""
+        lows, highs = np.column_stack(low), np.column_stack(high)
+        which, rows = kernels.between(*self.directory, lows, highs, lows.shape[1])
+        return which, rows
