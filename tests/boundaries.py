@@ -45,6 +45,6 @@ def histories(events: str, names: str) -> dict[str, History]:
 
 
 def shown(history: History) -> str:
-    """The answer as the tables have it: lifetimes, and payloads where they say more than the events did."""
+    """The answer as the tables have it: lifetimes, and payloads where they show more than the events."""
     parts = [(e.vs, e.ve, ", ".join(f"{k}={v}" for k, v in e.payload.items())) for e in history]
     return " ".join(f"[{vs}, {'∞' if ve == INF else ve}){' ' * bool(p)}{p}" for vs, ve, p in sorted(parts))

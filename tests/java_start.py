@@ -1,7 +1,7 @@
 """Java starts for the tests, about sixty times: without thorough compilation, and with classes from an archive.
 
 Starting Spark and its first query take Java 12.9 s of a core, most of it to read, check and compile classes. With an
-archive of what another Java has loaded it is 7.7 s. A run of all tests makes the archive beside its first tests; Java
+archive of what another Java has loaded it is 7.7 s. A run of all tests makes the archive during its first tests; Java
 takes it when it is there, and does without it when it is not, or is of another Java or another Spark.
 
     python java_start.py FILE      makes the archive

@@ -23,7 +23,7 @@ PATIENCE = 900.0
 
 @dataclass(frozen=True)
 class Turn:
-    """`unable` says why there is no result."""
+    """`unable` is the reason why there is no result."""
 
     events: int = 0
     """That the question is about: those of the streams it reads."""

@@ -51,7 +51,7 @@ PLANS = {
     "raises": (lambda s: s, {"late": "raise"}),
     "adjusts": (lambda s: s, {"insert_only": False}),
 }
-"""What stands above the dear select, and how the sources are; below it there is nothing."""
+"""The operators above the expensive select, and the kinds of sources; there is nothing below it."""
 
 
 def query(plan, ports):
