@@ -1,10 +1,9 @@
 """How merges are checked: several streams of one history, and after each slice the output is compatible with them."""
 
-import pickle
-
 import polars as pl
 from hypothesis import strategies as st
 from oracle_check import arrivals_of
+from storage.through_bytes import through_bytes
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
@@ -104,7 +103,7 @@ def merges(draw, algorithm, max_ports=3, **how):
 
 
 def restored(make, operator):
-    state = pickle.loads(pickle.dumps(operator.snapshot()))
+    state = through_bytes(operator.snapshot())
     fresh = make()
     fresh.restore(state)
     return fresh

@@ -1,9 +1,9 @@
 """How operators are compared with the oracle: any stream, any slicing, snapshot and restore in the middle."""
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st
+from storage.through_bytes import through_bytes
 
 from cedr import testing
 from cedr.columnar.chunk import chunk_of
@@ -23,7 +23,7 @@ def run(
     outputs = []
     for step, (port, elements) in enumerate(arrivals):
         if step in restore_at:
-            state = pickle.loads(pickle.dumps(operator.snapshot()))
+            state = through_bytes(operator.snapshot())
             operator = make()
             operator.restore(state)
         outputs.append(operator.process(port, chunk_of(elements, schemas[port])).elements())

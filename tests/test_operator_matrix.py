@@ -2,7 +2,7 @@
 
 The queries come from `plan.catalogue`; what it leaves out of the API is added here, and a test sees to it that nothing
 is left out. Each cell of the matrix runs a query over random closed streams in slices of one, of all and in between,
-saved, pickled and restored at random points: the answer is right *to* each output CTI and right in the end.
+saved, written, read and restored at random points: the answer is right *to* each output CTI and right in the end.
 
 At weak consistency elements are given up on. Then what is answered is the oracle's answer to the others.
 """

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from storage.through_bytes import through_bytes
 
 from cedr.columnar.promises import NONE, PromiseIndex, point_promises, promises_of
 from cedr.temporal import INF, MIN, PayloadError, Row
@@ -259,7 +260,7 @@ def test_the_index_contains_all_punctuations(arrivals, payloads, data):
         given_so_far += punctuations
         action = data.draw(st.sampled_from(["go on", "restart", "forget", "as one"]))
         if action == "restart":
-            saved = pickle.loads(pickle.dumps(known.snapshot()))
+            saved = through_bytes(known.snapshot())
             known = PromiseIndex()
             known.restore(saved)
         elif action == "forget":

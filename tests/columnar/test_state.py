@@ -1,11 +1,11 @@
 """Declared state: what follows from fields. A snapshot that does not fit is refused before anything changes."""
 
-import pickle
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
+from storage.through_bytes import through_bytes
 
 from cedr.columnar.promises import NONE
 from cedr.columnar.state import (
@@ -119,7 +119,7 @@ def plain(saved):
 
 def test_restored_from_a_snapshot():
     old, new = All(5), All()
-    new.restore(pickle.loads(pickle.dumps(old.snapshot())))
+    new.restore(through_bytes(old.snapshot()))
     assert plain(new.snapshot()) == plain(old.snapshot())
     assert (new.total, new.cache) == (5, 0)
     assert new.spare.tolist() == [0, 1, 2, 3, 4]

@@ -7,7 +7,6 @@ settings: they must be at the end what they were at the beginning.
 
 import importlib
 import inspect
-import pickle
 import pkgutil
 import random
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 from plan.catalogue import MERGES, QUERIES, SCHEMA, AsOperator, a, b
+from storage.through_bytes import through_bytes
 
 import cedr
 import cedr.operators
@@ -153,7 +153,7 @@ def check(case: "Case") -> None:
         if number in (len(steps) // 3, 2 * len(steps) // 3):
             two = make()
             for old, new in zip(operators(one), operators(two), strict=True):
-                new.restore(pickle.loads(pickle.dumps(old.snapshot())))
+                new.restore(through_bytes(old.snapshot()))
         out = feed(one, step)
         if two is not None:
             assert feed(two, step) == out

@@ -1,6 +1,5 @@
 """Queries as users write them, each with what it means on canonical histories. One suite runs them everywhere."""
 
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,6 +8,7 @@ import polars as pl
 from hypothesis import settings
 from hypothesis import strategies as st
 from random_patterns import engine_ids
+from storage.through_bytes import through_bytes
 
 import cedr
 from cedr import automata
@@ -420,7 +420,7 @@ class AsOperator:
         return self.engine.push("ab"[port], chunk)
 
     def snapshot(self):
-        return pickle.loads(pickle.dumps(self.engine.snapshot()))
+        return through_bytes(self.engine.snapshot())
 
     def restore(self, state) -> None:
         self.engine.restore(state)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import arrivals_of
 from plan.catalogue import QUERIES, SCHEMA, a, diamond, few, payloads
+from storage.through_bytes import through_bytes
 
 import cedr
 from cedr import testing
@@ -64,7 +65,7 @@ def test_metrics_and_late_rows_survive_a_restore():
     push(engine, 0, [Insert(5, 9, Row(m=1, v=1)), Cti(5)])
     push(engine, 0, [Insert(1, 9, Row(m=1, v=1))])
     again = stream.engine()
-    again.restore(pickle.loads(pickle.dumps(engine.snapshot())))
+    again.restore(through_bytes(engine.snapshot()))
     assert again.metrics().equals(engine.metrics())
     assert again.take_late().equals(engine.take_late())
     assert engine.take_late().height == 0

@@ -1,12 +1,11 @@
 """Whole queries under punctuations: at any level, saved and restored, and while the level changes."""
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import arrivals_of
 from plan.catalogue import QUERIES, SCHEMA, a, few, payloads
+from storage.through_bytes import through_bytes
 
 import cedr
 from cedr import testing
@@ -40,7 +39,7 @@ def test_the_answer_is_the_oracles_whatever_is_promised(name, data):
     for port, elements in data.draw(arrivals_of(streams)):
         match data.draw(st.integers(0, 7)):
             case 6:
-                state = pickle.loads(pickle.dumps(engine.snapshot()))
+                state = through_bytes(engine.snapshot())
                 engine = stream.with_consistency(level).engine()
                 engine.restore(state)
             case 7:

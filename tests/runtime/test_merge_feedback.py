@@ -1,13 +1,12 @@
 """Feedback in an engine: through a Finalize to what is dear, with the same answer and the same late rows."""
 
-import pickle
-
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from merge_check import PAYLOADS, SCHEMA, histories, often_promised, row
 from oracle_check import arrivals_of
+from storage.through_bytes import through_bytes
 
 import cedr
 from cedr.api import source_of_keys
@@ -120,7 +119,7 @@ def test_the_answer_and_the_late_rows_are_the_same_with_and_without(plan, data):
     restore_at = data.draw(st.integers(0, len(slices)))
     for step, (port, elements) in enumerate(slices):
         if step == restore_at:
-            state = pickle.loads(pickle.dumps(engine.snapshot()))
+            state = through_bytes(engine.snapshot())
             engine = with_feedback.engine()
             engine.restore(state)
         expected = push(deaf, port, elements)

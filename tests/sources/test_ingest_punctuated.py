@@ -1,6 +1,5 @@
 """Punctuations on their way in: rows of tables, elements, the progress of each key, and rows from the future."""
 
-import pickle
 import random
 from collections import Counter
 
@@ -9,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from storage.through_bytes import through_bytes
 
 import cedr
 from cedr.api import source_of_keys
@@ -238,7 +238,7 @@ def test_the_same_reports_in_any_order_and_after_a_restart_give_the_same_promise
         reports = [ProgressReport(keys=pl.DataFrame({"k": [k], HIGHEST: [t]}), at=at) for k, t in batch]
         one.update(reports)
         restored = SourceProgress(plan)
-        restored.restore(pickle.loads(pickle.dumps(two.snapshot())))
+        restored.restore(through_bytes(two.snapshot()))
         two = restored
         two.update(order.sample(reports, len(reports)))
         ones.add(one.take_promises())

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.picked import picked
+from cedr.columnar.pieces import joined, pieces_of
 from cedr.columnar.verified import verify_frame
 from cedr.kernels.hash_table import fill, grow, hash_words, lookup, lookup_words, new_table
 
@@ -175,7 +176,7 @@ class RowIndex:
     # --- state: the rows, each at the position of its number -------------------------------------------------------
 
     def snapshot(self) -> pl.DataFrame:
-        return self.rows
+        return joined(self._pieces)
 
     def verify(self, rows: Any) -> None:
         verify_frame(rows, self.schema, "an index of rows")
@@ -185,7 +186,7 @@ class RowIndex:
         self._clear()
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:
-            self._pieces = [rows]
+            self._pieces = list(pieces_of(rows))
             self.nbytes = int(rows.estimated_size())
             if self._wordy:
                 self._words, self._table = self._as_words(rows), new_table(rows.height * 4)

@@ -13,12 +13,14 @@ import errno
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from typing import Any, BinaryIO, Literal, TypeVar
 from uuid import uuid4
 
+import numpy as np
 import polars as pl
 from pyarrow import fs
 
@@ -35,7 +37,9 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 """Names of files that are not complete."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+BLOCK = 1 << 20
 T = TypeVar("T")
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Sync = Literal["folder", "file", "none"]
 """What a power cut must not take: the file under its name; its content, while a later step syncs the folder; nothing,
 for files that are written again anyhow."""
@@ -115,6 +119,19 @@ class Folder:
                 check(line, [content], self.label_of(name))
             file.seek(len(line))
             return read(file)
+
+    def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
+        """Parts of the content, each in memory of its own: from a position, so many bytes. They are in order. All of
+        the file is verified."""
+        with self._opened(name) as file, self._checking(name):
+            line = file.readline(LONGEST_HEADER)
+            size = file.seek(0, os.SEEK_END) - len(line)
+            file.seek(len(line))
+            if any(a + n > b for (a, n), (b, _) in pairwise([(0, 0), *ranges, (size, 0)])):
+                raise DamageError(f"it has {size} bytes of content, and not the tables that a snapshot has there")
+            found: list[Bytes] = []
+            check(line, pieces(file, ranges, found), self.label_of(name))
+        return found
 
     def find(self, name: str) -> bytes | None:
         """The content, or None if the file does not exist."""
@@ -348,6 +365,25 @@ def mapped(file: BinaryIO, start: int) -> Iterator[memoryview]:
         return
     with mmap(file.fileno(), 0, access=ACCESS_READ) as whole, memoryview(whole)[start:] as content:
         yield content
+
+
+def pieces(file: BinaryIO, ranges: Sequence[tuple[int, int]], found: list[Bytes]) -> Iterator[memoryview]:
+    """All of the rest of a file, piece by piece; those of the ranges are added to `found`."""
+    at = 0
+    for start, size in ranges:
+        yield from gap(file, start - at)
+        piece = np.empty(size, dtype=np.uint8)
+        found.append(piece)
+        yield piece.data[: file.readinto(piece.data)]  # type: ignore[attr-defined]
+        at = start + size
+    yield from gap(file, None)
+
+
+def gap(file: BinaryIO, size: int | None) -> Iterator[memoryview]:
+    """This many bytes, or all up to the end."""
+    while (size is None or size > 0) and (piece := file.read(BLOCK if size is None else min(size, BLOCK))):
+        yield memoryview(piece)
+        size = None if size is None else size - len(piece)
 
 
 def checkpoint_folder(checkpoint: str) -> Folder:

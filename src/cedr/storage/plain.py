@@ -78,7 +78,7 @@ def _write(out: bytearray, value: Any) -> None:
         writer(out, value)
     elif kind.__name__ in _classes and _classes[kind.__name__] is kind:
         _sized(out, b"O", kind.__name__.encode())
-        _write_items(out, b"(", tuple(getattr(value, name) for name in _fields(kind)))
+        _write_items(out, b"(", tuple(getattr(value, name) for name in fields_of(kind)))
     elif isinstance(value, pl.DataType):
         _sized(out, b"K", _kind_to_bytes(value))
     elif isinstance(value, np.integer | np.floating | np.bool_):
@@ -88,7 +88,7 @@ def _write(out: bytearray, value: Any) -> None:
 
 
 @lru_cache(64)
-def _fields(kind: Any) -> tuple[str, ...]:
+def fields_of(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.init) if is_dataclass(kind) else tuple(kind._fields)
 
 
@@ -257,8 +257,8 @@ class _Reader:
     def object(self) -> Any:
         kind: Any = _classes[self.text()]
         values = self.value()
-        if not isinstance(values, tuple) or len(values) != len(_fields(kind)):
-            raise ValueError(f"a {kind.__name__} has {len(_fields(kind))} fields")
+        if not isinstance(values, tuple) or len(values) != len(fields_of(kind)):
+            raise ValueError(f"a {kind.__name__} has {len(fields_of(kind))} fields")
         return kind(*values)
 
 

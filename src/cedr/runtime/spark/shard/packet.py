@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
+from cedr.storage.tables import only_batch, verified_frame
 
 BATCH_ID = "streaming.sql.batchId"
 """The property with which Spark passes the micro-batch to a task."""
@@ -40,6 +41,10 @@ ARROW_SCHEMA = pa.schema(
         ("rows", pa.int64()),
     ]
 )
+LOG_SCHEMA = pa.schema([f.with_type(pa.large_binary()) if f.type == pa.binary() else f for f in ARROW_SCHEMA])
+LOG_LINE = b'{"cedr":"log","format":1}\n'
+"""The first line of a log. Increase the number when `LOG_SCHEMA` changes."""
+PACKET_KINDS = {"rows", "progress", "cti", "highest", "late", "close", "feedback", "answer"}
 
 
 class Packet(NamedTuple):
@@ -103,3 +108,31 @@ def from_parts(small: Sequence[Sequence[Any]], parts: Sequence[bytes]) -> list[P
         )
     rows = zip(*small, strict=True) if small else ()
     return [Packet._make((*p[:6], header, blob, p[6])) for p, header, blob in zip(rows, headers, blobs, strict=True)]
+
+
+def to_log(packets: Sequence[Packet]) -> bytes:
+    """Packets for a file: a line of JSON, then a table with one row per packet."""
+    columns = [list(column) for column in zip(*packets, strict=True)] or [[] for _ in LOG_SCHEMA]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, LOG_SCHEMA, strict=True)]
+    buffer = io.BytesIO(LOG_LINE)
+    buffer.seek(len(LOG_LINE))
+    with pa.ipc.new_stream(buffer, LOG_SCHEMA) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=LOG_SCHEMA))
+    return buffer.getvalue()
+
+
+def from_log(content: bytes) -> list[Packet]:
+    """Packets from a file. All of it is verified, so that whoever works with them finds what is expected."""
+    try:
+        batch = only_batch(pa.py_buffer(content).slice(len(LOG_LINE)), LOG_SCHEMA)
+        packets = list(from_batch(batch))
+    except Exception as e:
+        raise MalformedError(f"its packets cannot be read ({e})") from None
+    for packet in packets:
+        if None in packet or packet.kind not in PACKET_KINDS:
+            raise MalformedError(f"a packet of kind {packet.kind!r} is not complete")
+        if packet.header:
+            from_header(packet.header)
+        if packet.blob and packet.kind != "answer":
+            verified_frame(packet.blob)
+    return packets

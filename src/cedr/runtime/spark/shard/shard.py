@@ -5,7 +5,6 @@ and answered when the log is on disk; a repeated batch gets the same answer agai
 from its snapshot and log. So a task that runs twice, on two machines or after a crash, changes nothing.
 """
 
-import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +20,7 @@ from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.late import Late, LateStream
 from cedr.plan.fragment import Input
 from cedr.plan.partitioning import Exchange
+from cedr.runtime.described import described
 from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
@@ -34,7 +34,6 @@ from cedr.sources.progress import SourceProgress
 from cedr.sources.source_status import source_status
 from cedr.storage.folder import Folder
 from cedr.storage.plain import allowed
-from cedr.temporal.errors import StateError
 from cedr.temporal.time import INF, MIN
 
 
@@ -108,7 +107,7 @@ class Shard:
     def tidy(self) -> None:
         """Deferred work, done after the answer was sent: a snapshot, when one is due."""
         if self.core is not None and self.version is not None and self.store.due:
-            self.store.snapshot(self.version, self.core.save())
+            self.store.snapshot(self.version, self.core.save(), self.core.described())
 
     def _core_after(self, version: int) -> "Core":
         """The shard after a batch; -1 is before the first."""
@@ -133,7 +132,7 @@ class Shard:
             self.version, state = found
             try:
                 self.core.load(state)
-            except StateError as error:
+            except Exception as error:  # its checksum is right, but nothing else is known of it
                 raise self.store.unreadable(self.version, error) from error
 
     def _work(self, core: "Core", batch: int, packets: list[Packet]) -> "ShardOutput":
@@ -309,8 +308,16 @@ class Core:
         fragment = self.stage.fragment
         return fragment.sources[number].schema if isinstance(number, str) else fragment.steps[number].node.schema
 
-    def save(self) -> bytes:
-        state = {
+    def described(self) -> list[dict[str, Any]]:
+        """The operators, for the list in a snapshot."""
+        found = described(f"stage {self.stage.number}", self.engine)
+        for path, engine in self.paths:
+            found += described(f"path {path.source} -> {path.exchange.name}", engine)
+        return found
+
+    def save(self) -> dict[str, Any]:
+        """The state as plain data, which shares what never changes."""
+        return {
             "engine": self.engine.snapshot(),
             "paths": [engine.snapshot() for _, engine in self.paths],
             "progress": {name: progress.snapshot() for name, progress in self.progress.items()},
@@ -318,10 +325,8 @@ class Core:
             "ctis_in": dict(self.ctis_in),
             "ctis_out": dict(self.ctis_out),
         }
-        return pickle.dumps(state, protocol=5)
 
-    def load(self, content: bytes) -> None:
-        state = pickle.loads(content)
+    def load(self, state: dict[str, Any]) -> None:
         self.engine.restore(state["engine"])
         for (_, engine), saved in zip(self.paths, state["paths"], strict=True):
             engine.restore(saved)

@@ -1,12 +1,14 @@
 """What a shard is rebuilt from: a snapshot and the packets of every micro-batch since.
 
     snapshot-00000041         the state of the shard after micro-batch 41
+    part-00000041-<token>     large tables of this snapshot and of later ones
     log-00000042              the packets of micro-batch 42
     spilled-00000042-<token>  rows of a packet of micro-batch 42
     log-00000043              ...
 
 Each of them is synced before something relies on it: the log and its rows before the batch is answered, a snapshot
-before the log that it replaces is removed.
+and its parts before the log that it replaces is removed. docs/state.md describes the files byte by byte; reading them
+runs no code but ours.
 
 A batch is logged before it is answered; it is processed while its log reaches the disk. When it is processed again,
 after a crash or in another process, the logged packets are used instead of the new ones, so the answer is the same
@@ -17,8 +19,7 @@ sends only the file name through Spark. They are written once and read once, and
 (decision 10).
 """
 
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -27,9 +28,21 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import FILE, OLD, VS
-from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.shard.packet import (
+    LOG_LINE,
+    Packet,
+    from_blob,
+    from_header,
+    from_log,
+    to_blob,
+    to_header,
+    to_log,
+)
 from cedr.storage.folder import Folder
-from cedr.storage.plain import FORMAT, allowed
+from cedr.storage.plain import MalformedError, allowed
+from cedr.storage.snapshots import OTHER_VERSION, SNAPSHOT, Snapshots, batch_of
+from cedr.storage.snapshots import file_name as name
+from cedr.storage.tables import verified_frame
 from cedr.temporal.errors import DamagedFileError, StateError
 
 SOURCE_STATUS = "source_status"
@@ -38,10 +51,9 @@ KEPT_SNAPSHOTS = 2
 SMALL_LOG = 64 << 20
 """A log of up to this many bytes never causes a snapshot."""
 MANY_BATCHES = 64
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Of the meaning of what operators save. The names and kinds of their fields are verified by themselves
 (`cedr.columnar.state`); increase it when a field gets another meaning, so that older snapshots are refused by name."""
-OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 MANY_BYTES = 64 << 10
 """Minimum size of rows that are spilled; smaller ones are sent in their packet."""
 
@@ -116,6 +128,7 @@ class StateStore:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.folder.make()
+        self.snapshots = Snapshots(folder)
         self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, 0
 
     @contextmanager
@@ -125,7 +138,7 @@ class StateStore:
         """Log the packets of a batch while they are processed; `first` is done before. The function that it yields
         waits for the log. It returns False if other packets were logged first: those count instead of ours."""
         spilled = [found.name for p in packets if (found := spilled_rows(p))]
-        content = pickle.dumps([tuple(p) for p in packets], protocol=5)
+        content = to_log(packets)
 
         def sync() -> None:
             first()
@@ -171,7 +184,9 @@ class StateStore:
         if (spilled := spilled_rows(packet)) is None:
             return from_blob(packet.blob)
         try:
-            rows = self.folder.read_body(spilled.name, pl.read_ipc_stream)
+            rows = self.folder.read_body(spilled.name, lambda file: verified_frame(file.read()))
+        except MalformedError as e:
+            raise self.folder.damaged(spilled.name, str(e)) from None
         except FileNotFoundError:
             what = f"it is missing, and the log requires its {packet.rows} rows"
             raise self.folder.damaged(spilled.name, what) from None
@@ -185,33 +200,30 @@ class StateStore:
 
     def newest_snapshot(self, before: int) -> tuple[int, Any] | None:
         """The newest snapshot after a batch lower than `before`."""
-        batches = [b for b in self._batches("snapshot") if b < before]
+        batches = [b for b in self.snapshots.batches() if b < before]
         if not batches:
             return None
-        content = self.folder.read(name("snapshot", batches[-1]))
-        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
-        file = name("snapshot", batches[-1])
-        match self._unpickled(file, content):
-            case (version, state) if version == STATE_VERSION:
-                return batches[-1], state
-        raise self.folder.damaged(file, OTHER_VERSION)
+        manifest = self.snapshots.manifest(batches[-1])
+        if manifest.json.get("state") != STATE_VERSION:
+            raise self.folder.damaged(manifest.name, OTHER_VERSION)
+        tree = self.snapshots.read(manifest)
+        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, sum(p.size for p in manifest.places)
+        return batches[-1], tree
 
-    def unreadable(self, batch: int, why: StateError) -> DamagedFileError:
-        """The error about a snapshot whose fields are not those of this version."""
-        return self.folder.damaged(name("snapshot", batch), f"{OTHER_VERSION}: {why}")
+    def unreadable(self, batch: int, why: Exception) -> DamagedFileError:
+        """The error about a snapshot that is not one of this query and version, although it is intact."""
+        if isinstance(why, StateError):
+            return self.folder.damaged(name(SNAPSHOT, batch), f"{OTHER_VERSION}: {why}")
+        return self.folder.damaged(name(SNAPSHOT, batch), f"it does not fit this query ({type(why).__name__}: {why})")
 
     def _packets(self, file: str, content: bytes) -> list[Packet]:
-        packets = [Packet(*values) for values in self._unpickled(file, content)]
-        if any(p.header and not p.header.startswith(FORMAT) for p in packets):
+        if not content.startswith(LOG_LINE):
             raise self.folder.damaged(file, OTHER_VERSION)
-        return packets
-
-    def _unpickled(self, file: str, content: bytes) -> Any:
-        """The content of a file with a correct checksum; its classes may have moved since it was written."""
         try:
-            return pickle.loads(content)
-        except (ImportError, AttributeError) as error:
-            raise self.folder.damaged(file, OTHER_VERSION) from error
+            packets = from_log(content)
+        except MalformedError as e:
+            raise self.folder.damaged(file, str(e)) from None
+        return packets
 
     @property
     def due(self) -> bool:
@@ -220,29 +232,18 @@ class StateStore:
         large = self.log_bytes > max(SMALL_LOG, self.snapshot_bytes)
         return large or self.log_batches >= MANY_BATCHES
 
-    def snapshot(self, batch: int, state: Any) -> None:
-        content = pickle.dumps((STATE_VERSION, state), protocol=5)
-        self.folder.write(name("snapshot", batch), content)
-        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, len(content)
+    def snapshot(self, batch: int, state: Any, operators: Sequence[Any] = ()) -> None:
+        """`operators` describes them, for people and for later versions."""
+        more = {"state": STATE_VERSION, "operators": list(operators)}
+        written = self.snapshots.write(batch, state, **more)
+        self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, written
         self._forget()
 
     def _forget(self) -> None:
-        snapshots = self._batches("snapshot")
+        snapshots = self.snapshots.batches()
         if len(snapshots) < KEPT_SNAPSHOTS:
             return
         oldest = snapshots[-KEPT_SNAPSHOTS]
-        self.folder.remove([name("log", b) for b in self._batches("log") if b <= oldest])
-        spilled = ("spilled-", "parked-")  # the second name is of an earlier version
-        self.folder.remove([n for n in self.folder.names() if n.startswith(spilled) and batch_of(n) <= oldest])
-        self.folder.remove([name("snapshot", b) for b in snapshots if b < oldest])
-
-    def _batches(self, kind: str) -> list[int]:
-        return [batch_of(n) for n in self.folder.names() if n.startswith(f"{kind}-")]
-
-
-def name(kind: str, batch: int) -> str:
-    return f"{kind}-{batch:012d}"
-
-
-def batch_of(file: str) -> int:
-    return int(file.split("-")[1])
+        old = [n for n in self.folder.names() if n.startswith(("log-", "spilled-")) and batch_of(n) <= oldest]
+        self.folder.remove(old)
+        self.snapshots.forget_before(oldest)

@@ -1,0 +1,321 @@
+"""Snapshots: a manifest that describes a tree of values, and parts with its large tables.
+
+    snapshot-000000000041         the manifest: one line of JSON, then the small tables
+    part-000000000041-<token>     tables that were new in it
+    part-000000000012-<token>     tables that are the same as in an earlier one
+
+The manifest is an object with
+
+    cedr, format     "snapshot" and FORMAT
+    parts            the bytes of each part that it refers to
+    tables           of each table what `tables.About` describes, where it begins (`at`), its bytes (`size`) and the
+                     number of its part; without one it is in the manifest, after the line of JSON
+    tree             the values, as in `tree`
+    ...              anything else that its author adds
+
+Arrays and frames that are saved never change. So one that is still the same object as in the snapshot before is not
+written again. A part is written again, without what is not needed any more, when less than half of it is in use, and
+small parts are written again as one when there are many. A part is synced before the manifest that needs it, and
+removed when it is not newer than the oldest manifest that is kept and none of them needs it.
+"""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, BinaryIO, NamedTuple
+from uuid import uuid4
+from weakref import ref
+from zlib import crc32
+
+import numpy as np
+
+from cedr.contracts import DEBUG
+from cedr.storage.folder import Folder
+from cedr.storage.plain import MalformedError
+from cedr.storage.tables import About, Table, about, read_table, size_of, to_bytes, write_table
+from cedr.storage.tree import TreeReader, TreeWriter
+from cedr.temporal.errors import DamagedFileError
+
+FORMAT = 1
+"""Of the manifest, its tables and its parts; increase it when they change, so that readers refuse what they misread."""
+OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
+SMALL_TABLE = 4096
+"""Tables of up to this many bytes are in the manifest."""
+MANY_PARTS = 32
+SNAPSHOT, PART = "snapshot", "part"
+
+
+class Place(NamedTuple):
+    """Where a table is; no part is the manifest."""
+
+    part: str | None
+    at: int
+    size: int
+
+
+class KnownTable(NamedTuple):
+    """A table of the last snapshot, and the checksum of its values if contracts are checked."""
+
+    table: Any
+    place: Place
+    checksum: int
+
+
+class Manifest(NamedTuple):
+    """A manifest that was read; `small` are the bytes of the tables in it."""
+
+    name: str
+    json: dict[str, Any]
+    parts: dict[str, int]
+    places: list[Place]
+    abouts: list[About]
+    small: memoryview
+
+
+class CountingFile(io.RawIOBase):
+    """Knows how much was written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.size = file, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.file.write(content)
+        self.size += len(content)
+        return len(content)
+
+
+class Snapshots:
+    """The snapshots in a folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._known: dict[int, KnownTable] = {}
+        """By identity, the tables of the last snapshot that was written or read here."""
+        self._parts: dict[str, int] = {}
+        """The bytes of the parts it refers to."""
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def write(self, batch: int, tree: Any, **more: Any) -> int:
+        """Write the snapshot after a micro-batch. Returns the number of bytes that had to be written."""
+        writer = TreeWriter()
+        values = writer.json(tree)
+        written = self._write(batch, writer.tables, values, more)
+        if not self._parts.keys() <= set(self.folder.names()):  # of another process, which has removed a part of ours
+            self._known, self._parts = {}, {}
+            written += self._write(batch, writer.tables, values, more)
+        return written
+
+    def _write(self, batch: int, tables: list[Table], values: Any, more: dict[str, Any]) -> int:
+        places = self._known_places(tables)
+        written = self._write_part(batch, tables, places)
+        small = self._small(tables, places)
+        content = self._content(batch, tables, places, values, small, more)
+        self.folder.write(file_name(SNAPSHOT, batch), content)
+        self._remember(tables, places)
+        return written + len(content)
+
+    def _known_places(self, tables: list[Table]) -> dict[int, Place]:
+        """By number, the tables that are in a part already and stay there."""
+        there = set(self.folder.names())
+        found = {n: known.place for n, table in enumerate(tables) if (known := self._known.get(id(table)))}
+        for n, place in [*found.items()]:
+            known = self._known[id(tables[n])]
+            if known.table() is not tables[n] or place.part not in there:
+                del found[n]
+            else:
+                assert not DEBUG or known.checksum == checksum(tables[n]), "a saved array was changed in place"
+        again = self._to_rewrite(found.values())
+        return {n: place for n, place in found.items() if place.part not in again}
+
+    def _to_rewrite(self, places: Iterable[Place]) -> set[str | None]:
+        """Parts of which little is in use, and if there are many the smaller half."""
+        used: Counter[str | None] = Counter()
+        for place in set(places):
+            used[place.part] += place.size
+        again = {part for part, size in used.items() if part is not None and 2 * size < self._parts[part]}
+        rest = [part for part, _ in used.most_common() if part not in again]
+        return again | set(rest[MANY_PARTS // 2 :] if len(rest) >= MANY_PARTS else ())
+
+    def _write_part(self, batch: int, tables: list[Table], places: dict[int, Place]) -> int:
+        """Write the large tables that have no place yet."""
+        new = [n for n, table in enumerate(tables) if n not in places and size_of(table) > SMALL_TABLE]
+        if not new:
+            return 0
+        part = f"{file_name(PART, batch)}-{uuid4().hex}"
+
+        def body(file: BinaryIO) -> None:
+            counting = CountingFile(file)
+            for n in new:
+                start = counting.size
+                write_table(counting, tables[n])  # type: ignore[arg-type]  # all that writers of a table use
+                places[n] = Place(part, start, counting.size - start)
+
+        self.folder.write_body(part, body)
+        self.folder.sync_files([part])
+        self.folder.sync()
+        return places[new[-1]].at + places[new[-1]].size
+
+    def _small(self, tables: list[Table], places: dict[int, Place]) -> bytes:
+        """The other tables, which get their places after the line of JSON."""
+        small = bytearray()
+        for n, table in enumerate(tables):
+            if n not in places:
+                content = to_bytes(table)
+                places[n] = Place(None, len(small), len(content))
+                small += content
+        return bytes(small)
+
+    def _content(
+        self, batch: int, tables: list[Table], places: dict[int, Place], values: Any, small: bytes, more: dict[str, Any]
+    ) -> bytes:
+        parts: dict[str, int] = {}
+        for part, at, size in places.values():
+            if part is not None:
+                parts[part] = max(parts.get(part, 0), self._parts.get(part, 0), at + size)
+        numbers = {part: number for number, part in enumerate(parts)}
+        self._parts = parts
+        described = [about(table) | place_json(places[n], numbers) for n, table in enumerate(tables)]
+        head = {
+            "cedr": SNAPSHOT,
+            "format": FORMAT,
+            "batch": batch,
+            **more,
+            "parts": parts,
+            "tables": described,
+            "tree": values,
+        }
+        return json.dumps(head, allow_nan=False, separators=(",", ":")).encode() + b"\n" + small
+
+    def _remember(self, tables: list[Table], places: dict[int, Place]) -> None:
+        self._known = {
+            id(table): KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
+            for n, table in enumerate(tables)
+            if places[n].part is not None
+        }
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def batches(self) -> list[int]:
+        return [batch_of(name) for name in self.folder.names() if name.startswith(f"{SNAPSHOT}-")]
+
+    def manifest(self, batch: int) -> Manifest:
+        """What a snapshot consists of; its tables are not read."""
+        name = file_name(SNAPSHOT, batch)
+        content = self.folder.read(name)
+        if not content.startswith(b'{"cedr":'):
+            raise self.folder.damaged(name, OTHER_VERSION)
+        try:
+            return manifest_of(name, content)
+        except OtherFormatError:
+            raise self.folder.damaged(name, OTHER_VERSION) from None
+        except Exception as e:
+            raise self.folder.damaged(name, f"it is not a snapshot ({e})") from None
+
+    def read(self, manifest: Manifest) -> Any:
+        """The tree of a snapshot."""
+        tables: dict[int, Table] = {}
+        for part in (None, *manifest.parts):
+            tables |= self._tables(manifest, part)
+        try:
+            tree = TreeReader([tables[n] for n in range(len(manifest.places))]).tree(manifest.json["tree"])
+        except MalformedError as e:
+            raise self.folder.damaged(manifest.name, str(e)) from None
+        self._parts = dict(manifest.parts)
+        self._remember([tables[n] for n in range(len(tables))], dict(enumerate(manifest.places)))
+        return tree
+
+    def _tables(self, manifest: Manifest, part: str | None) -> dict[int, Table]:
+        numbers = [n for n, place in enumerate(manifest.places) if place.part == part]
+        numbers.sort(key=lambda n: manifest.places[n].at)
+        ranges = [(manifest.places[n].at, manifest.places[n].size) for n in numbers]
+        if part is None:
+            contents = [np.frombuffer(manifest.small[at : at + size], np.uint8).copy() for at, size in ranges]
+        else:
+            contents = self._read_part(manifest, part, ranges)
+        found = {}
+        for n, content in zip(numbers, contents, strict=True):
+            try:
+                found[n] = read_table(content, manifest.abouts[n])
+            except MalformedError as e:
+                raise self.folder.damaged(part or manifest.name, str(e)) from None
+        return found
+
+    def _read_part(self, manifest: Manifest, part: str, ranges: list[tuple[int, int]]) -> list[Any]:
+        try:
+            return self.folder.read_ranges(part, ranges)
+        except FileNotFoundError:
+            raise self.folder.damaged(part, f"it is missing, and {manifest.name} requires it") from None
+
+    # --- removing ----------------------------------------------------------------------------------------------------
+
+    def forget_before(self, oldest: int) -> None:
+        """Remove the snapshots before a micro-batch, and parts that the others do not need."""
+        batches = self.batches()
+        self.folder.remove([file_name(SNAPSHOT, batch) for batch in batches if batch < oldest])
+        try:
+            needed = {part for batch in batches if batch >= oldest for part in self.manifest(batch).parts}
+        except DamagedFileError:
+            return  # an older one, which is not needed, and nobody knows its parts
+        parts = [name for name in self.folder.names() if name.startswith(f"{PART}-") and batch_of(name) <= oldest]
+        self.folder.remove([name for name in parts if name not in needed])
+
+
+class OtherFormatError(Exception):
+    """A manifest of another version."""
+
+
+def place_json(place: Place, numbers: dict[str, int]) -> dict[str, Any]:
+    where = {"at": place.at, "size": place.size}
+    return where if place.part is None else {"part": numbers[place.part], **where}
+
+
+def manifest_of(name: str, content: bytes) -> Manifest:
+    """Verifies all but the tree and the tables."""
+    line, _, small = content.partition(b"\n")
+    head = json.loads(line, parse_constant=no_constant)
+    if head["cedr"] != SNAPSHOT or head["format"] != FORMAT:
+        raise OtherFormatError
+    parts, names = head["parts"], [*head["parts"]]
+    if any(not is_part(part) or type(size) is not int for part, size in parts.items()):
+        raise ValueError("its list of parts is damaged")
+    places = [
+        Place(names[number(t["part"])] if "part" in t else None, number(t["at"]), number(t["size"]))
+        for t in head["tables"]
+    ]
+    if any(place.at + place.size > len(small) for place in places if place.part is None):
+        raise ValueError("a table goes beyond its end")
+    if any("array" not in t and "frame" not in t for t in head["tables"]):
+        raise ValueError("a table is neither an array nor a frame")
+    return Manifest(name, head, parts, places, head["tables"], memoryview(small))
+
+
+def number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not a position")
+    return value
+
+
+def is_part(name: str) -> bool:
+    """Whether it is the name of a part, and in this folder."""
+    return name.startswith(f"{PART}-") and name.replace("-", "").isalnum()
+
+
+def no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def checksum(table: Table) -> int:
+    return crc32(np.ascontiguousarray(table).tobytes()) if isinstance(table, np.ndarray) else table.height
+
+
+def file_name(kind: str, batch: int) -> str:
+    return f"{kind}-{batch:012d}"
+
+
+def batch_of(file: str) -> int:
+    return int(file.split("-")[1])
