@@ -12,7 +12,7 @@ from storage.failing_disk import FailingDisk, PowerCut
 
 from cedr.runtime.spark.shard import state
 from cedr.sinks import parquet_table as parquet
-from cedr.storage import disk
+from cedr.storage import disk, snapshots
 from cedr.storage.disk import Disk
 from cedr.storage.folder import TEMPORARY
 from cedr.temporal.errors import CedrError, StorageError
@@ -28,6 +28,8 @@ def put(monkeypatch):
     monkeypatch.setattr(state, "MANY_BYTES", 100)
     monkeypatch.setattr(state, "MANY_BATCHES", 2)
     monkeypatch.setattr(parquet, "MANY_FILES", 2)
+    monkeypatch.setattr(snapshots, "SMALL_TABLE", 30)
+    monkeypatch.setattr(snapshots, "MANY_PARTS", 4)
 
     def put(made: FailingDisk) -> FailingDisk:
         monkeypatch.setattr(disk, "local", made)

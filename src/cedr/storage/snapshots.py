@@ -280,7 +280,7 @@ def manifest_of(name: str, content: bytes) -> Manifest:
     head = json.loads(line, parse_constant=no_constant)
     if head["cedr"] != SNAPSHOT or head["format"] != FORMAT:
         raise OtherFormatError
-    parts, names = head["parts"], [*head["parts"]]
+    parts, names, _ = head["parts"], [*head["parts"]], head["tree"]
     if any(not is_part(part) or type(size) is not int for part, size in parts.items()):
         raise ValueError("its list of parts is damaged")
     places = [

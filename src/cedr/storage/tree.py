@@ -72,7 +72,7 @@ class TreeWriter:
             return {f"${kind.__name__}": [self.json(getattr(value, name)) for name in fields_of(kind)]}
         if isinstance(value, np.integer | np.floating | np.bool_):
             return self.json(value.item())
-        if isinstance(value, pl.DataType):
+        if isinstance(value, pl.DataType) or (isinstance(value, type) and issubclass(value, pl.DataType)):
             return {"$type": self.table(pl.DataFrame(schema={"": value}))}
         if isinstance(value, dict):
             return self.dict(value)

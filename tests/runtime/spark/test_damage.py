@@ -24,6 +24,7 @@ from cedr.sources.files import log
 from cedr.sources.files.entry import FilePart, InputFile
 from cedr.sources.files.listing import stamp
 from cedr.sources.files.reading import file_pieces
+from cedr.storage import snapshots
 from cedr.storage.folder import NEW_CHECKPOINT, Folder
 from cedr.storage.seal import DamageError, check, check_parquet, header, sealed_parquet
 from cedr.temporal.errors import DamagedFileError
@@ -123,6 +124,7 @@ KINDS = {
     "file log": r"files/readings/\d+\.json",
     "segment of the file log": r"files/readings/\d+-\d+\.json",
     "snapshot": r"state/\d/\d/snapshot-.*",
+    "part of a snapshot": r"state/\d/\d/part-.*",
     "log": r"state/\d/\d/log-.*",
     "spilled rows": r"state/\d/\d/spilled-.*",
     "late rows": r"late/late-.*",
@@ -142,6 +144,7 @@ def stopped(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "MANY_BYTES", 100)
         patch.setattr(state, "MANY_BATCHES", 3)
+        patch.setattr(snapshots, "SMALL_TABLE", 30)
         patch.setattr(log, "SEGMENT", 3)
         run = SmallRun(place)
         for batch in range(STOPPED + 1):

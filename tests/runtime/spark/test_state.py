@@ -3,20 +3,26 @@
 import pickle
 import threading
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import polars as pl
 import pytest
 
-from cedr.runtime.spark.shard.packet import Packet
+from cedr.runtime.spark.shard.packet import LOG_LINE, Packet, to_blob, to_header, to_log
 from cedr.runtime.spark.shard.state import (
     KEPT_SNAPSHOTS,
     MANY_BATCHES,
     MANY_BYTES,
     SMALL_LOG,
+    STATE_VERSION,
+    RowsHeader,
+    SpilledRows,
     SpillFile,
     StateStore,
 )
 from cedr.storage.folder import Folder
+from cedr.storage.snapshots import Snapshots
 from cedr.temporal.errors import DamagedFileError, StorageError
 
 
@@ -71,7 +77,7 @@ def test_remote_folders_are_reached_through_arrow(tmp_path):
 
 
 def packets(*numbers: int) -> list[Packet]:
-    return [Packet(1, 0, "rows", blob=b"%d" % n) for n in numbers]
+    return [Packet(1, 0, "rows", blob=b"", rows=n) for n in numbers]
 
 
 def log(store: StateStore, batch: int, new: list[Packet]) -> bool:
@@ -130,12 +136,12 @@ def test_snapshots_replace_the_log_before_them(folder):
 
 def test_a_snapshot_is_due_when_the_log_outweighs_it(folder):
     store, little = StateStore(folder), SMALL_LOG // 4
-    log(store, 0, [Packet(1, 0, "rows", blob=bytes(5 * little))])
+    log(store, 0, [Packet(1, 0, "answer", blob=bytes(5 * little))])
     assert store.due
-    store.snapshot(0, bytes(12 * little))
-    log(store, 1, [Packet(1, 0, "rows", blob=bytes(10 * little))])
+    store.snapshot(0, np.zeros(12 * little // 8))
+    log(store, 1, [Packet(1, 0, "answer", blob=bytes(10 * little))])
     assert not store.due, "the state is larger than the log"
-    log(store, 2, [Packet(1, 0, "rows", blob=bytes(5 * little))])
+    log(store, 2, [Packet(1, 0, "answer", blob=bytes(5 * little))])
     assert store.due
 
 
@@ -190,22 +196,65 @@ def test_rows_are_spilled_in_remote_folders(tmp_path):
 
 
 def test_logs_of_earlier_versions_are_refused(tmp_path):
-    """Their headers were pickled, or named classes that have other names now."""
     folder = Folder(str(tmp_path))
-    for header in (pickle.dumps("readings"), b"c1x", b"c2x"):
-        folder.write("log-000000000003", pickle.dumps([(1, 0, "close", -1, 0, 0, header, b"", 0)]))
+    for content in (pickle.dumps([(1, 0, "close", -1, 0, 0, b"", b"", 0)]), b'{"cedr":"log","format":2}\n', b""):
+        folder.write("log-000000000003", content)
         with pytest.raises(DamagedFileError, match="log-000000000003: another version of cedr wrote it"):
             StateStore(folder).logged(3)
+
+
+def test_logs_that_are_something_else_are_refused(tmp_path):
+    """Behind a right checksum."""
+    folder = Folder(str(tmp_path))
+    good = to_log(
+        [Packet(1, 0, "rows", blob=to_blob(chunk_rows(3)), header=to_header(RowsHeader(None, ("a.csv",))), rows=3)]
+    )
+    folder.write("log-000000000003", good)
+    assert len(StateStore(folder).logged(3)) == 1
+    bad = [
+        to_log([Packet(1, 0, "rows", blob=b"rows")]),
+        to_log([Packet(1, 0, "close", header=b"c1x")]),
+        to_log([Packet(1, 0, "close", header=pickle.dumps("readings"))]),
+        to_log([Packet(1, 0, "command")]),
+        to_log([Packet(1, 0, "rows", header=to_header("a"))]),
+        to_log([Packet(1, 0, "rows", header=to_header(SpilledRows("../../../x", 5)))]),
+        to_log([Packet(1, 0, "progress", header=to_header(("a", 5)))]),
+        to_log([Packet(1, 0, "cti", header=to_header((5, 6)))]),
+        to_log([Packet(1, 0, "feedback", header=to_header("5"))]),
+        to_log([Packet(None, 0, "rows")]),
+        good[: len(LOG_LINE)],
+        good[:-300],
+        LOG_LINE + to_blob(chunk_rows(3)),
+    ]
+    random = Random(1)
+    for _ in range(300):
+        changed = bytearray(good)
+        changed[random.randrange(len(LOG_LINE), len(good))] ^= 1 << random.randrange(8)
+        bad.append(bytes(changed))
+    errors = []
+    for content in bad:
+        folder.write("log-000000000003", content)
+        try:
+            StateStore(folder).logged(3)
+            errors.append("")
+        except DamagedFileError as e:
+            errors.append(str(e))
+    assert all("log-000000000003: " in error for error in errors[:-300])
+    assert all("log-000000000003: " in error for error in errors if error)
+    assert sum(map(bool, errors)) > 60
 
 
 def test_snapshots_of_earlier_versions_are_refused(tmp_path):
     folder = Folder(str(tmp_path))
     for content in (
         b"ccedr.operators.common\nCommon\n.",
-        pickle.dumps({"engine": {}}),
-        pickle.dumps((1, {"engine": {}})),
-        pickle.dumps((2, {"engine": {}})),
+        pickle.dumps((3, {"engine": {}})),
+        b'{"cedr":"snapshot","format":2}\n',
+        b'{"cedr":"log","format":1}\n',
     ):
         folder.write("snapshot-000000000003", content)
         with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):
             StateStore(folder).newest_snapshot(4)
+    Snapshots(folder).write(3, {}, state=STATE_VERSION - 1)
+    with pytest.raises(DamagedFileError, match="snapshot-000000000003: another version of cedr wrote it"):
+        StateStore(folder).newest_snapshot(4)

@@ -14,12 +14,13 @@ before any of the next. The order of packets carries no information; they are so
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
+from cedr.columnar.promises import Promises
 from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
 from cedr.storage.tables import only_batch, verified_frame
 
@@ -44,6 +45,14 @@ ARROW_SCHEMA = pa.schema(
 LOG_SCHEMA = pa.schema([f.with_type(pa.large_binary()) if f.type == pa.binary() else f for f in ARROW_SCHEMA])
 LOG_LINE = b'{"cedr":"log","format":1}\n'
 """The first line of a log. Increase the number when `LOG_SCHEMA` changes."""
+HEADERS: dict[str, Callable[[Any], bool]] = {
+    "progress": lambda found: isinstance(found, tuple) and list(map(type, found)) == [str, list],
+    "cti": lambda found: isinstance(found, tuple) and list(map(type, found)) == [int, Promises],
+    "highest": lambda found: isinstance(found, tuple) and all(type(time) is int for time in found),
+    "close": lambda found: isinstance(found, str),
+    "feedback": lambda found: type(found) is int,
+}
+"""What the headers of packets in a log are, by kind."""
 PACKET_KINDS = {"rows", "progress", "cti", "highest", "late", "close", "feedback", "answer"}
 
 
@@ -131,8 +140,8 @@ def from_log(content: bytes) -> list[Packet]:
     for packet in packets:
         if None in packet or packet.kind not in PACKET_KINDS:
             raise MalformedError(f"a packet of kind {packet.kind!r} is not complete")
-        if packet.header:
-            from_header(packet.header)
+        if packet.header and not HEADERS.get(packet.kind, lambda _: True)(from_header(packet.header)):
+            raise MalformedError(f"a packet of kind {packet.kind!r} has another header")
         if packet.blob and packet.kind != "answer":
             verified_frame(packet.blob)
     return packets

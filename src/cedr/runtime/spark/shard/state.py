@@ -19,6 +19,7 @@ sends only the file name through Spark. They are written once and read once, and
 (decision 10).
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -54,6 +55,7 @@ MANY_BATCHES = 64
 STATE_VERSION = 4
 """Of the meaning of what operators save. The names and kinds of their fields are verified by themselves
 (`cedr.columnar.state`); increase it when a field gets another meaning, so that older snapshots are refused by name."""
+SPILLED = re.compile(r"spilled-\d+-[0-9a-f]+")
 MANY_BYTES = 64 << 10
 """Minimum size of rows that are spilled; smaller ones are sent in their packet."""
 
@@ -102,8 +104,18 @@ class SpillFile:
 
 def rows_header(packet: Packet) -> RowsHeader | None:
     """The header of a packet of rows."""
-    found = from_header(packet.header) if packet.kind == "rows" and packet.header else None
-    return RowsHeader(found, ()) if isinstance(found, SpilledRows) else found
+    if packet.kind != "rows" or not packet.header:
+        return None
+    found = from_header(packet.header)
+    header = RowsHeader(found, ()) if isinstance(found, SpilledRows) else found
+    if not isinstance(header, RowsHeader) or not (header.spilled is None or is_spilled(header.spilled)):
+        raise MalformedError("a packet of rows has another header")
+    return header
+
+
+def is_spilled(found: Any) -> bool:
+    """Whether it names a file in this folder."""
+    return isinstance(found, SpilledRows) and SPILLED.fullmatch(found.name) is not None and type(found.size) is int
 
 
 def spilled_rows(packet: Packet) -> SpilledRows | None:
@@ -221,6 +233,8 @@ class StateStore:
             raise self.folder.damaged(file, OTHER_VERSION)
         try:
             packets = from_log(content)
+            for packet in packets:
+                rows_header(packet)
         except MalformedError as e:
             raise self.folder.damaged(file, str(e)) from None
         return packets
