@@ -348,7 +348,7 @@ def test_without_java_options_work(bare: Checkout) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["prompt", "check job.toml", "doctor", "run job.toml --local", "history changes.csv"]
+    "command", ["prompt", "check job.toml", "doctor", "run job.toml --local", "history changes.csv", "state checkpoint"]
 )
 def test_without_java_commands_that_need_none_work(bare: Checkout, command: str) -> None:
     bare.python()

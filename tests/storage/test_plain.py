@@ -14,8 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cedr.columnar.promises import promises_of
-from cedr.runtime.spark.reader.packer import Highest
-from cedr.runtime.spark.shard.packet import Packet, from_parts, to_parts
+from cedr.runtime.spark.shard.packet import Highest, Packet, from_parts, to_parts
 from cedr.runtime.spark.shard.shard import ShardMetrics
 from cedr.runtime.spark.shard.state import SpilledRows
 from cedr.sources.progress import ProgressReport

@@ -24,6 +24,7 @@ from cedr.cli.prompt import prompt
 from cedr.cli.replay import replay
 from cedr.cli.replicas import app as replicas
 from cedr.cli.run import run
+from cedr.cli.state import state
 from cedr.cli.test import test
 from cedr.secret import hidden
 
@@ -37,6 +38,7 @@ app.command()(history)
 app.command()(diff)
 app.command()(replay)
 app.command()(plot)
+app.command()(state)
 app.command()(doctor)
 app.command()(bench)
 app.command()(docs)

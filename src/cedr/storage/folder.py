@@ -92,6 +92,10 @@ class Folder:
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(f.base_name for f in found if f.is_file and not f.base_name.startswith("."))
 
+    def subfolders(self) -> list[str]:
+        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(f.base_name for f in found if f.type == fs.FileType.Directory)
+
     def has(self, name: str) -> bool:
         return bool(self.system.get_file_info(f"{self.path}/{name}").is_file)
 

@@ -6,7 +6,6 @@ the shards compute the promise from the reports of all.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import polars as pl
 
@@ -16,13 +15,12 @@ from cedr.columnar.sharding import shards_of, split
 from cedr.plan.partitioning import Exchange
 from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import SparkJob
-from cedr.runtime.spark.shard.packet import Packet, to_blob, to_header
+from cedr.runtime.spark.shard.packet import Highest, Packet, to_blob, to_header
 from cedr.runtime.spark.shard.state import SpillFile, with_files
 from cedr.sources.ingest import Clock, Ingest, wall_clock
 from cedr.sources.keys import maxima
 from cedr.sources.progress import ProgressReport
 from cedr.storage.folder import Folder
-from cedr.storage.plain import allowed
 from cedr.temporal.time import MIN
 
 ROWS_AT_ONCE = 500_000
@@ -134,14 +132,6 @@ def read_feedback(folder: Folder) -> int:
 
 def write_feedback(folder: Folder, t: int) -> None:
     folder.write(FEEDBACK, str(t).encode())
-
-
-@allowed
-class Highest(NamedTuple):
-    """The highest sync time and start among some rows."""
-
-    sync: int
-    start: int
 
 
 NOTHING_SEEN = Highest(MIN, MIN)

@@ -21,7 +21,8 @@ import polars as pl
 import pyarrow as pa
 
 from cedr.columnar.promises import Promises
-from cedr.storage.plain import FORMAT, MalformedError, from_bytes, to_bytes
+from cedr.sources.progress import ProgressReport
+from cedr.storage.plain import FORMAT, MalformedError, allowed, from_bytes, to_bytes
 from cedr.storage.tables import only_batch, verified_frame
 
 BATCH_ID = "streaming.sql.batchId"
@@ -45,10 +46,24 @@ ARROW_SCHEMA = pa.schema(
 LOG_SCHEMA = pa.schema([f.with_type(pa.large_binary()) if f.type == pa.binary() else f for f in ARROW_SCHEMA])
 LOG_LINE = b'{"cedr":"log","format":1}\n'
 """The first line of a log. Increase the number when `LOG_SCHEMA` changes."""
+
+
+@allowed
+class Highest(NamedTuple):
+    """The highest sync time and start among some rows."""
+
+    sync: int
+    start: int
+
+
 HEADERS: dict[str, Callable[[Any], bool]] = {
-    "progress": lambda found: isinstance(found, tuple) and list(map(type, found)) == [str, list],
+    "progress": lambda found: (
+        isinstance(found, tuple)
+        and list(map(type, found)) == [str, list]
+        and all(isinstance(report, ProgressReport) for report in found[1])
+    ),
     "cti": lambda found: isinstance(found, tuple) and list(map(type, found)) == [int, Promises],
-    "highest": lambda found: isinstance(found, tuple) and all(type(time) is int for time in found),
+    "highest": lambda found: isinstance(found, Highest) and all(type(time) is int for time in found),
     "close": lambda found: isinstance(found, str),
     "feedback": lambda found: type(found) is int,
 }

@@ -25,8 +25,8 @@ from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
 from cedr.runtime.spark.reader.batch_time import sync_notes
-from cedr.runtime.spark.reader.packer import Highest, highest_of, highest_packets, row_packets
-from cedr.runtime.spark.shard.packet import Packet, from_blob, from_header, to_blob, to_header
+from cedr.runtime.spark.reader.packer import highest_of, highest_packets, row_packets
+from cedr.runtime.spark.shard.packet import Highest, Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.shard.state import SOURCE_STATUS, SpillFile, StateStore, state_folder
 from cedr.runtime.spark.shard.upstream import Upstream
 from cedr.sinks.readable import readable
