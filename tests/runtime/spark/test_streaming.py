@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 import cedr
 from cedr.api import source_of_keys
+from cedr.runtime.spark.shard.inspection import Inspection
 from cedr.temporal import QueryError, TimeError
 from cedr.temporal.time import INF
 
@@ -71,6 +72,21 @@ def test_a_restart_goes_on_where_the_query_stopped(run):
     expected = totals(delay=20).run(pl.concat([first, second, table((40, "a", 1))]), close=False, chunk_size=2).table()
     assert_frame_equal(running.table(), expected)
     assert running.table().rows() == [(0, 10, "a", 2, 5), (10, 20, "a", 1, 2), (20, 30, "b", 1, 8)]
+
+
+def test_the_state_in_a_checkpoint_is_listed_and_verified(run):
+    """After a run with logs only: the metrics name the operators."""
+    for n in range(3):
+        run.write(table((10 * n, "a", 1), (10 * n + 5, "b", 2)))
+    run.all(totals(), cedr.sinks.memory())
+    found = Inspection(str(run.folder / "checkpoint"))
+    assert found.damaged == []
+    assert {(s.batch, s.snapshot) for s in found.shards} == {(2, None)}
+    assert any(o["operator"] == "Aggregate" and o["rows"] for s in found.shards for o in s.operators)
+    log = sorted((run.folder / "checkpoint").rglob("log-*"))[-1]
+    log.write_bytes(log.read_bytes()[:-1])
+    (text,) = Inspection(str(run.folder / "checkpoint")).damaged
+    assert str(log) in text
 
 
 def test_another_query_may_not_use_the_checkpoint(run):

@@ -6,6 +6,7 @@ nearest index has under them.
 """
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def resolved(columns: Mapping[str, Any], above: tuple[Any, ...], name: str) -> p
         elif array.ndim == 1:
             found.append(pl.Series(column, array))
         else:
-            flat = array.reshape(len(array), -1)
+            flat = array.reshape(len(array), prod(array.shape[1:]))
             found += [pl.Series(f"{column}.{i}", np.ascontiguousarray(flat[:, i])) for i in range(flat.shape[1])]
     return pl.DataFrame(distinct_names(found))
 

@@ -38,6 +38,9 @@ class ContentIndex(Stateful):
 
     def _contents_of(self, rows: pl.DataFrame) -> Contents:
         n = rows.height if self.index.schema else len(self.index)
+        rows = (
+            rows.rechunk()
+        )  # of a frame in pieces, polars gives `lit(1).fill_null(0)` one row per piece instead of one
         accepts = np.zeros(n, dtype=np.int64)
         for number, condition in enumerate(self.steps.conditions):
             accepts |= self._column(rows, condition, pl.Int64(), n) << number

@@ -146,7 +146,7 @@ def to_log(packets: Sequence[Packet]) -> bytes:
 
 
 def from_log(content: bytes) -> list[Packet]:
-    """Packets from a file. All of it is verified, so that whoever works with them finds what is expected."""
+    """Packets from a file. All of it is verified, so that the packets are what the shard expects."""
     try:
         batch = only_batch(pa.py_buffer(content).slice(len(LOG_LINE)), LOG_SCHEMA)
         packets = list(from_batch(batch))
