@@ -13,7 +13,7 @@ from cedr.storage import snapshots
 from cedr.storage.folder import Folder
 from cedr.storage.seal import header
 from cedr.storage.snapshots import Snapshots, file_name
-from cedr.temporal.errors import DamagedFileError
+from cedr.temporal.errors import DamagedFileError, StorageError
 
 LARGE = 10_000
 
@@ -139,6 +139,30 @@ def test_a_damaged_old_manifest_does_no_harm(folder):
     here.write(1, array)
     here.forget_before(0)
     assert same(read(folder, 1), array)
+
+
+class FullOnce(Folder):
+    """No room for the manifest of the second snapshot, once."""
+
+    full = True
+
+    def write(self, name, content, sync="folder"):
+        if name.endswith("1") and self.full:
+            self.full = False
+            raise StorageError(name, OSError(28, "No space left on device"))
+        super().write(name, content, sync)
+
+
+def test_a_snapshot_that_could_not_be_written_is_written_later(folder):
+    one, two, here = np.arange(LARGE), np.zeros(LARGE), Snapshots(FullOnce(folder.place, label="state"))
+    here.write(0, [one])
+    with pytest.raises(StorageError):
+        here.write(1, [two])
+    here.write(1, [one, two])
+    here.write(2, [one, two])
+    here.forget_before(2)
+    assert same(read(folder, 2), [one, two])
+    assert len(parts(folder)) == 2, "the part without a snapshot is removed"
 
 
 # --- manifests that are something else, behind a right checksum ------------------------------------------------------

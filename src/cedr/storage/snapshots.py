@@ -114,9 +114,10 @@ class Snapshots:
         places = self._known_places(tables)
         written = self._write_part(batch, tables, places)
         small = self._small(tables, places)
-        content = self._content(batch, tables, places, values, small, more)
+        parts = self._sizes(places)
+        content = content_of(parts, tables, places, {"batch": batch, **more}, values) + small
         self.folder.write(file_name(SNAPSHOT, batch), content)
-        self._remember(tables, places)
+        self._remember(tables, places, parts)
         return written + len(content)
 
     def _known_places(self, tables: list[Table]) -> dict[int, Place]:
@@ -170,28 +171,16 @@ class Snapshots:
                 small += content
         return bytes(small)
 
-    def _content(
-        self, batch: int, tables: list[Table], places: dict[int, Place], values: Any, small: bytes, more: dict[str, Any]
-    ) -> bytes:
+    def _sizes(self, places: dict[int, Place]) -> dict[str, int]:
+        """The bytes of each part that is in use."""
         parts: dict[str, int] = {}
         for part, at, size in places.values():
             if part is not None:
                 parts[part] = max(parts.get(part, 0), self._parts.get(part, 0), at + size)
-        numbers = {part: number for number, part in enumerate(parts)}
-        self._parts = parts
-        described = [about(table) | place_json(places[n], numbers) for n, table in enumerate(tables)]
-        head = {
-            "cedr": SNAPSHOT,
-            "format": FORMAT,
-            "batch": batch,
-            **more,
-            "parts": parts,
-            "tables": described,
-            "tree": values,
-        }
-        return json.dumps(head, allow_nan=False, separators=(",", ":")).encode() + b"\n" + small
+        return parts
 
-    def _remember(self, tables: list[Table], places: dict[int, Place]) -> None:
+    def _remember(self, tables: list[Table], places: dict[int, Place], parts: dict[str, int]) -> None:
+        self._parts = parts
         self._known = {
             id(table): KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
             for n, table in enumerate(tables)
@@ -225,8 +214,7 @@ class Snapshots:
             tree = TreeReader([tables[n] for n in range(len(manifest.places))]).tree(manifest.json["tree"])
         except MalformedError as e:
             raise self.folder.damaged(manifest.name, str(e)) from None
-        self._parts = dict(manifest.parts)
-        self._remember([tables[n] for n in range(len(tables))], dict(enumerate(manifest.places)))
+        self._remember([tables[n] for n in range(len(tables))], dict(enumerate(manifest.places)), dict(manifest.parts))
         return tree
 
     def _tables(self, manifest: Manifest, part: str | None) -> dict[int, Table]:
@@ -267,6 +255,16 @@ class Snapshots:
 
 class OtherFormatError(Exception):
     """A manifest of another version."""
+
+
+def content_of(
+    parts: dict[str, int], tables: list[Table], places: dict[int, Place], more: dict[str, Any], values: Any
+) -> bytes:
+    """The line of JSON of a manifest."""
+    numbers = {part: number for number, part in enumerate(parts)}
+    described = [about(table) | place_json(places[n], numbers) for n, table in enumerate(tables)]
+    head = {"cedr": SNAPSHOT, "format": FORMAT, **more, "parts": parts, "tables": described, "tree": values}
+    return json.dumps(head, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def place_json(place: Place, numbers: dict[str, int]) -> dict[str, Any]:
