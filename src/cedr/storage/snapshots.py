@@ -46,7 +46,7 @@ MANY_PARTS = 32
 SNAPSHOT, PART = "snapshot", "part"
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """Where a table is; no part is the manifest."""
 
     part: str | None
@@ -58,17 +58,17 @@ class KnownTable(NamedTuple):
     """A table of the last snapshot, and the checksum of its values if contracts are checked."""
 
     table: Any
-    place: Place
+    place: TablePlace
     checksum: int
 
 
-class Manifest(NamedTuple):
+class SnapshotManifest(NamedTuple):
     """A manifest that was read; `small` are the bytes of the tables in it."""
 
     name: str
     json: dict[str, Any]
     parts: dict[str, int]
-    places: list[Place]
+    places: list[TablePlace]
     abouts: list[About]
     small: memoryview
 
@@ -120,7 +120,7 @@ class Snapshots:
         self._remember(tables, places, parts)
         return written + len(content)
 
-    def _known_places(self, tables: list[Table]) -> dict[int, Place]:
+    def _known_places(self, tables: list[Table]) -> dict[int, TablePlace]:
         """By number, the tables that are in a part already and stay there."""
         there = set(self.folder.names())
         found = {n: known.place for n, table in enumerate(tables) if (known := self._known.get(id(table)))}
@@ -133,7 +133,7 @@ class Snapshots:
         again = self._to_rewrite(found.values())
         return {n: place for n, place in found.items() if place.part not in again}
 
-    def _to_rewrite(self, places: Iterable[Place]) -> set[str | None]:
+    def _to_rewrite(self, places: Iterable[TablePlace]) -> set[str | None]:
         """Parts of which little is in use, and if there are many the smaller half."""
         used: Counter[str | None] = Counter()
         for place in set(places):
@@ -142,7 +142,7 @@ class Snapshots:
         rest = [part for part, _ in used.most_common() if part not in again]
         return again | set(rest[MANY_PARTS // 2 :] if len(rest) >= MANY_PARTS else ())
 
-    def _write_part(self, batch: int, tables: list[Table], places: dict[int, Place]) -> int:
+    def _write_part(self, batch: int, tables: list[Table], places: dict[int, TablePlace]) -> int:
         """Write the large tables that have no place yet."""
         new = [n for n, table in enumerate(tables) if n not in places and size_of(table) > SMALL_TABLE]
         if not new:
@@ -154,24 +154,24 @@ class Snapshots:
             for n in new:
                 start = counting.size
                 write_table(counting, tables[n])  # type: ignore[arg-type]  # all that writers of a table use
-                places[n] = Place(part, start, counting.size - start)
+                places[n] = TablePlace(part, start, counting.size - start)
 
         self.folder.write_body(part, body)
         self.folder.sync_files([part])
         self.folder.sync()
         return places[new[-1]].at + places[new[-1]].size
 
-    def _small(self, tables: list[Table], places: dict[int, Place]) -> bytes:
+    def _small(self, tables: list[Table], places: dict[int, TablePlace]) -> bytes:
         """The other tables, which get their places after the line of JSON."""
         small = bytearray()
         for n, table in enumerate(tables):
             if n not in places:
                 content = to_bytes(table)
-                places[n] = Place(None, len(small), len(content))
+                places[n] = TablePlace(None, len(small), len(content))
                 small += content
         return bytes(small)
 
-    def _sizes(self, places: dict[int, Place]) -> dict[str, int]:
+    def _sizes(self, places: dict[int, TablePlace]) -> dict[str, int]:
         """The bytes of each part that is in use."""
         parts: dict[str, int] = {}
         for part, at, size in places.values():
@@ -179,7 +179,7 @@ class Snapshots:
                 parts[part] = max(parts.get(part, 0), self._parts.get(part, 0), at + size)
         return parts
 
-    def _remember(self, tables: list[Table], places: dict[int, Place], parts: dict[str, int]) -> None:
+    def _remember(self, tables: list[Table], places: dict[int, TablePlace], parts: dict[str, int]) -> None:
         self._parts = parts
         self._known = {
             id(table): KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
@@ -192,7 +192,7 @@ class Snapshots:
     def batches(self) -> list[int]:
         return [batch_of(name) for name in self.folder.names() if name.startswith(f"{SNAPSHOT}-")]
 
-    def manifest(self, batch: int) -> Manifest:
+    def manifest(self, batch: int) -> SnapshotManifest:
         """What a snapshot consists of; its tables are not read."""
         name = file_name(SNAPSHOT, batch)
         content = self.folder.read(name)
@@ -205,7 +205,7 @@ class Snapshots:
         except Exception as e:
             raise self.folder.damaged(name, f"it is not a snapshot ({e})") from None
 
-    def read(self, manifest: Manifest) -> Any:
+    def read(self, manifest: SnapshotManifest) -> Any:
         """The tree of a snapshot."""
         tables: dict[int, Table] = {}
         for part in (None, *manifest.parts):
@@ -217,7 +217,7 @@ class Snapshots:
         self._remember([tables[n] for n in range(len(tables))], dict(enumerate(manifest.places)), dict(manifest.parts))
         return tree
 
-    def _tables(self, manifest: Manifest, part: str | None) -> dict[int, Table]:
+    def _tables(self, manifest: SnapshotManifest, part: str | None) -> dict[int, Table]:
         numbers = [n for n, place in enumerate(manifest.places) if place.part == part]
         numbers.sort(key=lambda n: manifest.places[n].at)
         ranges = [(manifest.places[n].at, manifest.places[n].size) for n in numbers]
@@ -233,7 +233,7 @@ class Snapshots:
                 raise self.folder.damaged(part or manifest.name, str(e)) from None
         return found
 
-    def _read_part(self, manifest: Manifest, part: str, ranges: list[tuple[int, int]]) -> list[Any]:
+    def _read_part(self, manifest: SnapshotManifest, part: str, ranges: list[tuple[int, int]]) -> list[Any]:
         try:
             return self.folder.read_ranges(part, ranges)
         except FileNotFoundError:
@@ -258,7 +258,7 @@ class OtherFormatError(Exception):
 
 
 def content_of(
-    parts: dict[str, int], tables: list[Table], places: dict[int, Place], more: dict[str, Any], values: Any
+    parts: dict[str, int], tables: list[Table], places: dict[int, TablePlace], more: dict[str, Any], values: Any
 ) -> bytes:
     """The line of JSON of a manifest."""
     numbers = {part: number for number, part in enumerate(parts)}
@@ -267,12 +267,12 @@ def content_of(
     return json.dumps(head, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
-def place_json(place: Place, numbers: dict[str, int]) -> dict[str, Any]:
+def place_json(place: TablePlace, numbers: dict[str, int]) -> dict[str, Any]:
     where = {"at": place.at, "size": place.size}
     return where if place.part is None else {"part": numbers[place.part], **where}
 
 
-def manifest_of(name: str, content: bytes) -> Manifest:
+def manifest_of(name: str, content: bytes) -> SnapshotManifest:
     """Verifies all but the tree and the tables."""
     line, _, small = content.partition(b"\n")
     head = json.loads(line, parse_constant=no_constant)
@@ -282,14 +282,14 @@ def manifest_of(name: str, content: bytes) -> Manifest:
     if any(not is_part(part) or type(size) is not int for part, size in parts.items()):
         raise ValueError("its list of parts is damaged")
     places = [
-        Place(names[number(t["part"])] if "part" in t else None, number(t["at"]), number(t["size"]))
+        TablePlace(names[number(t["part"])] if "part" in t else None, number(t["at"]), number(t["size"]))
         for t in head["tables"]
     ]
     if any(place.at + place.size > len(small) for place in places if place.part is None):
         raise ValueError("a table goes beyond its end")
     if any("array" not in t and "frame" not in t for t in head["tables"]):
         raise ValueError("a table is neither an array nor a frame")
-    return Manifest(name, head, parts, places, head["tables"], memoryview(small))
+    return SnapshotManifest(name, head, parts, places, head["tables"], memoryview(small))
 
 
 def number(value: Any) -> int:

@@ -9,7 +9,7 @@ import polars as pl
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.state import STATE_VERSION, StateStore, spilled_rows, state_folder
 from cedr.storage.folder import checkpoint_folder
-from cedr.storage.snapshots import OTHER_VERSION, PART, SNAPSHOT, Manifest, batch_of, file_name
+from cedr.storage.snapshots import OTHER_VERSION, PART, SNAPSHOT, SnapshotManifest, batch_of, file_name
 from cedr.temporal.errors import CedrError, DamagedFileError
 from cedr.temporal.time import INF, MIN, show
 
@@ -102,7 +102,7 @@ class Inspection:
             self._operators(stage, shard, newest),
         )
 
-    def _snapshots(self, store: StateStore, names: list[str]) -> list[Manifest]:
+    def _snapshots(self, store: StateStore, names: list[str]) -> list[SnapshotManifest]:
         found = []
         for name in (n for n in names if n.startswith(f"{SNAPSHOT}-")):
             manifest = self._verified(name, lambda name=name: snapshot_of(store, batch_of(name)))  # type: ignore[misc]
@@ -138,7 +138,7 @@ class Inspection:
         if (spilled := spilled_rows(packet)) is not None:
             self._verified(spilled.name, lambda: store.rows(packet))
 
-    def _operators(self, stage: int, shard: int, newest: Manifest | None) -> list[dict[str, Any]]:
+    def _operators(self, stage: int, shard: int, newest: SnapshotManifest | None) -> list[dict[str, Any]]:
         if newest is not None:
             return list(newest.json.get("operators", []))
         content = self.folder.sub("metrics").find_intact(f"{stage}-{shard}")
@@ -165,7 +165,7 @@ class Inspection:
         return found
 
 
-def snapshot_of(store: StateStore, batch: int) -> Manifest:
+def snapshot_of(store: StateStore, batch: int) -> SnapshotManifest:
     manifest = store.snapshots.manifest(batch)
     if manifest.json.get("state") != STATE_VERSION:
         raise store.folder.damaged(manifest.name, OTHER_VERSION)
