@@ -18,7 +18,7 @@ from cedr.storage.folder import TEMPORARY
 from cedr.temporal.errors import CedrError, StorageError
 
 CUTS = 20
-LONGEST = 110
+LONGEST = 130
 """No batch takes more steps."""
 
 

@@ -69,14 +69,16 @@ def shards_of(found: "Inspection") -> "pl.DataFrame":
 def operators_of(found: "Inspection") -> "pl.DataFrame":
     import polars as pl
 
+    from cedr.temporal.time import MIN
+
     rows = [
         {
             "operator": f"{s.stage}.{number}",
             "shard": s.shard,
-            "rows": o["rows"],
-            "bytes": size(o["bytes"]),
-            "CTI": found.show_time(o["cti"]),
-            "": o["text"],
+            "rows": o.get("rows"),
+            "bytes": size(o.get("bytes", 0)),
+            "CTI": found.show_time(o.get("cti", MIN)),
+            "": o.get("text"),
         }
         for s in found.shards
         for number, o in enumerate(s.operators)
