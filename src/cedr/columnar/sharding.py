@@ -25,11 +25,16 @@ def shards_of(rows: pl.DataFrame, keys: tuple[str, ...] | None, shards: int) -> 
     """The shard of each row, by the hash of its keys. No keys: shard 0. None: by the start, `_vs`."""
     if keys == () or shards == 1:
         return np.zeros(rows.height, dtype=np.int32)
+    picked: Shards = pick(hashes_of(rows, keys), shards)
+    return picked
+
+
+def hashes_of(rows: pl.DataFrame, keys: tuple[str, ...] | None) -> Words:
+    """The hash of each row's keys; None: of the start, `_vs`."""
     hashes = np.full(rows.height, SEED, dtype=np.uint64)
     for name in (VS,) if keys is None else keys:
         absorb(hashes, rows[name])
-    picked: Shards = pick(hashes, shards)
-    return picked
+    return hashes
 
 
 def split(rows: pl.DataFrame, ids: Shards, shards: int) -> list[pl.DataFrame]:

@@ -53,8 +53,11 @@ def check_stores(job: Job) -> None:
 class SparkAnswer:
     """One answer of a job, as a running query."""
 
-    def __init__(self, job: Job, sink: JobSink, spark: SparkSession, once: bool, close: bool) -> None:
-        """`once` ends it after all available input, `close` then treats the input as complete."""
+    def __init__(
+        self, job: Job, sink: JobSink, spark: SparkSession, once: bool, close: bool, shards: int | None = None
+    ) -> None:
+        """`once` ends it after all available input, `close` then treats the input as complete. `shards`: their number,
+        if not that of the job file."""
         self.sink = sink
         self._passing = TemporaryDirectory(prefix="cedr-") if sink.place == "memory" else None
         travel_by_value(job)
@@ -73,7 +76,7 @@ class SparkAnswer:
                 trigger={"availableNow": True} if once else paced,
                 close=close,
                 late=sink.late,
-                shards=settings.shards,
+                shards=shards or settings.shards,
                 name=f"{job.file.stem}/{sink.name}",
             )
         self._last = -1

@@ -256,4 +256,4 @@ def emitted_up_to(running: RunningQuery) -> int:
         return MIN
     last = metrics.filter(pl.col("stage") == running.job.last)
     ctis = last.filter(pl.col("step") == pl.col("step").max())["cti_out"].fill_null(MIN).to_numpy()
-    return int(ctis.min()) if len(ctis) == running.job.shards else MIN
+    return int(ctis.min()) if len(ctis) == len(running.job.cells(running.job.last)) else MIN

@@ -120,6 +120,8 @@ class TableSink(ABC):
     table: SinkTable
     keeps = True
     """Whether the sink contains the answer itself, so that its last batch must match the checkpoint."""
+    split_shards: frozenset[int] = frozenset()
+    """Shards that were split: others remove the tuples that they have inserted."""
 
     @property
     def trouble(self) -> str | None:

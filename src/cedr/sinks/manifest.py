@@ -32,6 +32,8 @@ class ShardFiles:
     cti: int = MIN
     open: TableFile | None = None
     settled: tuple[TableFile, ...] = ()
+    elsewhere: str = ""
+    """While it is prepared: tuples to remove that another shard inserted before it was split. Arrow IPC as base64."""
 
     @property
     def files(self) -> tuple[TableFile, ...]:
@@ -52,7 +54,11 @@ class ShardFiles:
     def from_json(stored: dict[str, Any]) -> "ShardFiles":
         opened = TableFile(**stored["open"]) if stored["open"] else None
         return ShardFiles(
-            stored["shard"], stored["cti"], opened, tuple(TableFile(**file) for file in stored["settled"])
+            stored["shard"],
+            stored["cti"],
+            opened,
+            tuple(TableFile(**file) for file in stored["settled"]),
+            stored.get("elsewhere", ""),
         )
 
 

@@ -16,10 +16,11 @@ verifies when it reads it back. A commit is done when it survives a power cut: n
 names them, and the manifest before what it replaces is removed.
 """
 
+import base64
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -30,7 +31,7 @@ import polars as pl
 from cedr.columnar.chunk import VS, Chunk
 from cedr.columnar.tally import COUNT, VE, changed, repeated
 from cedr.secret import without_credentials
-from cedr.sinks.base import SinkError, SinkTable, TableSink, all_there
+from cedr.sinks.base import SinkError, SinkTable, TableSink, all_there, as_ipc
 from cedr.sinks.manifest import FOLDER, Manifest, ShardFiles, TableFile
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError
@@ -105,6 +106,8 @@ class ParquetSink(TableSink):
         manifest = self._manifest()
         if self._is_new(batch, manifest.batch):
             parts = {part.shard: part for part in map(ShardFiles.from_bytes, prepared)}
+            parts |= self._without_removed(batch, manifest, list(parts.values()))
+            parts = {shard: replace(part, elsewhere="") for shard, part in parts.items()}
             after = Manifest(self.table, batch, {**manifest.parts, **parts})
             for name in sorted(after.names - manifest.names):
                 self._staged.move(staged(name), self.folder, name)
@@ -112,6 +115,25 @@ class ParquetSink(TableSink):
                 self.folder.sync()
             after.write(self.folder)
             self._sweep(after)
+
+    def _without_removed(self, batch: int, manifest: Manifest, parts: list[ShardFiles]) -> dict[int, ShardFiles]:
+        """The parts of shards that were split, without the tuples that others have removed or changed."""
+        removed = [from_ipc(part.elsewhere) for part in parts if part.elsewhere]
+        if not removed:
+            return {}
+        cti = min(part.cti for part in parts)
+        after, rest = {}, negated(pl.concat(removed))
+        for shard in sorted(manifest.parts.keys() - {part.shard for part in parts}):
+            part = manifest.parts[shard]
+            if not rest.height or part.open is None:
+                continue
+            there, rest = taken_out(self._read(part.open), rest, self.table.columns)
+            settled, still_open = there.filter(settled_by(cti)), there.filter(~settled_by(cti))
+            files = [self._write("settled", shard, batch, settled)] if settled.height else []
+            opened = self._write("open", shard, batch, still_open) if still_open.height else None
+            after[shard] = replace(part, open=opened, settled=(*part.settled, *files))
+        all_there(negated(rest), str(self))
+        return after
 
     def read(self) -> pl.DataFrame:
         return read_parquet(self.folder.place)
@@ -157,18 +179,23 @@ class ParquetSink(TableSink):
         before = manifest.parts.get(shard, ShardFiles(shard))
         cti = max(before.cti, changes.cti)
         after = self._open_tuples(before)
+        elsewhere = ""
         if len(changes):
-            after = all_there(changed(after, changes.rows, self.table.columns), str(self))
-        is_settled = pl.lit(True) if cti == INF else pl.col(VE) < cti
+            after = changed(after, changes.rows, self.table.columns)
+            if self.split_shards & manifest.parts.keys():
+                missing, after = after.filter(pl.col(COUNT) < 0), after.filter(pl.col(COUNT) > 0)
+                elsewhere = base64.b64encode(as_ipc(missing)).decode() if missing.height else ""
+            after = all_there(after, str(self))
+        is_settled = settled_by(cti)
         settled, still_open = after.filter(is_settled), after.filter(~is_settled)
-        part = replace(before, cti=cti)
+        part = replace(before, cti=cti, elsewhere=elsewhere)
         if len(changes) or settled.height:
             files = self._folded(before.settled, shard, batch)
             if settled.height:
                 files = (*files, self._write("settled", shard, batch, settled))
             opened = self._write("open", shard, batch, still_open) if still_open.height else None
             part = replace(part, open=opened, settled=files)
-        self._held[shard] = part, still_open
+        self._held[shard] = replace(part, elsewhere=""), still_open
         return part.to_bytes()
 
     def _open_tuples(self, part: ShardFiles) -> pl.DataFrame:
@@ -239,6 +266,28 @@ def counted_tuples(table: SinkTable, shown: pl.DataFrame) -> pl.DataFrame:
     """The inverse of `as_parquet`; copies are not summed up."""
     rows = table.inner(shown)
     return rows.with_columns(pl.lit(1, pl.Int64).alias(COUNT)).select(*table.inner_schema)
+
+
+def settled_by(cti: int) -> pl.Expr:
+    """Whether tuples can no longer change."""
+    return pl.lit(True) if cti == INF else pl.col(VE) < cti
+
+
+def from_ipc(text: str) -> pl.DataFrame:
+    return pl.read_ipc_stream(io.BytesIO(base64.b64decode(text)))
+
+
+def negated(counted: pl.DataFrame) -> pl.DataFrame:
+    return counted.with_columns(-pl.col(COUNT))
+
+
+def taken_out(tuples: pl.DataFrame, removed: pl.DataFrame, columns: Iterable[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Counted tuples without others, as far as they are there; and those that are not there."""
+    names = [VS, VE, *columns]
+    counts = pl.concat([tuples, negated(removed).select(tuples.columns)])
+    left = counts.group_by(names).agg(pl.col(COUNT).sum())
+    missing = left.filter(pl.col(COUNT) < 0)
+    return left.filter(pl.col(COUNT) > 0).select(tuples.columns), negated(missing).select(tuples.columns)
 
 
 def staged(name: str) -> str:

@@ -93,6 +93,7 @@ class Folder:
         return sorted(f.base_name for f in found if f.is_file and not f.base_name.startswith("."))
 
     def subfolders(self) -> list[str]:
+        """The names of the folders in it."""
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
         return sorted(f.base_name for f in found if f.type == fs.FileType.Directory)
 

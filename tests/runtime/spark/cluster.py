@@ -10,6 +10,7 @@ from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import SparkJob
 from cedr.runtime.spark.reader.packer import Packer, closing
 from cedr.runtime.spark.shard.packet import Packet, from_blob
+from cedr.runtime.spark.shard.rescale import rescale
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
 from cedr.temporal import Event, History, Row
@@ -40,7 +41,7 @@ class Cluster:
             waiting[packet.stage, packet.shard].append(packet)
         changes = []
         for stage in range(1, self.job.last + 1):
-            for shard in range(self.job.shards):
+            for shard in [cell.number for cell in self.job.cells(stage)]:
                 if (stage, shard) in crashes:
                     self.shards.pop((stage, shard), None)
                 answer = self._shard(stage, shard).process(batch, waiting[stage, shard])
@@ -50,6 +51,11 @@ class Cluster:
                 if stage == self.job.last:
                     changes.append(from_blob(answer.blob))
         return net_changes(pl.concat(changes), self.job.plan.schema)
+
+    def rescale(self, shards: int, batch: int) -> None:
+        """Go on with another number of shards after a micro-batch."""
+        self.job = rescale(self.job, shards, batch)
+        self.shards = {}
 
     def _shard(self, stage: int, shard: int) -> Shard:
         if (stage, shard) not in self.shards:

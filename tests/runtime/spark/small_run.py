@@ -12,7 +12,9 @@ from cedr.runtime.spark.driver.job import SparkJob, description
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.streaming import CheckpointIdentity
 from cedr.runtime.spark.reader.packer import Packer, closing
+from cedr.runtime.spark.shard.cells import Layout
 from cedr.runtime.spark.shard.packet import Packet
+from cedr.runtime.spark.shard.rescale import rescale
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
 from cedr.sinks.base import SinkTable
@@ -21,6 +23,7 @@ from cedr.sources.files.entry import BatchFiles, InputFile, cut
 from cedr.sources.files.listing import Stamp
 from cedr.sources.files.log import FileLog
 from cedr.storage.folder import Folder
+from cedr.stream import Stream
 
 BATCHES, ROWS = 6, 12
 QUERY = (
@@ -50,9 +53,9 @@ LATE = BATCHES - 3
 class SmallRun:
     """One start of the query. `done` is the last batch that Spark has noted as done before it."""
 
-    def __init__(self, place: Path, done: int | None = None, shards: int = 2) -> None:
-        plan = staged(Level(QUERY.plan))
-        self.folder, self.shards = Folder(str(place / "checkpoint" / "cedr")), shards
+    def __init__(self, place: Path, done: int | None = None, shards: int = 2, query: Stream = QUERY) -> None:
+        plan = staged(Level(query.plan))
+        self.folder = Folder(str(place / "checkpoint" / "cedr"))
         self.folder.sweep()
         agreed = CheckpointIdentity.read(self.folder)
         if agreed is None:
@@ -63,12 +66,20 @@ class SmallRun:
         self.sink.open(SinkTable(agreed.name, dict(plan.schema), pl.Int64(), shards))
         self.sink.check_reached(done)
         self.late = late_folder(self.folder.sub("late").place)
-        self.job = SparkJob(
-            plan, shards, "run", "app", self.folder.place, self.late.place, pl.Int64(), "table", sink=self.sink
-        )
+        layout = Layout.read(self.folder)
+        now = layout.shards if layout else shards
+        places = self.folder.place, self.late.place
+        self.job = SparkJob(plan, now, "run", "app", *places, pl.Int64(), "table", sink=self.sink, layout=layout)
+        self.sink.split_shards = self.job.split_cells
         self.log = FileLog(Folder(self.folder.sub("files/readings").place, label="files/readings"))
         self.log.check_reached(0 if done is None else done + 1)
         self.work: dict[tuple[int, int], Shard] = {}
+
+    def rescale(self, shards: int, done: int | None) -> None:
+        """Go on with another number of shards after the last batch that is done."""
+        self.job = rescale(self.job, shards, -1 if done is None else done)
+        self.sink.split_shards = self.job.split_cells
+        self.work = {}
 
     def run(self, batch: int, parts: int = 1) -> None:
         """As the micro-batch goes: the files are planned, packed, worked in, and the answer is committed."""
@@ -80,7 +91,7 @@ class SmallRun:
             waiting[packet.stage, packet.shard].append(packet)
         prepared = []
         for stage in range(1, self.job.last + 1):
-            for number in range(self.shards):
+            for number in [cell.number for cell in self.job.cells(stage)]:
                 shard = self.work.setdefault((stage, number), Shard(self.job, stage, number))
                 answer = shard.process(batch, waiting[stage, number])
                 for packet in answer.packets:

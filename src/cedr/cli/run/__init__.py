@@ -22,6 +22,10 @@ def run(
     local: Annotated[
         bool, typer.Option("--local", help="Run in this process, without Spark; sources must be files.")
     ] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", min=1, help="Number of shards; another than before splits or moves the state."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print only problems and the answer, no progress.")
@@ -40,6 +44,8 @@ def run(
 
     if local and not close:
         raise QueryError("--no-close: a local run starts from scratch each time and emits every result; leave it out")
+    if local and shards:
+        raise QueryError("--shards: a local run has no shards; leave it out")
     made = read(job)
     check_writable(made.sinks.values())
     for text in made.warnings() if not (local or once) else ():
@@ -52,5 +58,5 @@ def run(
         else:
             from cedr.cli.run.spark import run_on_spark
 
-            good = run_on_spark(made, view, once, close)
+            good = run_on_spark(made, view, once, close, shards)
     raise typer.Exit(0 if good else 1)

@@ -22,7 +22,7 @@ JAVA_IS_GONE = (Py4JError, ConnectionError)
 """The Java process was stopped, or killed because the machine ran out of memory."""
 
 
-def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
+def run_on_spark(job: Job, view: View, once: bool, close: bool, shards: int | None = None) -> bool:
     answers: list[SparkAnswer] = []
     gone = False
     logging.getLogger("cedr").addHandler(logging.NullHandler())  # the view shows what a sink waits for
@@ -33,7 +33,7 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool) -> bool:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CedrWarning)  # the command has printed them
                 for sink in job.sinks.values():
-                    answers.append(SparkAnswer(job, sink, spark, once, once and close))
+                    answers.append(SparkAnswer(job, sink, spark, once, once and close, shards))
                     view.message("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
                 good = watched(answers, view, stop)
             if stop.is_set():

@@ -9,6 +9,7 @@ A table's answer is one row per shard whose `blob` the sink understands. A chang
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -24,7 +25,7 @@ from cedr.runtime.spark.shard.shard import Answer, ShardMetrics
 from cedr.sinks import spark_types as types
 from cedr.sinks.readable import changes
 from cedr.storage.folder import Folder
-from cedr.temporal.time import MIN
+from cedr.temporal.time import INF, MIN
 
 METRICS = "_cedr"
 METRICS_TYPE = pa.struct(
@@ -57,22 +58,42 @@ def arrow_schema(job: SparkJob) -> pa.Schema:
     return types.arrow_schema(no_changes(job).schema).append(pa.field(METRICS, METRICS_TYPE))
 
 
-def batches(job: SparkJob, shard: int, answer: Answer, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
-    """The answer of one shard, with its own metrics and those of earlier stages."""
+def batches(job: SparkJob, shard: int, answer: Answer, batch: int) -> Iterator[pa.RecordBatch]:
+    """The answer of one shard to a micro-batch, with its metrics."""
     schema = arrow_schema(job)
-    metrics = [{METRICS: m._asdict()} for m in (answer.metrics, *(from_header(packet.header) for packet in counted))]
+    metrics: dict[str, Any] = {METRICS: answer.metrics._asdict()}
     if job.answer == "table":
-        metrics[0]["blob"] = answer.blob
+        metrics["blob"] = answer.blob
     else:
         rows = changelog(from_blob(answer.blob), answer.metrics.cti, shard, job)
-        for batch in as_batches(rows):
-            nothing = pa.nulls(batch.num_rows, METRICS_TYPE)
-            yield pa.RecordBatch.from_arrays([*batch.columns, nothing], schema=schema)
-    yield pa.RecordBatch.from_pylist(metrics, schema=schema)
+        for part in as_batches(pl.concat([rows, *ends_of_split(job, shard, batch)])):
+            nothing = pa.nulls(part.num_rows, METRICS_TYPE)
+            yield pa.RecordBatch.from_arrays([*part.columns, nothing], schema=schema)
+    yield pa.RecordBatch.from_pylist([metrics], schema=schema)
 
 
-def metrics_packet(stage: int, metrics: ShardMetrics) -> Packet:
-    return Packet(stage, metrics.shard, "metrics", origin=metrics.shard, header=to_header(metrics))
+def ends_of_split(job: SparkJob, shard: int, batch: int) -> Iterator[pl.DataFrame]:
+    """After a shard was split, its first part ends its progress, or the common progress would wait for it for ever."""
+    if job.layout is not None and batch == job.layout.batch + 1:
+        parents = job.layout.stages[-1].parents
+        first = {parent: min(part for part, p in parents.items() if p == parent) for parent in parents.values()}
+        for parent in sorted(parent for parent, part in first.items() if part == shard):
+            yield changelog(empty(dict(job.plan.schema)).rows, INF, parent, job)
+
+
+def metrics_batches(job: SparkJob, counted: list[Packet]) -> Iterator[pa.RecordBatch]:
+    """The metrics of earlier stages."""
+    if counted:
+        rows = [{METRICS: from_header(packet.header)._asdict()} for packet in counted]
+        yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(job))
+
+
+def metrics_packet(job: SparkJob, metrics: ShardMetrics) -> Packet:
+    """For any cell of the last stage."""
+    cells = job.cells(job.last)
+    return Packet(
+        job.last, cells[metrics.shard % len(cells)].number, "metrics", origin=metrics.shard, header=to_header(metrics)
+    )
 
 
 def observed(answer: DataFrame, job: SparkJob) -> DataFrame:

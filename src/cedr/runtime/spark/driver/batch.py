@@ -104,7 +104,7 @@ class BatchShard:
             self.late.append(self.engine.take_late(self.reported_elsewhere))
         for number, exchange in self.stage.outputs:
             rows = as_inserts(tallies[number].table())
-            yield from to_batches(row_packets(rows, exchange, self.job.shards, self.shard, 0))
+            yield from to_batches(row_packets(rows, exchange, self.job.cells(exchange.stage), self.shard, 0))
         if is_last:
             answer = tallies[self.stage.fragment.output]
             self.late.append(unknown_tuples(answer))

@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 
 from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
+from cedr.runtime.spark.shard.cells import Cells, Layout, even_cells
 from cedr.sinks.base import TableSink
 from cedr.storage.private import read_private, write_private
 
@@ -38,6 +39,8 @@ class SparkJob:
     at: int = 0
     feedback: str | None = None
     """The folder in which a merge records what it no longer needs."""
+    layout: Layout | None = None
+    """The cells of the shards; None if each shard has one."""
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]
@@ -45,6 +48,27 @@ class SparkJob:
     @property
     def last(self) -> int:
         return len(self.plan.stages)
+
+    def cells(self, stage: int) -> Cells:
+        """The cells of a stage, in the order of their hashes."""
+        return self.layout.stages[stage - 1].cells if self.layout else even_cells(self.shards)
+
+    def cells_of(self, stage: int, shard: int) -> list[int]:
+        """The numbers of the cells of a stage that a shard works on."""
+        return [cell.number for cell in self.cells(stage) if cell.shard == shard]
+
+    def cells_within(self, stage: int, number: int) -> tuple[int, ...]:
+        """The cells that a cell of a stage consists of by now."""
+        return self.layout.stages[stage - 1].within(number) if self.layout else (number,)
+
+    @property
+    def split_cells(self) -> frozenset[int]:
+        """The cells of the last stage that were split: others go on with their tuples."""
+        return frozenset(self.layout.stages[-1].parents.values()) if self.layout else frozenset()
+
+    def origin_of(self, exchange: str) -> int:
+        """The stage whose output goes through an exchange."""
+        return next(stage.number for stage in self.plan.stages for _, to in stage.outputs if to.name == exchange)
 
     def paths_from(self, source: str) -> list[Path]:
         return [path for path in self.plan.paths if path.source == source]

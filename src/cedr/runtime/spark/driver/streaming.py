@@ -13,14 +13,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cedr.plan.analysis import analyse
@@ -37,9 +38,11 @@ from cedr.runtime.spark.driver.starting import start_until_running
 from cedr.runtime.spark.driver.waiting import why_query_waits
 from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint
 from cedr.runtime.spark.reader.packer import closing
+from cedr.runtime.spark.shard.cells import SPACE, Layout
 from cedr.runtime.spark.shard.client import announce_query_end, request_answer, unguessable_name
 from cedr.runtime.spark.shard.errors import cedr_error_inside, kind_of, task_error
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
+from cedr.runtime.spark.shard.rescale import rescale
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import SinkTable, TableSink
@@ -89,11 +92,13 @@ def start(
         before = CheckpointIdentity.read(folder)
         check_notes(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)
-        shards = before.shards if before else shards or spark.sparkContext.defaultParallelism
-        lines = [*description(plan, shards), f"close: {close}"]
+        wanted = shards
+        first = before.shards if before else shards or spark.sparkContext.defaultParallelism
+        layout = Layout.read(folder) if before else None
+        lines = [*description(plan, first), f"close: {close}"]
         lines += ["each source closes after its last file"] if close and inputs.packed else []
-        now = CheckpointIdentity(lines, shards, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
-        table = SinkTable(now.name, dict(plan.schema), inputs.time_type, shards)
+        now = CheckpointIdentity(lines, first, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
+        table = SinkTable(now.name, dict(plan.schema), inputs.time_type, first)
         sink.check(table)
         if before is None:
             inputs.check_lengths(query)
@@ -107,7 +112,7 @@ def start(
             sink.check_reached(last_committed(folder))
         job = SparkJob(
             plan,
-            shards,
+            layout.shards if layout else first,
             uuid.uuid4().hex,
             unguessable_name(str(spark.sparkContext.applicationId)),
             folder.place,
@@ -116,9 +121,12 @@ def start(
             "table" if isinstance(sink, TableSink) else "changelog",
             sink if isinstance(sink, TableSink) else None,
             feedback=feedback,
+            layout=layout,
         )
         late_folder(job.late).sweep()
         running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
+        if wanted is not None and wanted != job.shards:
+            running.rescale(wanted)
         running.begin()
         return running
 
@@ -176,16 +184,30 @@ def last_committed(folder: Folder) -> int | None:
     return max(numbers(Folder(f"{spark_checkpoint(folder)}/commits")), default=None)
 
 
+def last_planned(folder: Folder) -> int | None:
+    """The newest micro-batch that Spark has begun."""
+    return max(numbers(Folder(f"{spark_checkpoint(folder)}/offsets")), default=None)
+
+
 # --- the tasks ----------------------------------------------------------------------------------------------------
 
 
 def pipeline(job: SparkJob, packed: PackedJob, packets: DataFrame) -> DataFrame:
     """Packets through all stages; the result has the columns of the answer, and the metrics."""
     for stage in job.plan.stages:
-        arrived = packets.repartitionById(job.shards, "shard")
+        arrived = packets.repartitionById(job.shards, shard_of_packet(job))
         if stage.number < job.last:
             packets = arrived.mapInArrow(stage_task(packed, stage.number), SPARK_SCHEMA)
     return arrived.mapInArrow(last_task(packed, job.last), answer_schema(job))
+
+
+def shard_of_packet(job: SparkJob) -> Column:
+    """The shard that works on the cell to which a packet goes."""
+    if job.layout is None:
+        return sf.col("shard")
+    shards = {(stage.number, c.number): c.shard for stage in job.plan.stages for c in job.cells(stage.number)}
+    pairs = [sf.lit(n) for (stage, cell), shard in shards.items() for n in (stage * SPACE + cell, shard)]
+    return sf.element_at(sf.create_map(*pairs), sf.col("stage") * sf.lit(SPACE) + sf.col("shard"))
 
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -196,9 +218,10 @@ def stage_task(job: PackedJob, number: int) -> Task:
         mine, passing = sorted_out(batches, number)
         yield from to_batches(passing)
         shard, batch = shard_and_batch()
-        answer = request_answer(job, number, shard, batch, mine)
-        yield from to_batches(answer.packets)
-        yield from to_batches([answers.metrics_packet(job.open().last, answer.metrics)])
+        for cell in job.open().cells_of(number, shard):
+            answer = request_answer(job, number, cell, batch, [p for p in mine if p.shard == cell], shard)
+            yield from to_batches(answer.packets)
+            yield from to_batches([answers.metrics_packet(job.open(), answer.metrics)])
 
     return lambda batches: in_worker(run(batches))
 
@@ -207,9 +230,11 @@ def last_task(job: PackedJob, number: int) -> Task:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         mine, _ = sorted_out(batches, number)
         shard, batch = shard_and_batch()
-        counted = [p for p in mine if p.kind == "metrics"]
-        answer = request_answer(job, number, shard, batch, [p for p in mine if p.kind != "metrics"])
-        yield from answers.batches(job.open(), shard, answer, counted)
+        opened = job.open()
+        yield from answers.metrics_batches(opened, [p for p in mine if p.kind == "metrics"])
+        for cell in opened.cells_of(number, shard):
+            given = [p for p in mine if p.shard == cell and p.kind != "metrics"]
+            yield from answers.batches(opened, cell, request_answer(job, number, cell, batch, given, shard), batch)
 
     return lambda batches: in_worker(run(batches))
 
@@ -263,6 +288,32 @@ class RunningQuery:
                 raise ours from None
             raise
         self.lock.in_use = lambda: self.spark_query.isActive
+
+    def rescale(self, shards: int) -> None:
+        """Before it begins: another number of shards. A micro-batch that was interrupted is finished before."""
+        if shards < 1:
+            raise QueryError(f"shards={shards}: there must be at least one shard")
+        last = last_committed(self.folder)
+        if last_planned(self.folder) != last:
+            self._finish_batch()
+            last = last_committed(self.folder)
+        self.job = rescale(self.job, shards, -1 if last is None else last)
+        if isinstance(self.sink, TableSink):
+            self.sink.split_shards = self.job.split_cells
+
+    def _finish_batch(self) -> None:
+        """Its rows are logged by the cells that there were, and maybe committed by the sink."""
+        trigger, self.trigger = self.trigger, {"once": True}
+        try:
+            self.begin()
+            self.spark_query.awaitTermination()
+        except StreamingQueryException as e:
+            self._end()
+            if (ours := cedr_error_inside(e)) is not None:
+                raise in_user_times(ours, self.job.time_type) from None
+            raise
+        self.trigger = trigger
+        self.job = replace(self.job, run=uuid.uuid4().hex)
 
     def _begin(self) -> StreamingQuery:
         packed = self.job.packed()

@@ -11,10 +11,11 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.promises import NONE
-from cedr.columnar.sharding import shards_of, split
+from cedr.columnar.sharding import split
 from cedr.plan.partitioning import Exchange
 from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import SparkJob
+from cedr.runtime.spark.shard.cells import Cells, places_of
 from cedr.runtime.spark.shard.packet import Highest, Packet, to_blob, to_header
 from cedr.runtime.spark.shard.state import SpillFile, with_files
 from cedr.sources.ingest import Clock, Ingest, wall_clock
@@ -67,57 +68,63 @@ class Packer:
         if rows.height:
             stage = min(path.exchange.stage for path, _ in self.paths)
             header = to_header(self.source.name)
-            shard = self.origin % self.job.shards
-            yield Packet(stage, shard, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
+            cells = self.job.cells(stage)
+            number = cells[self.origin % len(cells)].number
+            yield Packet(stage, number, "late", -1, self.origin, 0, header, to_blob(rows), rows.height)
 
     def _feedback(self) -> Iterator[Packet]:
         """As a packet, it is part of the micro-batch's log: a repeated batch skips the same rows."""
         if self.job.feedback is not None and (t := read_feedback(Folder(self.job.feedback))) != MIN:
-            for shard in range(self.job.shards):
-                yield Packet(self.job.last, shard, "feedback", -1, self.origin, 0, to_header(t))
+            for cell in self.job.cells(self.job.last):
+                yield Packet(self.job.last, cell.number, "feedback", -1, self.origin, 0, to_header(t))
 
     def _rows(self, chunk: Chunk, seq: int) -> Iterator[Packet]:
         for path, engine in self.paths:
             out = engine.push(path.source, chunk)
             place = path.exchange.number, seq
             self.highest[place] = highest_of(out, self.highest.get(place, NOTHING_SEEN))
-            yield from row_packets(out.rows, path.exchange, self.job.shards, self.origin, seq, self.spill, out.files)
+            cells = self.job.cells(path.exchange.stage)
+            yield from row_packets(out.rows, path.exchange, cells, self.origin, seq, self.spill, out.files)
 
     def _headers(self) -> Iterator[Packet]:
         stages = {path.exchange.stage for path, _ in self.paths}
         for seq, reports in self.reports.items():
             header = to_header((self.source.name, merged(reports)))
             for stage in sorted(stages):
-                for shard in range(self.job.shards):
-                    yield Packet(stage, shard, "progress", -1, self.origin, seq, header)
+                for cell in self.job.cells(stage):
+                    yield Packet(stage, cell.number, "progress", -1, self.origin, seq, header)
         exchanges = {path.exchange.number: path.exchange for path, _ in self.paths}
         for (number, seq), highest in self.highest.items():
-            yield from highest_packets(highest, exchanges[number], self.job.shards, self.origin, seq)
+            cells = self.job.cells(exchanges[number].stage)
+            yield from highest_packets(highest, exchanges[number], cells, self.origin, seq)
 
 
 def closing(job: SparkJob, source: str) -> Iterator[Packet]:
     """Declares the end of a source, for every shard of every stage that it leads to."""
     for stage in sorted({path.exchange.stage for path in job.paths_from(source)}):
-        for shard in range(job.shards):
-            yield Packet(stage, shard, "close", seq=LAST_ROUND, header=to_header(source))
+        for cell in job.cells(stage):
+            yield Packet(stage, cell.number, "close", seq=LAST_ROUND, header=to_header(source))
 
 
 def row_packets(
     rows: pl.DataFrame,
     exchange: Exchange,
-    shards: int,
+    cells: Cells,
     origin: int,
     seq: int,
     spill: SpillFile | None = None,
     files: tuple[str, ...] = (),
 ) -> Iterator[Packet]:
-    """The rows of an exchange, one packet for each shard that gets any."""
+    """The rows of an exchange, one packet for each cell that gets any."""
     if not rows.height:
         return
-    parts = [rows] * shards if exchange.broadcast else split(rows, shards_of(rows, exchange.keys, shards), shards)
-    for shard, part in enumerate(parts):
+    if exchange.broadcast:
+        parts = [rows] * len(cells)
+    else:
+        parts = split(rows, places_of(rows, exchange.keys, cells), len(cells))
+    for cell, part in zip(cells, parts, strict=True):
         if part.height:
-            packet = Packet(exchange.stage, shard, "rows", exchange.number, origin, seq, rows=part.height)
+            packet = Packet(exchange.stage, cell.number, "rows", exchange.number, origin, seq, rows=part.height)
             packet, part = with_files(packet, part, files)
             yield spill.put(packet, part) if spill else packet._replace(blob=to_blob(part))
 
@@ -143,12 +150,12 @@ def highest_of(chunk: Chunk, before: Highest = NOTHING_SEEN) -> Highest:
     return Highest(max(before.sync, int(chunk.sync.max())), max(before.start, int(chunk.vs.max())))
 
 
-def highest_packets(highest: Highest, exchange: Exchange, shards: int, origin: int, seq: int) -> Iterator[Packet]:
-    """The highest times of an exchange, for shards that do not get these rows."""
+def highest_packets(highest: Highest, exchange: Exchange, cells: Cells, origin: int, seq: int) -> Iterator[Packet]:
+    """The highest times of an exchange, for cells that do not get these rows."""
     if highest != NOTHING_SEEN:
         header = to_header(highest)
-        for shard in range(shards):
-            yield Packet(exchange.stage, shard, "highest", exchange.number, origin, seq, header)
+        for cell in cells:
+            yield Packet(exchange.stage, cell.number, "highest", exchange.number, origin, seq, header)
 
 
 def merged(reports: list[ProgressReport]) -> list[ProgressReport]:

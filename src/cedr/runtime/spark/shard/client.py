@@ -41,14 +41,18 @@ ATTEMPTS = 4
 START_SECONDS = 120.0
 
 
-def request_answer(job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet]) -> Answer:
-    """The answer of a shard to a micro-batch. If its process is lost meanwhile, the next one rebuilds the shard."""
+def request_answer(
+    job: PackedJob, stage: int, shard: int, batch: int, packets: list[Packet], process: int | None = None
+) -> Answer:
+    """The answer of a shard, or of a cell, to a micro-batch. If its process is lost meanwhile, the next one rebuilds
+    the shard. `process`: the number of the process, if it is another."""
+    number = shard if process is None else process
     executor = executor_process()
     place = process_folder(job.application, executor)
     small, parts = to_parts(packets)
     request = ["work", job.run, job.digest, stage, shard, batch, small]
     for _ in range(ATTEMPTS):
-        with contextlib.suppress(EOFError, ConnectionError), connect_to_shard(place, shard, executor) as wire:
+        with contextlib.suppress(EOFError, ConnectionError), connect_to_shard(place, number, executor) as wire:
             wire.send(request, parts)
             (kind, *rest), blobs = wire.receive()
             if kind != "job?":
@@ -56,8 +60,8 @@ def request_answer(job: PackedJob, stage: int, shard: int, batch: int, packets: 
             leave_job(place, job)
     else:
         raise CedrError(
-            f"the process of shard {shard} was lost repeatedly in stage {stage} of micro-batch {batch}; if "
-            f"memory ran out, use more shards or larger machines. See its log: {place}/log-{shard}"
+            f"the process of shard {number} was lost repeatedly in stage {stage} of micro-batch {batch}; if "
+            f"memory ran out, use more shards or larger machines. See its log: {place}/log-{number}"
         )
     if kind == "error":
         raise task_error(*rest)

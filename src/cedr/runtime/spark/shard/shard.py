@@ -8,6 +8,7 @@ from its snapshot and log. So a task that runs twice, on two machines or after a
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -89,14 +90,14 @@ class Shard:
     def _processed(self, batch: int, packets: list[Packet]) -> Answer:
         """What is written before the log is published has names of its own, and counts only if the batch does."""
         if not self.store.has(batch):
-            core = self._core_after(batch - 1)
+            core = self.core_after(batch - 1)
             self.version = None
             with self.store.logging(batch, packets, lambda: self._sync_notes(batch)) as is_logged:
                 worked = self._work(core, batch, packets)
                 if is_logged():
                     return self._answer(core, batch, packets, worked)
             self.core = None  # another process was first, with the same rows in other packets
-        core, packets = self._core_after(batch - 1), self.store.logged_again(batch)
+        core, packets = self.core_after(batch - 1), self.store.logged_again(batch)
         self.version = None
         return self._answer(core, batch, packets, self._work(core, batch, packets))
 
@@ -109,7 +110,7 @@ class Shard:
         if self.core is not None and self.version is not None and self.store.due:
             self.store.snapshot(self.version, self.core.save(), self.core.described())
 
-    def _core_after(self, version: int) -> "Core":
+    def core_after(self, version: int) -> "Core":
         """The shard after a batch; -1 is before the first."""
         if self.core is None or self.version is None or not self._is_on_the_way(version):
             self._rebuild(version)
@@ -183,7 +184,7 @@ class Shard:
 
     def _write_status(self, core: "Core") -> None:
         """Every shard knows the progress of the sources, so it is enough that one writes it."""
-        if self.shard == 0 and core.progress:
+        if self.shard == self.job.cells(self.number)[0].number and core.progress:
             found = [source_status(progress) for progress in core.progress.values()]
             self.status_folder.write(str(self.number), to_header(found), sync="none")
 
@@ -209,7 +210,8 @@ class Core:
         self.job, self.shard, self.store = job, shard, store
         self.stage = job.stage(number)
         self.engine = Engine(self.stage.fragment)
-        self.reported_elsewhere = self.stage.reported_elsewhere(shard)
+        first = job.cells(number)[0].number
+        self.reported_elsewhere = self.stage.reported_elsewhere(int(shard != first))
         self.paths = [(path, Engine(path.fragment)) for path in job.paths_into(number)]
         names = {path.source for path, _ in self.paths}
         sources = job.plan.sources
@@ -238,11 +240,12 @@ class Core:
 
     def leaving(self, number: Input, exchange: Exchange, worked: Worked, spill: SpillFile) -> Iterator[Packet]:
         """Packets for a later stage: the rows by shard, and our progress for every shard."""
-        yield from row_packets(worked.outputs[number].rows, exchange, self.job.shards, self.shard, 0, spill)
-        yield from highest_packets(highest_of(worked.outputs[number]), exchange, self.job.shards, self.shard, 0)
+        cells = self.job.cells(exchange.stage)
+        yield from row_packets(worked.outputs[number].rows, exchange, cells, self.shard, 0, spill)
+        yield from highest_packets(highest_of(worked.outputs[number]), exchange, cells, self.shard, 0)
         header = to_header((self.ctis_out[number], worked.outputs[number].promises))
-        for shard in range(self.job.shards):
-            yield Packet(exchange.stage, shard, "cti", exchange.number, self.shard, 0, header)
+        for cell in cells:
+            yield Packet(exchange.stage, cell.number, "cti", exchange.number, self.shard, 0, header)
 
     def _arrived(self, packets: list[Packet]) -> dict[str, Chunk]:
         """The rows of each exchange in this round and the progress after them."""
@@ -256,7 +259,7 @@ class Core:
                     source, new = from_header(packet.header)
                     reports[source] += new
                 case "cti":
-                    upstream = self.upstream.setdefault(f"#{packet.exchange}", Upstream(self.job.shards))
+                    upstream = self._upstream(f"#{packet.exchange}")
                     upstream.update(packet.origin, *from_header(packet.header))
                 case "highest":
                     self._note_highest(f"#{packet.exchange}", from_header(packet.header))
@@ -270,6 +273,14 @@ class Core:
             self.progress[source].update(new)
         promised = {source: progress.take_promises() for source, progress in self.progress.items()}
         return {name: self._chunk(name, rows[name], promised) for name in self.stage.fragment.sources}
+
+    def _upstream(self, name: str) -> Upstream:
+        """The progress of the earlier stage in an exchange."""
+        if name not in self.upstream:
+            origin = self.job.origin_of(name)
+            within = partial(self.job.cells_within, origin)
+            self.upstream[name] = Upstream(len(self.job.cells(origin)), within)
+        return self.upstream[name]
 
     def _note_highest(self, name: str, highest: Highest) -> None:
         """Finalize and Align measure from the highest time in the whole stream; most of it is in other shards."""
@@ -333,7 +344,6 @@ class Core:
         for name, saved in state["progress"].items():
             self.progress[name].restore(saved)
         for name, saved in state["upstream"].items():
-            self.upstream[name] = Upstream(self.job.shards)
-            self.upstream[name].restore(saved)
+            self._upstream(name).restore(saved)
         self.ctis_in.update(state["ctis_in"])
         self.ctis_out.update(state["ctis_out"])

@@ -5,18 +5,23 @@ earliest of the promised times. A shard without rows of a payload promises at on
 promises of some shards wait here for the others.
 """
 
+from collections.abc import Callable
+
 from cedr.columnar.promises import NONE, Promises
 from cedr.columnar.state import DICT, PROMISES, Stateful, each, fields
 from cedr.temporal.time import MIN
 
 
 class Upstream(Stateful):
-    """`shards` is their number. Each of them reports at most once in a round."""
+    """`shards` is their number. Each of them reports at most once in a round.
+
+    `within`: which ones a shard consists of now, if it was split after it reported.
+    """
 
     state = fields(ctis=DICT, waiting=each(PROMISES), reached=PROMISES)
 
-    def __init__(self, shards: int) -> None:
-        self.shards = shards
+    def __init__(self, shards: int, within: Callable[[int], tuple[int, ...]] = lambda shard: (shard,)) -> None:
+        self.shards, self.within = shards, within
         self.ctis: dict[int, int] = {}
         self.waiting: dict[int, Promises] = {}
         """For each shard the promises that not all others have made."""
@@ -24,8 +29,14 @@ class Upstream(Stateful):
         """The promises of all about payloads for which some have promised more."""
 
     def update(self, shard: int, cti: int, promises: Promises) -> None:
-        self.ctis[shard] = cti
-        self.waiting[shard] = self.waiting.get(shard, NONE).plus(promises)
+        for part in self.within(shard):
+            self.ctis[part] = cti
+            self.waiting[part] = self.waiting.get(part, NONE).plus(promises)
+
+    def restored(self) -> None:
+        """What a shard has promised holds for each of its parts."""
+        self.ctis = {part: cti for shard, cti in self.ctis.items() for part in self.within(shard)}
+        self.waiting = {part: made for shard, made in self.waiting.items() for part in self.within(shard)}
 
     @property
     def cti(self) -> int:
