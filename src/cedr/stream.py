@@ -484,7 +484,8 @@ class Stream:
                      to process all available input and stop
         close        with `availableNow`: end the stream after the input, so that every result is emitted
         late         a folder for rows that could not be used; by default a folder below the checkpoint
-        shards       the number of shards; by default the number of Spark's cores. Fixed at first start
+        shards       the number of shards; by default that of the last start, at first the number of Spark's cores.
+                     Another number than before splits or moves the state
         """
         from cedr.runtime.spark.driver.streaming import start
 

@@ -118,6 +118,22 @@ def test_here_and_on_spark(job, spark, tmp_path):
     assert not list(again.reports())
 
 
+def test_another_number_of_shards(spark, tmp_path):
+    made = read(put(tmp_path))
+    (tmp_path / "data" / "b.csv").unlink()
+    for shards in (None, 5, 1):
+        answer = SparkAnswer(made, made.sinks["hot"], spark, once=True, close=False, shards=shards)
+        answer.running.await_termination()
+        assert answer.running.job.shards == (shards or 2)
+        number = answer.running.job.shards
+        rows = f"start,end,machine,load\n{20 + number},{30 + number},web{number},0.9\n"
+        (tmp_path / "data" / f"{number}.csv").write_text(rows)
+    SparkAnswer(made, made.sinks["hot"], spark, once=True, close=False, shards=3).running.await_termination()
+    tables = [pl.read_csv(tmp_path / "data" / name) for name in ("a.csv", "2.csv", "5.csv", "1.csv")]
+    hot = made.streams["Hot"].run({"readings": pl.concat(tables)}, close=False).table()
+    assert sinks.read_parquet(tmp_path / "out" / "hot").rows() == hot.rows()
+
+
 def check(made, reports) -> None:
     folder = made.file.parent / "out"
     busy = expected(made, "busy")

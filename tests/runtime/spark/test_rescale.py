@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matrix.values import COLUMNS as COLUMNS_OF_TYPES
 from plan.catalogue import MERGES, QUERIES, SCHEMA
 from runtime.spark.cluster import Cluster, history
 from runtime.spark.small_run import BATCHES, LATE, SmallRun
@@ -16,6 +17,7 @@ from storage.failing_disk import FailingDisk, PowerCut
 
 import cedr
 from cedr.columnar import index
+from cedr.columnar.sharding import can_be_key
 from cedr.operators.base import Operator
 from cedr.operators.splitting import WHOLE, part_of
 from cedr.plan.nodes.level import Level
@@ -175,3 +177,33 @@ def test_a_power_cut_while_shards_are_split_loses_nothing(name, monkeypatch, tmp
     assert run.job.shards == 1
     assert run.table() == never.table()
     assert run.late_rows() == LATE
+
+
+# --- keys of all types -------------------------------------------------------------------------------------------
+
+AS_KEYS = {name: values for name, values in COLUMNS_OF_TYPES.items() if can_be_key(values.dtype) and name != "Null"}
+
+
+@pytest.mark.parametrize("name", AS_KEYS)
+def test_keys_of_every_type_go_where_their_rows_go(name):
+    """A stored key has the hash of the rows that will come: also a missing one, NaN, zones, decimals and texts."""
+    keys = AS_KEYS[name].rename("k")
+    a = cedr.source("a", {"k": keys.dtype, "x": pl.Int64}, vs="ts", delay=100)
+    b = cedr.source("b", {"k": keys.dtype, "y": pl.Int64}, vs="ts", delay=100)
+    sums = a.sliding(40).group_by("k").agg(x=cedr.sum("x"), top=cedr.max("x"))
+    query = sums.join(b.sliding(30), on="k", how="left").with_latency("eager")
+    both = [
+        pl.DataFrame({"ts": [7 * i + n for n in range(len(keys))], "k": keys, name: [i + n for n in range(len(keys))]})
+        for i, name in enumerate("xyxyxy")
+    ]
+    with TemporaryDirectory() as folder:
+        cluster, changes = Cluster(query, folder, 2), []
+        for number, shards in enumerate((2, 5, 3)):
+            if number:
+                cluster.rescale(shards, number - 1)
+            tables = {"a": [both[2 * number]], "b": [both[2 * number + 1]]}
+            changes.append(cluster.run(number, cluster.packets(number, tables)))
+        changes.append(cluster.run(3, cluster.closing()))
+        assert len(cluster.job.cells(1)) > 2
+    expected = query.run({"a": pl.concat(both[::2]), "b": pl.concat(both[1::2])})
+    assert_same(history(changes, query.schema), expected.history())

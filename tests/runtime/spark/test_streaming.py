@@ -97,11 +97,13 @@ def test_another_query_may_not_use_the_checkpoint(run):
         run.start(other, cedr.sinks.memory())
 
 
-def test_the_number_of_shards_stays_that_of_the_first_start(run):
+def test_the_number_of_shards_stays_that_of_the_last_start(run):
     run.write(table((1, "a", 1)))
     sink = cedr.sinks.memory()
     run.all(totals(), sink, shards=3)
-    assert run.start(totals(), sink, shards=1).job.shards == 3
+    assert run.all(totals(), sink).job.shards == 3
+    assert run.all(totals(), sink, shards=1).job.shards == 1
+    assert run.all(totals(), sink).job.shards == 1
 
 
 def test_a_table_and_a_checkpoint_of_different_runs_are_refused(run):

@@ -11,6 +11,7 @@ import json
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ from cedr.runtime.spark.shard.cells import SPACE, Layout
 from cedr.runtime.spark.shard.client import announce_query_end, request_answer, unguessable_name
 from cedr.runtime.spark.shard.errors import cedr_error_inside, kind_of, task_error
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
-from cedr.runtime.spark.shard.rescale import rescale
+from cedr.runtime.spark.shard.rescale import rescale, whole_stages
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import SinkTable, TableSink
@@ -50,7 +51,7 @@ from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.late_rows import counted, in_user_times, warn_of_late
 from cedr.storage.folder import Folder, checkpoint_folder
 from cedr.storage.lock import Lock
-from cedr.temporal.errors import CedrError, QueryError
+from cedr.temporal.errors import CedrError, CedrWarning, QueryError
 
 Trigger = Mapping[str, Any]
 SETTING = threading.RLock()
@@ -298,6 +299,14 @@ class RunningQuery:
             self._finish_batch()
             last = last_committed(self.folder)
         self.job = rescale(self.job, shards, -1 if last is None else last)
+        for stage, why in whole_stages(self.job):
+            has = len(self.job.cells(stage.number))
+            warnings.warn(
+                f"stage {stage.number} does not use more than {has} of the {shards} shards, because its state cannot be "
+                f"split: {why}",
+                CedrWarning,
+                stacklevel=4,
+            )
         if isinstance(self.sink, TableSink):
             self.sink.split_shards = self.job.split_cells
 

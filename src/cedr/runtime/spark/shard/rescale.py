@@ -96,6 +96,17 @@ def why_whole(plan: StagedPlan, stage: Stage) -> str | None:
     return None
 
 
+def whole_stages(job: SparkJob) -> list[tuple[Stage, str]]:
+    """The stages that have fewer cells than there are shards, and why; a stage that always runs in one shard is not
+    among them."""
+    found = []
+    for stage in job.plan.stages:
+        spread = any(exchange.keys != () for exchange in exchanges_into(job.plan, stage))
+        if spread and len(job.cells(stage.number)) < job.shards and (why := why_whole(job.plan, stage)) is not None:
+            found.append((stage, why))
+    return found
+
+
 def check_splits(operator: Operator, cut: Cut, step: PhysicalStep) -> None:
     try:
         part_of(operator, operator.snapshot(), cut)
