@@ -326,7 +326,7 @@ def with_members(state: State, name: str, keys: Kept, own: Kept) -> State:
 def _(operator: MatchOperator, state: State, cut: Cut) -> State:
     """An event goes where its row goes. A match of events without key that waits is looked for in all parts; it is
     found in one."""
-    keys = kept_keys(operator.keys, state["keys"], cut, operator.entry.ports)
+    keys = kept_keys(operator.keys, state["keys"], cut, operator.entry.ports.tolist())
     held, ports = state["events"], operator.entry.ports
     events, payloads = held["events"], list(held["payloads"])
     own = np.zeros(len(events["g"]), dtype=np.bool_)

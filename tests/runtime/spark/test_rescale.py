@@ -12,7 +12,9 @@ from plan.catalogue import MERGES, QUERIES, SCHEMA
 from runtime.spark.cluster import Cluster, history
 from runtime.spark.small_run import BATCHES, LATE, SmallRun
 from runtime.spark.tables import COLUMNS, parts, table_of
-from runtime.spark.test_shard import batches
+from runtime.spark.test_shard_punctuated import QUERIES as PUNCTUATED
+from runtime.spark.test_shard_punctuated import source, streams_in_batches
+from runtime.spark.test_shard_punctuated import table_of as punctuated_table
 from storage.failing_disk import FailingDisk, PowerCut
 
 import cedr
@@ -29,7 +31,7 @@ from cedr.runtime.spark.shard.rescale import why_whole
 from cedr.storage import disk
 from cedr.storage.folder import Folder
 from cedr.temporal import canonical
-from cedr.testing import assert_same
+from cedr.testing import assert_same, rows, slicings, streams
 
 ALL = {**QUERIES, **MERGES}
 
@@ -43,6 +45,21 @@ def small():
         patch.setattr(state, "MANY_BYTES", 100)
         patch.setattr(index, "WORTH_COMPACTING", 1)
         yield
+
+
+many_keys = rows(m=st.integers(0, 6), v=st.one_of(st.none(), st.integers(0, 3)))
+"""So that the keys of one cell are split."""
+
+
+@st.composite
+def batches(draw, ports: int, infinite: bool):
+    """Micro-batches of all sources, and the whole streams."""
+    inputs = {}
+    for name in ("a", "b")[:ports]:
+        inputs[name] = draw(streams(many_keys, max_size=10, closed=True, infinite=infinite, adjusts=infinite))
+    cut = {name: draw(slicings(stream)) for name, stream in inputs.items()}
+    number = max(map(len, cut.values()))
+    return inputs, [{name: pieces[i] if i < len(pieces) else [] for name, pieces in cut.items()} for i in range(number)]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -72,7 +89,8 @@ def test_another_number_of_shards_changes_nothing(name, data):
             changes.append(cluster.run(number, packets, crashes))
         assert not others
         assert read_late(Folder(cluster.job.late)).height == 0
-    assert_same(history(changes, stream.schema), query.oracle(*(canonical(t) for t in inputs.values())))
+    never = stream.run({source: table_of(elements, SCHEMA) for source, elements in inputs.items()})
+    assert_same(history(changes, stream.schema), never.history())
 
 
 # --- cells -------------------------------------------------------------------------------------------------------
@@ -207,3 +225,29 @@ def test_keys_of_every_type_go_where_their_rows_go(name):
         assert len(cluster.job.cells(1)) > 2
     expected = query.run({"a": pl.concat(both[::2]), "b": pl.concat(both[1::2])})
     assert_same(history(changes, query.schema), expected.history())
+
+
+# --- promises ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PUNCTUATED)
+@very_few
+@given(data=st.data())
+def test_promises_about_keys_stay_with_their_keys(name, data):
+    build, oracle = PUNCTUATED[name]
+    ports = build.__code__.co_argcount
+    inputs, arriving = data.draw(streams_in_batches(ports))
+    stream = build(*(source(port) for port in ("a", "b")[:ports]))
+    when = data.draw(st.integers(0, len(arriving)))
+    with TemporaryDirectory() as folder:
+        cluster, changes = Cluster(stream, folder, 2), []
+        for number, pieces in enumerate([*arriving, None]):
+            if number == when:
+                cluster.rescale(5, number - 1)
+            if pieces is None:
+                packets = cluster.closing()
+            else:
+                packets = cluster.packets(number, {name: [punctuated_table(e)] for name, e in pieces.items()})
+            changes.append(cluster.run(number, packets))
+        assert read_late(Folder(cluster.job.late)).height == 0
+    assert_same(history(changes, stream.schema), oracle(*(canonical(t) for t in inputs.values())))

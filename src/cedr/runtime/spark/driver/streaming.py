@@ -43,7 +43,6 @@ from cedr.runtime.spark.shard.cells import SPACE, Layout
 from cedr.runtime.spark.shard.client import announce_query_end, request_answer, unguessable_name
 from cedr.runtime.spark.shard.errors import cedr_error_inside, kind_of, task_error
 from cedr.runtime.spark.shard.packet import BATCH_ID, SPARK_SCHEMA, Packet, from_batch, to_batches
-from cedr.runtime.spark.shard.rescale import rescale, whole_stages
 from cedr.runtime.spark.shard.worker import in_worker
 from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import SinkTable, TableSink
@@ -292,6 +291,8 @@ class RunningQuery:
 
     def rescale(self, shards: int) -> None:
         """Before it begins: another number of shards. A micro-batch that was interrupted is finished before."""
+        from cedr.runtime.spark.shard.rescale import rescale, whole_stages  # loads all operators
+
         if shards < 1:
             raise QueryError(f"shards={shards}: there must be at least one shard")
         last = last_committed(self.folder)
@@ -302,7 +303,7 @@ class RunningQuery:
         for stage, why in whole_stages(self.job):
             has = len(self.job.cells(stage.number))
             warnings.warn(
-                f"stage {stage.number} does not use more than {has} of the {shards} shards, because its state cannot be "
+                f"stage {stage.number} does not use more than {has} of the {shards} shards, as its state cannot be "
                 f"split: {why}",
                 CedrWarning,
                 stacklevel=4,
