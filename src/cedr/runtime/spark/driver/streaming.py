@@ -124,6 +124,10 @@ def start(
             layout=layout,
         )
         late_folder(job.late).sweep()
+        if layout is not None:
+            layout.remove_unused(folder)
+            if isinstance(sink, TableSink):
+                sink.split_shards = job.split_cells
         running = RunningQuery(spark, job, inputs, sink, folder, dict(trigger or {}), close, name, lock, query)
         if wanted is not None and wanted != job.shards:
             running.rescale(wanted)

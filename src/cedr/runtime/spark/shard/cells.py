@@ -134,6 +134,18 @@ class Layout:
         """From here on this layout counts. What an earlier one needs may be removed."""
         folder.write(f"{LAYOUT}{self.version}", self.to_bytes())
 
+    def remove_unused(self, folder: Folder) -> None:
+        """Remove the state of cells that were split, and what attempts that failed have left."""
+        metrics = folder.sub("metrics")
+        for number, stage in enumerate(self.stages, start=1):
+            used = {str(cell.number) for cell in stage.cells}
+            state = folder.sub(f"state/{number}")
+            for name in state.subfolders():
+                if name not in used:
+                    state.sub(name).remove(state.sub(name).names())
+            written = [name for name in metrics.names() if name.startswith(f"{number}-")]
+            metrics.remove([name for name in written if name.removeprefix(f"{number}-") not in used])
+
 
 # --- another number of shards --------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def rescale(job: SparkJob, shards: int, batch: int) -> SparkJob:
         for split_cell in of_stage:
             split_state(job, changed, stage, split_cell, batch)
     layout.write(Folder(job.folder))
-    remove_unused(changed)
+    layout.remove_unused(Folder(job.folder))
     return changed
 
 
@@ -65,20 +65,6 @@ def engine_part(engine: Engine, stage: Stage, columns: Sequence[Sequence[Columns
         )
     ]
     return {**state, "operators": operators}
-
-
-def remove_unused(job: SparkJob) -> None:
-    """Remove the state of cells that were split, and what attempts that failed have left."""
-    for stage in job.plan.stages:
-        used = {str(cell.number) for cell in job.cells(stage.number)}
-        place = Folder(job.folder).sub(f"state/{stage.number}")
-        for name in place.subfolders():
-            if name not in used:
-                gone = place.sub(name)
-                gone.remove(gone.names())
-        metrics = Folder(job.folder).sub("metrics")
-        of_stage = [name for name in metrics.names() if name.startswith(f"{stage.number}-")]
-        metrics.remove([name for name in of_stage if name.removeprefix(f"{stage.number}-") not in used])
 
 
 # --- by what rows are partitioned ------------------------------------------------------------------------------------
