@@ -79,7 +79,7 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     assert done.returncode == 2
     assert (
         "no benchmark 'nothing'; available: automata, consistency, crash, differential, engine, ffp, lmerge, patterns, "
-        "peers, punctuation, soak, spark" in done.stderr
+        "peers, punctuation, soak, spark, state" in done.stderr
     )
 
 
@@ -147,6 +147,17 @@ def test_the_peers_benchmark_asks_all_questions_and_cedr_answers_them(tmp_path):
     assert sum(row["name"].endswith("polars in batch") for row in rows) == 5 + 9 + 7
     drawn = {path.stem for path in (tmp_path / "peers").glob("*.png")}
     assert drawn == {"workloads", "nexmark", "nexmark_with_corrected_bids"}
+
+
+def test_the_state_benchmark_measures_every_query_at_two_sizes(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "state", "--quick", "--only", "count,eager sum by key"]
+    done = subprocess.run([*command, "--json", str(tmp_path / "s.json")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "s.json").read_text())
+    assert len(rows) == 2 * 2 * 3
+    assert [row["name"] for row in rows if row["unit"] == "x"] == [
+        f"{query}, chunks of {chunk}, ratio" for chunk in (1, 100) for query in ("count", "eager sum by key")
+    ]
 
 
 def test_parts_are_chosen_where_there_are_some():
