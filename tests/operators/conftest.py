@@ -4,6 +4,8 @@ streams of the laws reach that code."""
 import pytest
 
 from cedr.columnar import index
+from cedr.operators import layout as layouts
+from cedr.operators import local_snapshots
 from cedr.operators.finalize import chains
 
 
@@ -11,3 +13,13 @@ from cedr.operators.finalize import chains
 def forget_at_once(monkeypatch):
     monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
     monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)
+
+
+@pytest.fixture(params=["blocks", "by chunk"])
+def layout(request, monkeypatch):
+    """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks."""
+    small_chunk, patience = {"blocks": (0, 0), "by chunk": (1, 1)}[request.param]
+    monkeypatch.setattr(layouts, "MUCH_STATE", 0)
+    monkeypatch.setattr(layouts, "PATIENCE", patience)
+    monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
+    monkeypatch.setattr(local_snapshots, "BLOCK", 4)

@@ -22,13 +22,14 @@ class SortedBlocks:
     """Rows sorted by their first `depth` columns, which identify a row; other columns are added up, and rows whose
     column `zero` becomes 0 are gone."""
 
-    def __init__(self, width: int, depth: int, zero: int) -> None:
+    def __init__(self, width: int, depth: int, zero: int, block: int | None = None) -> None:
         self.width, self.depth, self.zero = width, depth, zero
+        self.room = block or BLOCK
         self.replace(np.empty((0, width), dtype=np.int64))
 
     def replace(self, rows: Matrix) -> None:
         """Sorted rows, with different keys, become the content."""
-        self.block = BLOCK
+        self.block = self.room
         self.pool, self.place, self.size, self.first = kernels.filled(rows, self.block, self.depth)
         self.used, self.free = len(self.place), np.empty(0, dtype=np.int64)
         self.rows = len(rows)

@@ -6,6 +6,7 @@ Limits of time are arrays by group, or of length 1 if they are the same for all 
 import numpy as np
 from numba import njit
 
+from cedr.kernels.blocks import seek
 from cedr.temporal.time import INF
 
 
@@ -116,3 +117,34 @@ def emitted(g, start, end, end_by, start_by, promised):
         if not emits[i]:
             held[x] = min(held[x], start[i])
     return emits, held
+
+
+@njit(cache=True)
+def over_in_order(pool, block, place, size, first, until, over, released, best):
+    """Of the rows `start, end, g, copies` of blocks those that are over, in order of their starts as far as the
+    earliest start of one that is not over allows; and that start. `best`: the earliest that is known already."""
+    found = np.empty((16, 3), dtype=np.int64)
+    key = np.empty((1, 1), dtype=np.int64)
+    n = b = i = 0
+    while b < len(place):
+        row = place[b] * block + i
+        start, end = pool[row, 0], pool[row, 1]
+        if start > until or start > max(best, released):
+            break
+        if end > over:  # and so are all others with this start
+            best = min(best, start)
+            key[0, 0] = start + 1
+            b, i = seek(pool, block, place, size, first, key, 0, 1, b)
+            continue
+        for _ in range(pool[row, 3]):
+            if n == len(found):
+                more = np.empty((2 * n, 3), dtype=np.int64)
+                more[:n] = found
+                found = more
+            for m in range(3):
+                found[n, m] = pool[row, m]
+            n += 1
+        i += 1
+        if i == size[b]:
+            b, i = b + 1, 0
+    return found[:n], best

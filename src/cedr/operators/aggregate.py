@@ -59,6 +59,7 @@ class AggregateOperator(SnapshotOperator):
                 self.live.setdefault(a.column, LiveColumn(a.column, a.input_type(schema)))
         defined = [a for a in aggregates.values() if isinstance(a, agg.UserDefined)]
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
+        self.sums_suffice = not (self.extremes or self.live or self.live_rows)
         self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
         super().__init__(by_schema, latency, len(self.weights), width)
@@ -67,7 +68,12 @@ class AggregateOperator(SnapshotOperator):
         vs, old, new = chunk.vs, chunk.old, chunk.new
         for store in self._stores():
             store.take(chunk.rows, g, vs, old, new)
+        if self.local is not None and self.weights.carries_after(len(chunk)):
+            self._to_arrays()
         state, ints = self.weights.take(chunk.rows, self.endpoints[3])
+        if self.local is not None and state.shape[1] > self.local.width:
+            self._to_arrays()
+            state = self.weights.widened(self.endpoints[3])
         self.endpoints = (*self.endpoints[:3], state)
         rows = (g, vs, old, new, ints)
         if self.extremes or (self.skip_cells == 0 and bool((old == vs).all())):
@@ -93,13 +99,12 @@ class AggregateOperator(SnapshotOperator):
     def _stores(self) -> list[LiveTuples]:
         return [*self.live.values(), *([self.live_rows] if self.live_rows else [])]
 
-    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
-        g, t = self.endpoints[:2]
+    def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         parts = []
         common: dict[str, Parts] = {}
         for name, aggregate in self.aggregates.items():
             if isinstance(aggregate, agg.SUMS) and not isinstance(aggregate, agg.Partial):
-                parts.append(self._sum_words(name, aggregate, entries, sums, common))
+                parts.append(self._sum_words(name, aggregate, g[entries], t[entries], sums, common))
                 continue
             if isinstance(aggregate, agg.Partial):
                 values = self.weights.partial(aggregate, sums)
@@ -113,15 +118,14 @@ class AggregateOperator(SnapshotOperator):
         return None, np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
 
     def _sum_words(
-        self, name: str, aggregate: agg.ColumnAggregate, entries: Times, sums: Sums, common: dict[str, Parts]
+        self, name: str, aggregate: agg.ColumnAggregate, g: Times, t: Times, sums: Sums, common: dict[str, Parts]
     ) -> Words:
         try:
             return self.weights.words(aggregate, self.results[name], sums, common)
         except OverflowingSum as e:
-            entry = entries[e.row]
-            group = self.groups.take(self.endpoints[0][[entry]]).to_dicts() if self.groups.schema else []
+            group = self.groups.take(g[[e.row]]).to_dicts() if self.groups.schema else []
             where = "".join(f", {column}={value!r}" for row in group for column, value in row.items())
-            since = int(self.endpoints[1][entry])
+            since = int(t[e.row])
             raise QueryError(
                 f"{name}={aggregate} is {e} from {since} on{where}, which does not fit {e.dtype}; {e.remedy}"
             ) from None

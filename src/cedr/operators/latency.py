@@ -70,7 +70,7 @@ class EmissionPolicy(Stateful):
         """
         match self.latency:
             case "perfect":
-                until = np.maximum(front, self.watermark)
+                until = self.latest(front)
                 earliest = still_open(until)
                 self.released = max(self.released, min(int(earliest.min(initial=INF)), self.watermark))
                 own = np.maximum(chronon_before(np.minimum(earliest, front)), self.released)
@@ -78,6 +78,17 @@ class EmissionPolicy(Stateful):
             case "ordered":
                 return np.full_like(front, INF), self.reached(front)
         return np.full_like(front, INF), np.full_like(front, INF)
+
+    def last_limits(self, promised: Times) -> tuple[Times, Times, Times]:
+        """By what results were chosen last, where all groups are equally far: `limits`, and `promised` itself."""
+        if self.latency == "perfect":
+            until = np.array([self.watermark])
+            return self.over(until), np.array([self.released]), promised
+        return np.array([INF]), np.array([INF]), promised
+
+    def latest(self, front: Times) -> Times:
+        """Up to where a `perfect` operator emits, by group: results that end by then."""
+        return np.maximum(front, self.watermark)
 
     def over(self, until: Times) -> Times:
         """The latest end of results that are over."""

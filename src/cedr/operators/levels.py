@@ -2,7 +2,8 @@
 
 Their result is a height per payload and instant, emitted as levels: the k-th copy lives where the height is at least k.
 The state is a list of end points per payload, as in `snapshot`; the starts of levels that began before what is still
-remembered are kept separately. So a level that never ends does not keep what it is made of.
+remembered are kept separately. So a level that never ends does not keep what it is made of. If chunks are small
+compared with the state, it is in blocks (`local_levels`).
 
 Each payload is a group of its own, so every promise is about groups. Where the result is nothing without an input,
 as in a difference without its first, a payload that this input will not bring any more and that has run out in it is
@@ -17,17 +18,22 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import ARRAYS, PART, counted, fields
+from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
+from cedr.operators import layout
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, Mask, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
+from cedr.operators.local_levels import Changed, Levels, LocalLevels
+from cedr.operators.local_snapshots import EndPoints
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
 Counts = np.ndarray
+HeightAndLevels = tuple[Times, Levels]
+"""The height from each end point on, and the levels."""
 
 
 class LevelOperator(Operator):
@@ -44,6 +50,8 @@ class LevelOperator(Operator):
         emission=PART,
         emitted=PART,
         front=PART,
+        local=DERIVED,
+        small_chunks=DERIVED,
     )
 
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
@@ -57,6 +65,9 @@ class LevelOperator(Operator):
         self.open = (nothing, nothing)
         self.emitted = Synopsis(0)
         self.order = OutputOrder()
+        self.local: LocalLevels | None = None
+        """The end points and what was emitted, in blocks; then `endpoints` and `emitted` are empty."""
+        self.small_chunks = 0
 
     @abstractmethod
     def height(self, copies: Counts) -> Times:
@@ -65,26 +76,98 @@ class LevelOperator(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self.order.watch(chunk, self.promised[port])
         self.front.advance(port, chunk)
-        if len(chunk):
-            self._merge(port, chunk)
+        self._choose_layout(len(chunk))
+        changes = self._changes(port, chunk) if len(chunk) else None
         self.emission.see(self, port, chunk)
         front, promised = self._front(), self.front.promised()
-        g, t, _, counts = self.endpoints
-        height = self.height(ep.live_copies(g, counts))
-        lg, start, end = lv.levels(g, t, height, *self.open)
+        work = self._update if self.local is None else self._update_locally
+        (changed, at, before, after), held, levels = work(changes, front, promised)
+        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
+        promises = self.front.passed(cti, len(chunk), changed)
+        out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
+        if (settled > promised).any() or (settled < front).any():
+            self._forget(front, settled, levels)
+        return out
+
+    def _changes(self, port: int, chunk: Chunk) -> EndPoints:
+        """How the chunk changes the end points."""
+        g, vs, old, new = self.payloads.ids(chunk.rows), chunk.vs, chunk.old, chunk.new
+        others = [other for other in self.needed if other != port]
+        if self.front.keyed and others:
+            use = ~self._decided(others, np.array([MIN]))[g]
+            g, vs, old, new = g[use], vs[use], old[use], new[use]
+        weights = np.zeros((len(g), self.ports), dtype=np.int64)
+        weights[:, port] = 1
+        changes: EndPoints = ep.changes_of(g, vs, old, new, np.ones(len(g), dtype=np.int64), weights)
+        return changes
+
+    # --- all of the state in one pass ------------------------------------------------------------------------------
+
+    def _update(
+        self, changes: EndPoints | None, front: Times, promised: Times
+    ) -> tuple[Changed, Times, HeightAndLevels | None]:
+        """The change of the answer; by payload the start of the first level that may not be emitted; all levels."""
+        if changes is not None:
+            self.endpoints = ep.merge(*self.endpoints, *changes)
+        height, levels = self._levels()
+        lg, start, end = levels
         emits, held = self.emission.select(lg, start, end, front, promised, self.front.ahead(front))
         no_words = np.empty((int(emits.sum()), 0), dtype=np.int64)
         changed, _, at, before, after = self.emitted.update(
             lg[emits], start[emits], end[emits], no_words, self.emission.reached(front)
         )
-        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
-        promises = self.front.passed(cti, len(chunk), changed)
-        out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
-        if (settled > promised).any() or (settled < front).any():
-            folded = lv.foldable(lg, end, settled, front, len(self.payloads))
-            self.open = lv.open_levels(g, t, height, *self.open, folded)
-            self._forget(folded, settled)
-        return out
+        return (changed, at, before, after), held, (height, levels)
+
+    def _levels(self) -> HeightAndLevels:
+        g, t, _, counts = self.endpoints
+        height = self.height(ep.live_copies(g, counts))
+        return height, lv.levels(g, t, height, *self.open)
+
+    # --- what a chunk affects, from blocks ---------------------------------------------------------------------------
+
+    def _update_locally(
+        self, changes: EndPoints | None, front: Times, promised: Times
+    ) -> tuple[Changed, Times, HeightAndLevels | None]:
+        """The same as `_update`, where the state is in blocks; without all levels."""
+        local = self.local
+        assert local is not None
+        groups, levels = local.take(self.endpoints if changes is None else changes)
+        due = (groups[:0], groups[:0], groups[:0])
+
+        def still_open(until: Times) -> Times:
+            nonlocal due
+            over = self.emission.over(until)
+            due, first = local.earliest_open(levels, int(until[0]), int(over[0]), self.emission.released, promised)
+            return np.array([first])
+
+        limits = self.emission.limits(front, still_open)
+        return local.update(groups, levels, due, (*limits, promised)), local.held(), None
+
+    def _choose_layout(self, rows: int) -> None:
+        """Keep the state in blocks as long as chunks are small compared with it."""
+        together = not self.front.keyed and self.emission.latency != "ordered" and self.cti < INF
+        if self.local is None:
+            small = together and layout.is_small(rows, len(self.endpoints[0]))
+            self.small_chunks = self.small_chunks + 1 if small else 0
+            if self.small_chunks > layout.PATIENCE:
+                self._to_blocks()
+        elif not together or layout.is_large(rows, self.local.endpoints.rows):
+            self._to_arrays()
+
+    def _to_blocks(self) -> None:
+        emitted = (self.emitted.g, self.emitted.start, self.emitted.end)
+        limits = self.emission.last_limits(self.front.promised())
+        self.local = LocalLevels(self.endpoints, self.open, emitted, self.height, limits)
+        self.endpoints, self.emitted = ep.empty_endpoints(self.ports), Synopsis(0)
+
+    def _to_arrays(self) -> None:
+        assert self.local is not None
+        self.endpoints, (g, start, end) = self.local.flat()
+        self.emitted.g, self.emitted.start, self.emitted.end = g, start, end
+        self.emitted.words = np.empty((len(g), 0), dtype=np.int64)
+        self.local, self.small_chunks = None, 0
+
+    # --- progress and forgetting -------------------------------------------------------------------------------------
 
     def _front(self) -> Times:
         """The fronts; INF for a payload that is decided."""
@@ -102,19 +185,18 @@ class LevelOperator(Operator):
                 decided |= done
         return decided
 
-    def _merge(self, port: int, chunk: Chunk) -> None:
-        g, vs, old, new = self.payloads.ids(chunk.rows), chunk.vs, chunk.old, chunk.new
-        others = [other for other in self.needed if other != port]
-        if self.front.keyed and others:
-            use = ~self._decided(others, np.array([MIN]))[g]
-            g, vs, old, new = g[use], vs[use], old[use], new[use]
-        weights = np.zeros((len(g), self.ports), dtype=np.int64)
-        weights[:, port] = 1
-        once = np.ones(len(g), dtype=np.int64)
-        changes = ep.changes_of(g, vs, old, new, once, weights)
-        self.endpoints = ep.merge(*self.endpoints, *changes)
-
-    def _forget(self, folded: Times, settled: Times) -> None:
+    def _forget(self, front: Times, settled: Times, known: HeightAndLevels | None) -> None:
+        """Drop what is settled. From blocks when so many rows were added that it may be worth a pass over all."""
+        if self.local is not None:
+            if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
+                self._to_arrays()
+                self._forget(front, settled, None)
+                self._to_blocks()
+            return
+        height, (lg, _, end) = known or self._levels()
+        g, t, *_ = self.endpoints
+        folded = lv.foldable(lg, end, settled, front, len(self.payloads))
+        self.open = lv.open_levels(g, t, height, *self.open, folded)
         self.endpoints = ep.fold(*self.endpoints, folded)
         self.emitted.forget(settled)
         numbers = self.payloads.compact(np.concatenate((self.endpoints[0], self.emitted.g, self.open[0])))
@@ -123,6 +205,29 @@ class LevelOperator(Operator):
             self.emitted.g = numbers[self.emitted.g]
             self.open = (numbers[self.open[0]], self.open[1])
             self.front.renumber(numbers)
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def state_rows(self) -> int:
+        return super().state_rows() if self.local is None else self.local.endpoints.rows
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + (0 if self.local is None else self.local.nbytes)
+
+    def snapshot(self) -> State:
+        """The state as sorted arrays, whatever its layout."""
+        local = self.local
+        if local is None:
+            return super().snapshot()
+        self._to_arrays()
+        state = super().snapshot()
+        self.local, self.endpoints, self.emitted = local, ep.empty_endpoints(self.ports), Synopsis(0)
+        return state
+
+    def restored(self) -> None:
+        super().restored()
+        self.local, self.small_chunks = None, 0
 
 
 class DistinctOperator(LevelOperator):

@@ -4,6 +4,9 @@ The state is a list of end points sorted by group and time. A chunk is merged in
 may be emitted at the operator's latency are read off; their net change against what was emitted before is emitted; and
 what lies before the front of its group is folded away. (The papers' POS is the `Synopsis`; their ECQ is the part of the
 end points past the watermark.)
+
+If chunks are small compared with the state, the state is kept in blocks instead, and a chunk costs what it changes
+(`local_snapshots`).
 """
 
 from abc import abstractmethod
@@ -14,18 +17,25 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import ARRAYS, PART, counted, fields
+from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
 from cedr.kernels import endpoints as ep
+from cedr.kernels.difference import net_change
+from cedr.kernels.frontiers import carried
+from cedr.operators import layout
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
+from cedr.operators.local_snapshots import EndPoints, LocalSnapshots
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.values import Words
 from cedr.plan.latency import Latency
+from cedr.temporal.time import INF, MIN
 
 Rows = tuple[Times, Times, Times, Times, np.ndarray]
 """Group, start, end before and after, and weights (the first: how many tuples)."""
 Sums = np.ndarray
+Net = tuple[Times, Words, Times, Times, Times]
+"""Group, words, start, end before and after of each change of the answer."""
 
 
 class SnapshotOperator(Operator):
@@ -38,7 +48,12 @@ class SnapshotOperator(Operator):
         order=PART,
         emitted=PART,
         front=PART,
+        local=DERIVED,
+        small_chunks=DERIVED,
     )
+
+    sums_suffice = False
+    """Whether answers follow from the sums alone, one for each snapshot, so that the state may be in blocks."""
 
     def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
@@ -48,6 +63,9 @@ class SnapshotOperator(Operator):
         self.endpoints = ep.empty_endpoints(weights)
         self.emitted = Synopsis(width)
         self.order = OutputOrder()
+        self.local: LocalSnapshots | None = None
+        """The end points and what was emitted, in blocks; then `endpoints` and `emitted` are empty."""
+        self.small_chunks = 0
 
     # --- what a subclass defines ---------------------------------------------------------------------------------
 
@@ -56,8 +74,8 @@ class SnapshotOperator(Operator):
         """Work the rows into the subclass's own state; returns them with their weights."""
 
     @abstractmethod
-    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
-        """The results of the snapshots that start at these end points, from the sums of what is live.
+    def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
+        """The results of the snapshots that start at these of the end points `g, t`, from the sums of what is live.
 
         For each result which snapshot it belongs to (None: one each, in order), and its words.
         """
@@ -77,26 +95,38 @@ class SnapshotOperator(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self.order.watch(chunk, self.promised[port])
         self.front.advance(port, chunk)
-        if len(chunk):
-            g = self.groups.ids(chunk.rows)
-            g, vs, old, new, ints = self.take(chunk, g)
-            changes = ep.changes_of(g, vs, old, new, ints[:, 0], ints)
-            self.endpoints = ep.merge(*self.endpoints, *changes)
+        self._choose_layout(len(chunk))
+        changes = self._changes(chunk)
         self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
-        entries, g, start, end, sums, held = self._to_emit(front, promised)
-        which, words = self.answer(entries, sums)
-        if which is not None:
-            g, start, end = g[which], start[which], end[which]
-        changed_g, changed_words, at, before, after = self.emitted.update(
-            g, start, end, words, self.emission.reached(front)
-        )
+        work = self._update if self.local is None else self._update_locally
+        (changed_g, changed_words, at, before, after), held = work(changes, front, promised)
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed_g)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
         if (settled > promised).any():
             self._forget(settled)
         return out
+
+    def _changes(self, chunk: Chunk) -> EndPoints | None:
+        """How the chunk changes the end points."""
+        if not len(chunk):
+            return None
+        g, vs, old, new, ints = self.take(chunk, self.groups.ids(chunk.rows))
+        changes: EndPoints = ep.changes_of(g, vs, old, new, ints[:, 0], ints)
+        return changes
+
+    # --- all of the state in one pass ------------------------------------------------------------------------------
+
+    def _update(self, changes: EndPoints | None, front: Times, promised: Times) -> tuple[Net, Times]:
+        """The change of the answer; and by group the start of the first snapshot that may not be emitted."""
+        if changes is not None:
+            self.endpoints = ep.merge(*self.endpoints, *changes)
+        entries, g, start, end, sums, held = self._to_emit(front, promised)
+        which, words = self.answer(self.endpoints[0], self.endpoints[1], entries, sums)
+        if which is not None:
+            g, start, end = g[which], start[which], end[which]
+        return self.emitted.update(g, start, end, words, self.emission.reached(front)), held
 
     def _to_emit(self, front: Times, promised: Times) -> tuple[Times, ...]:
         """The snapshots that may be emitted, with their sums, and by group the start of the first that may not."""
@@ -110,8 +140,91 @@ class SnapshotOperator(Operator):
         found: tuple[Times, ...] = ep.snapshots(g, t, weights, *limits, promised)
         return found
 
+    # --- what a chunk affects, from blocks ---------------------------------------------------------------------------
+
+    def _update_locally(self, changes: EndPoints | None, front: Times, promised: Times) -> tuple[Net, Times]:
+        """The same as `_update`, where the state is in blocks."""
+        local = self.local
+        assert local is not None
+        touched = local.take(changes if changes is not None else self.endpoints)
+        groups, begin, sums, limits = self._windows(touched, front, promised)
+        until = touched[2] if local.eager else np.full(len(groups), limits[0][0])
+        read = local.read(groups, begin, until)
+        g, t, ints = read
+        entries, *snapshots, at_start, _ = ep.snapshots(g, t, carried(g, ints, groups, sums), *limits, promised)
+        _, words = self.answer(g, t, entries, at_start)
+        net: Net = net_change(*local.emitted_from(groups, begin, until), *snapshots, words, np.array([INF]))
+        local.change(*net)
+        local.move_frontiers(read, groups, sums, int(limits[0][0]), int(limits[1][0]), int(promised[0]))
+        return net, local.held()
+
+    def _windows(
+        self, touched: tuple[Times, Times, Times], front: Times, promised: Times
+    ) -> tuple[Times, Times, Sums, tuple[Times, Times]]:
+        """The groups to compute again, from when on, with the sums before; and the limits of what is emitted."""
+        local = self.local
+        assert local is not None
+        if local.eager:
+            groups, begin, sums, _ = local.windows(touched, INF, INF, MIN)
+            return groups, begin, sums, self.emission.limits(front, lambda until: until)
+        until = int(self.emission.latest(front)[0])
+        groups, begin, sums, first = local.windows(touched, until, self.emission.released, int(promised[0]))
+        return groups, begin, sums, self.emission.limits(front, lambda until: np.array([first]))
+
+    def _choose_layout(self, rows: int) -> None:
+        """Keep the state in blocks as long as chunks are small compared with it."""
+        together = self.sums_suffice and not self.front.keyed and self.emission.latency != "ordered"
+        if self.local is None:
+            small = together and self.cti < INF and layout.is_small(rows, len(self.endpoints[0]))
+            self.small_chunks = self.small_chunks + 1 if small else 0
+            if self.small_chunks > layout.PATIENCE:
+                self._to_blocks()
+        elif not together or self.cti == INF or layout.is_large(rows, self.local.endpoints.rows):
+            self._to_arrays()
+
+    def _to_blocks(self) -> None:
+        emitted = (self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words)
+        limits = [int(limit[0]) for limit in self.emission.last_limits(self.front.promised())]
+        self.local = LocalSnapshots(self.endpoints, emitted, self.emission.latency == "eager", *limits)
+        self.endpoints = ep.empty_endpoints(self.endpoints[3].shape[1])
+        self.emitted = Synopsis(self.emitted.words.shape[1])
+
+    def _to_arrays(self) -> None:
+        assert self.local is not None
+        self.endpoints, emitted = self.local.flat()
+        self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words = emitted
+        self.local = None
+        self.small_chunks = 0
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def state_rows(self) -> int:
+        return super().state_rows() if self.local is None else self.local.endpoints.rows
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + (0 if self.local is None else self.local.nbytes)
+
+    def snapshot(self) -> State:
+        """The state as sorted arrays, whatever its layout."""
+        local = self.local
+        if local is None:
+            return super().snapshot()
+        nothing = self.endpoints
+        self._to_arrays()
+        state = super().snapshot()
+        self.local, self.endpoints, self.emitted = local, nothing, Synopsis(self.emitted.words.shape[1])
+        return state
+
+    def restored(self) -> None:
+        super().restored()
+        self.local, self.small_chunks = None, 0
+
     def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""
+        if self.local is not None:
+            self._forget_in_blocks(settled)
+            return
         g, t, *_ = self.endpoints
         if 4 * np.count_nonzero(t < by_group(settled, g)) < len(t):
             return
@@ -125,3 +238,11 @@ class SnapshotOperator(Operator):
                 self.emitted.g = numbers[self.emitted.g]
                 self.front.renumber(numbers)
                 self.renumber(numbers)
+
+    def _forget_in_blocks(self, settled: Times) -> None:
+        """The same, tried when so many rows were added since the last time that it may be worth it."""
+        assert self.local is not None
+        if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
+            self._to_arrays()
+            self._forget(settled)
+            self._to_blocks()

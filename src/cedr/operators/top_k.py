@@ -45,8 +45,7 @@ class TopKOperator(SnapshotOperator):
         self.live.take(chunk.rows, g, vs, old, new)
         return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64)
 
-    def answer(self, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
-        g, t = self.endpoints[:2]
+    def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
         tg, vs, ve, number, copies = self.live.tuples
         ends, ranks = tu.by_end(tg, ve), self._ranks()[number]
         which, chosen, place = tu.best_k(g, t, entries, tg, vs, ve, copies, ends, ranks, self.k)

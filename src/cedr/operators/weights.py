@@ -70,7 +70,7 @@ class Weights(Stateful):
     def take(self, rows: pl.DataFrame, state: Ints) -> tuple[Ints, Ints]:
         """The weights of these rows; and the state's, with the columns added that these rows are the first to need."""
         self.rows += rows.height
-        if self.rows > CARRY_AFTER:
+        if self.carries_after(0):
             self.rows = rows.height
             state = self._carry(state)
         columns = {name: rows[name] for name in self.inputs}
@@ -94,6 +94,16 @@ class Weights(Stateful):
             for (kind, name), place in wanted:
                 state = self._add((kind, name, place), state)
 
+    def carries_after(self, rows: int) -> bool:
+        """Whether so many rows more make it necessary to carry the digits of the state."""
+        return self.rows + rows > CARRY_AFTER
+
+    def widened(self, state: Ints) -> Ints:
+        """The weights of a state with the columns that were added since."""
+        for kind, *_ in self.columns[state.shape[1] :]:
+            state = with_column(state, kind)
+        return state
+
     def _put(self, what: tuple[str, str], numbers: Mapping[str, Numbers], weights: Ints) -> list[int]:
         kind, name = what
         align = self.sums["sum", name].align if kind == "square" else None
@@ -106,7 +116,7 @@ class Weights(Stateful):
         kind, name, place = key
         if (kind, name) in self.sums:
             self.sums[kind, name].places[place] = len(self.columns) - 1
-        return np.column_stack((state, state[:, 0] if kind == "known" else np.zeros(len(state), dtype=np.int64)))
+        return with_column(state, kind)
 
     def _carry(self, state: Ints) -> Ints:
         """Make all digits small again."""
@@ -206,6 +216,11 @@ class Weights(Stateful):
         for row in np.flatnonzero(large | (high != low >> 63)):
             result[row] = round(total.exactly(sums, row) / int(count[row]))
         return result
+
+
+def with_column(state: Ints, kind: str) -> Ints:
+    """Weights with a new column: until now every live value was known, and nothing else was counted."""
+    return np.column_stack((state, state[:, 0] if kind == "known" else np.zeros(len(state), dtype=np.int64)))
 
 
 def counts_of_values(values: pl.Series, numbers: Numbers | None) -> dict[str, Any]:

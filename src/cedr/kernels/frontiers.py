@@ -1,0 +1,198 @@
+"""Parts of the end points of `endpoints`, read from blocks: what a few changes and some progress can affect.
+
+In every group the emitted snapshots are a prefix. The *frontier* of a group is the start of its first live snapshot
+that is not emitted, or INF; `base` are the sums of all entries of the group before its frontier. So the sums at any
+entry follow from the entries between it and the frontier, however many entries the group has.
+
+Rows of blocks are `g, t, k, weights...`, see `blocks`; the rows of frontiers are `start, end, g, 1`.
+"""
+
+import numpy as np
+from numba import njit
+
+from cedr.kernels.blocks import seek
+from cedr.temporal.time import INF, MIN
+
+HEAD = 3
+"""Columns of a row before its weights."""
+
+
+@njit(cache=True)
+def rewind(pool, block, place, size, first, groups, since, start, base):
+    """For each group where a change at time `since` makes it necessary to begin again: at the entry before, but not
+    after its frontier. Returns that time, and the sums of the entries before it.
+
+    `start`, `base`: the frontiers by group, and the sums before them with the changes.
+    """
+    width = base.shape[1]
+    begin = np.empty(len(groups), dtype=np.int64)
+    sums = np.empty((len(groups), width), dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    for q in range(len(groups)):
+        g = groups[q]
+        key[0, 0], key[0, 1] = g, since[q]
+        b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+        at = since[q]
+        if i > 0:
+            i -= 1
+        elif b > 0:
+            b -= 1
+            i = size[b] - 1
+        if b < len(place):
+            row = place[b] * block + i
+            if pool[row, 0] == g and pool[row, 1] < at:
+                at = pool[row, 1]
+        begin[q] = min(at, start[g])
+        for m in range(width):
+            sums[q, m] = base[g, m]
+        key[0, 1] = begin[q]
+        b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+        while b < len(place):
+            row = place[b] * block + i
+            if pool[row, 0] != g or (start[g] < INF and pool[row, 1] >= start[g]):
+                break
+            for m in range(width):
+                sums[q, m] -= pool[row, HEAD + m]
+            i += 1
+            if i == size[b]:
+                b, i = b + 1, 0
+    return begin, sums
+
+
+@njit(cache=True)
+def open_start(pool, block, place, size, first, g, begin, live, until, promised):
+    """The start, from `promised` on, of the snapshot of a group that began by a time and has not ended, or INF.
+
+    `live`: how many tuples are live before the entry at `begin`.
+    """
+    key = np.empty((1, 2), dtype=np.int64)
+    key[0, 0], key[0, 1] = g, begin
+    b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+    at = MIN
+    while b < len(place):
+        row = place[b] * block + i
+        if pool[row, 0] != g or pool[row, 1] > until:
+            break
+        at = pool[row, 1]
+        live += pool[row, HEAD]
+        i += 1
+        if i == size[b]:
+            b, i = b + 1, 0
+    return at if live > 0 and at >= promised else INF
+
+
+@njit(cache=True)
+def earliest_of(pool, block, place, size, first, groups, begin, sums, until, promised):
+    """The earliest of the open starts of some groups."""
+    best = INF
+    for q in range(len(groups)):
+        found = open_start(pool, block, place, size, first, groups[q], begin[q], sums[q, 0], until, promised)
+        best = min(best, found)
+    return best
+
+
+@njit(cache=True)
+def due(pool, block, place, size, first, fpool, fblock, fplace, fsize, ffirst, base, until, released, promised, best):
+    """The groups whose first snapshot that is not emitted may be over by `until`, in order of their starts as far as
+    the earliest open start allows; and that start. `best`: the earliest that is known already."""
+    found = np.empty(16, dtype=np.int64)
+    key = np.empty((1, 1), dtype=np.int64)
+    n = b = i = 0
+    while b < len(fplace):
+        row = fplace[b] * fblock + i
+        start, end, g = fpool[row, 0], fpool[row, 1], fpool[row, 2]
+        if start > until or start > max(best, released):
+            break
+        if end > until:  # and so are all others with this start
+            best = min(best, start)
+            key[0, 0] = start + 1
+            b, i = seek(fpool, fblock, fplace, fsize, ffirst, key, 0, 1, b)
+            continue
+        best = min(best, open_start(pool, block, place, size, first, g, start, base[g, 0], until, promised))
+        if n == len(found):
+            more = np.empty(2 * n, dtype=np.int64)
+            more[:n] = found
+            found = more
+        found[n] = g
+        n += 1
+        i += 1
+        if i == fsize[b]:
+            b, i = b + 1, 0
+    return found[:n], best
+
+
+@njit(cache=True)
+def gather(pool, block, place, size, first, groups, begin, until, width, more):
+    """The entries of each group from a time on, as end points: up to `more` entries after `until`."""
+    total = 0
+    g = np.empty(0, dtype=np.int64)
+    t = np.empty(0, dtype=np.int64)
+    ints = np.empty((0, width), dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    for write in (False, True):
+        if write:
+            g, t, ints = (
+                np.empty(total, dtype=np.int64),
+                np.empty(total, dtype=np.int64),
+                np.empty((total, width), dtype=np.int64),
+            )
+        n = 0
+        for q in range(len(groups)):
+            key[0, 0], key[0, 1] = groups[q], begin[q]
+            b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+            after = 0
+            while b < len(place) and after < more:
+                row = place[b] * block + i
+                if pool[row, 0] != groups[q]:
+                    break
+                after += pool[row, 1] > until[q]
+                if write:
+                    g[n], t[n] = pool[row, 0], pool[row, 1]
+                    for m in range(width):
+                        ints[n, m] = pool[row, HEAD + m]
+                n += 1
+                i += 1
+                if i == size[b]:
+                    b, i = b + 1, 0
+        total = n
+    return g, t, ints
+
+
+@njit(cache=True)
+def carried(g, ints, groups, sums):
+    """End points whose first entry in each group carries the sums of those before; groups are sorted."""
+    with_sums = ints.copy()
+    q = 0
+    for i in range(len(g)):
+        if i == 0 or g[i] != g[i - 1]:
+            while groups[q] != g[i]:
+                q += 1
+            for m in range(ints.shape[1]):
+                with_sums[i, m] += sums[q, m]
+    return with_sums
+
+
+@njit(cache=True)
+def frontiers(g, t, ints, groups, sums, end_by, start_by, promised, start, end, base):
+    """Set the frontiers of groups from their end points and the sums before those: the first snapshot of each that
+    `endpoints.snapshots` does not emit. Groups are sorted."""
+    width = ints.shape[1]
+    at = np.zeros(width, dtype=np.int64)
+    found = False
+    for x in groups:
+        start[x] = end[x] = INF
+        base[x, :] = 0
+    q = 0
+    for i in range(len(g)):
+        if i == 0 or g[i] != g[i - 1]:
+            while groups[q] != g[i]:
+                q += 1
+            at[:] = sums[q]
+            found = False
+        live = at[0] + ints[i, 0] > 0 and i + 1 < len(g) and g[i + 1] == g[i]
+        if live and not found and not ((t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised):
+            found = True
+            start[g[i]], end[g[i]] = t[i], t[i + 1]
+            base[g[i], :] = at
+        for m in range(width):
+            at[m] += ints[i, m]
