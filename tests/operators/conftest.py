@@ -16,7 +16,7 @@ def forget_at_once(monkeypatch):
 
 
 @pytest.fixture(params=["blocks", "by chunk"])
-def layout(request, monkeypatch):
+def snapshot_layout(request, monkeypatch):
     """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks."""
     small_chunk, patience = {"blocks": (0, 0), "by chunk": (1, 1)}[request.param]
     monkeypatch.setattr(layouts, "MUCH_STATE", 0)

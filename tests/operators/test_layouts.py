@@ -46,7 +46,7 @@ def level_operator(name, latency):
     return getattr(levels, name)(SCHEMA, latency)
 
 
-@pytest.mark.usefixtures("layout")
+@pytest.mark.usefixtures("snapshot_layout")
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("by", [(), ("m",)])
 @given(run=runs(payloads, max_size=12))
@@ -60,7 +60,7 @@ def test_sums(by, latency, run):
 few = rows(m=st.integers(0, 1), v=st.just(1), x=st.just(0.5))
 
 
-@pytest.mark.usefixtures("layout")
+@pytest.mark.usefixtures("snapshot_layout")
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("name", LEVELS)
 @given(data=st.data())
@@ -80,7 +80,7 @@ OPERATORS = {
 }
 
 
-@pytest.mark.usefixtures("layout")
+@pytest.mark.usefixtures("snapshot_layout")
 @pytest.mark.parametrize("latency", ["perfect", "eager"])
 @pytest.mark.parametrize("name", OPERATORS)
 @given(data=st.data())
@@ -119,7 +119,7 @@ def long_stream(seed, chunks, keys, window):
         yield assemble(table[:, 0], table[:, 1], table[:, 2], payload, now - 50)
 
 
-@pytest.mark.usefixtures("layout")
+@pytest.mark.usefixtures("snapshot_layout")
 @pytest.mark.parametrize("latency", ["perfect", "eager"])
 @pytest.mark.parametrize("name", ["count", "sums by key", "DistinctOperator", "CoalesceOperator"])
 @pytest.mark.parametrize(("keys", "window"), [(1, 60), (5, 300), (200, 300)])
