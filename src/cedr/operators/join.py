@@ -64,7 +64,7 @@ class JoinSide(Stateful):
         """What was forgotten last, when it was one time for all keys; blocks may have it still."""
         self.blocks: JoinBlocks | None = None
         """The tuples, if they are in blocks; `tuples` is empty then."""
-        self._locality = Locality()
+        self._locality = Locality(touched_cost=100)
 
     def starts(self, keys: int) -> tuple[Times, Times]:
         """Where the tuples of each key begin, and the longest lifetime of each; of keys that have any."""
@@ -136,7 +136,7 @@ class JoinSide(Stateful):
     def choose_layout(self, arrived: int, keys: int, one_front: bool) -> None:
         """Arrays or blocks, before a chunk with this number of rows. Blocks need one front for all keys."""
         held = self.tuples.rows if self.blocks is None else self.blocks.rows
-        self._locality.count(held, arrived, arrived)
+        self._locality.count(held, arrived)
         in_blocks = one_front and self._locality.prefers_blocks(held, self.blocks is not None)
         if not in_blocks or self._locality.must_pass(held):
             self.as_arrays()

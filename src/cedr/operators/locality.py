@@ -11,26 +11,30 @@ The layout has no effect on results, and snapshots always have the arrays.
 FEW = 16_384
 """The minimum number of rows for blocks. Tests set it to 0, so that short streams use them."""
 
-ROWS_PER_TOUCHED = 100
-"""What a row costs that is touched in blocks, compared with a row in a pass over arrays."""
-
 PATIENCE = 8
 """A change of the layout costs this many passes over the state."""
 
 
 class Locality:
-    def __init__(self) -> None:
+    """`touched_cost`: what a row costs that is touched in blocks, compared with a row in a pass over arrays."""
+
+    def __init__(self, touched_cost: int) -> None:
+        self.touched_cost = touched_cost
         self.saved = 0
         """What blocks would have saved so far, or arrays if it is negative, in rows of a pass."""
         self.patience = PATIENCE
         self.arrived = 0
         """Rows since the last pass over all."""
 
-    def count(self, rows: int, arrived: int, touched: int) -> None:
-        """A chunk of `arrived` rows came and touched some of the rows that are there."""
+    def count(self, rows: int, arrived: int) -> None:
+        """A chunk of `arrived` rows comes; they are touched at least."""
         limit = self.patience * rows
-        self.saved = min(max(self.saved + rows - ROWS_PER_TOUCHED * (touched + 1), -limit), limit)
+        self.saved = min(max(self.saved + rows - self.touched_cost * (arrived + 1), -limit), limit)
         self.arrived += arrived
+
+    def touch(self, rows: int) -> None:
+        """The chunk touched rows that were there."""
+        self.saved -= self.touched_cost * rows
 
     def prefers_blocks(self, rows: int, now: bool) -> bool:
         """Whether blocks are better from now on; `now`: whether they are used."""
