@@ -19,7 +19,8 @@ def layout(request, monkeypatch):
     """State in arrays, in blocks of a few rows, or now in these and now in those."""
     turns = {"arrays": [False], "blocks": [True], "changing": [False, True, True, False, False, True, True, True]}
 
-    def prefers_blocks(self, rows, now):
+    def prefers_blocks(self, rows, arrived, now):
+        self.arrived += arrived
         self.turn = getattr(self, "turn", -1) + 1
         answers = turns[request.param]
         return answers[self.turn % len(answers)]

@@ -11,40 +11,40 @@ The layout has no effect on results, and snapshots always have the arrays.
 FEW = 16_384
 """The minimum number of rows for blocks. Tests set it to 0, so that short streams use them."""
 
-PATIENCE = 8
-"""A change of the layout costs this many passes over the state."""
+PATIENCE = 4
+"""The layout changes when the other one would have saved this many passes over the state."""
 
 
 class Locality:
     """`touched_cost`: what a row costs that is touched in blocks, compared with a row in a pass over arrays."""
 
     def __init__(self, touched_cost: int) -> None:
-        self.touched_cost = touched_cost
-        self.saved = 0
-        """What blocks would have saved so far, or arrays if it is negative, in rows of a pass."""
-        self.patience = PATIENCE
+        self.touched_cost, self.patience = touched_cost, PATIENCE
+        self.lost = 0
+        """What the other layout would have saved, in rows of a pass."""
         self.arrived = 0
         """Rows since the last pass over all."""
 
-    def count(self, rows: int, arrived: int) -> None:
-        """A chunk of `arrived` rows comes; they are touched at least."""
-        limit = self.patience * rows
-        self.saved = min(max(self.saved + rows - self.touched_cost * (arrived + 1), -limit), limit)
+    def prefers_blocks(self, rows: int, arrived: int, now: bool) -> bool:
+        """Whether blocks are better, from a chunk of `arrived` rows on; `now`: whether they are used."""
         self.arrived += arrived
-
-    def touch(self, rows: int) -> None:
-        """The chunk touched rows that were there."""
-        self.saved -= self.touched_cost * rows
-
-    def prefers_blocks(self, rows: int, now: bool) -> bool:
-        """Whether blocks are better from now on; `now`: whether they are used."""
+        saved = rows - self.touched_cost * (arrived + 1)
+        self.lost = max(0, self.lost + (-saved if now else saved))
         if rows < FEW:
             return now and rows >= FEW // 2
-        limit = self.patience * rows
-        if now and self.saved <= -limit:
-            self.patience *= 2  # touched rows were more than the rows of chunks suggested
-            return False
-        return now or self.saved >= limit
+        if self.lost < self.patience * rows:
+            return now
+        if now:
+            self.patience *= 2  # blocks did not pay: chunks touched more than their own rows
+        return not now
+
+    def touch(self, rows: int) -> None:
+        """The chunk touched rows in blocks that were there."""
+        self.lost += self.touched_cost * rows
+
+    def changed(self) -> None:
+        """The layout has changed, or all rows were passed over."""
+        self.lost = self.arrived = 0
 
     def must_pass(self, rows: int) -> bool:
         """Whether enough rows have arrived for a pass over all."""

@@ -128,17 +128,17 @@ class SessionOperator(Operator):
     def _choose_layout(self, chunk: Chunk) -> None:
         """Arrays or blocks, before a chunk. Blocks need one front for all groups that is not the end."""
         held = self.members.rows if self.blocks is None else self.blocks.rows
-        self._locality.count(held, len(chunk))
-        in_blocks = self._locality.prefers_blocks(held, self.blocks is not None)
+        in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
         if self.blocks is not None and (not in_blocks or self._locality.must_pass(held)):
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
+            self._locality.changed()
         if in_blocks and self.blocks is None:
             self.blocks = SessionBlocks(self.members, self.timeout)
             self.members, self.emitted = TupleStore.empty(), Synopsis(0)
-            self._locality.arrived = 0
+            self._locality.changed()
 
     def _take_arrays(self, blocks: "SessionBlocks") -> None:
         """Fill the arrays from blocks, without what may be forgotten."""
