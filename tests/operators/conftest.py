@@ -2,10 +2,10 @@
 streams of the laws reach that code."""
 
 import pytest
+from layouts import LAYOUTS, use_layout
 
-from cedr.columnar import blocks, index
+from cedr.columnar import index
 from cedr.operators.finalize import chains
-from cedr.operators.locality import Locality
 
 
 @pytest.fixture(autouse=True)
@@ -14,17 +14,11 @@ def forget_at_once(monkeypatch):
     monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)
 
 
-@pytest.fixture(params=["arrays", "blocks", "changing"])
+@pytest.fixture(params=LAYOUTS)
 def layout(request, monkeypatch):
-    """State in arrays, in blocks of a few rows, or now in these and now in those."""
-    turns = {"arrays": [False], "blocks": [True], "changing": [False, True, True, False, False, True, True, True]}
+    use_layout(monkeypatch, request.param)
 
-    def prefers_blocks(self, rows, arrived, now):
-        self.arrived += arrived
-        self.turn = getattr(self, "turn", -1) + 1
-        answers = turns[request.param]
-        return answers[self.turn % len(answers)]
 
-    monkeypatch.setattr(Locality, "prefers_blocks", prefers_blocks)
-    monkeypatch.setattr("cedr.operators.locality.FEW", 5)
-    monkeypatch.setattr(blocks, "BLOCK", 4)
+@pytest.fixture
+def changing_layout(monkeypatch):
+    use_layout(monkeypatch, "changing")

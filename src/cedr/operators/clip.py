@@ -152,15 +152,15 @@ class ClipOperator(Operator):
         held = self.tuples.rows + self.starts.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass(held)):
+        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed()
+            self._locality.changed(0)
         if in_blocks and self.blocks is None:
             self.blocks = ClipBlocks(self.tuples, self.starts)
             self._clear_arrays()
-            self._locality.changed()
+            self._locality.changed(self.blocks.rows)
 
     def _clear_arrays(self) -> None:
         self.tuples, self.starts, self.emitted = TupleStore.empty(), TupleStore.empty(), Synopsis(0)

@@ -137,12 +137,12 @@ class JoinSide(Stateful):
         """Arrays or blocks, before a chunk with this number of rows. Blocks need one front for all keys."""
         held = self.tuples.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, arrived, self.blocks is not None) and one_front
-        if not in_blocks or self._locality.must_pass(held):
+        if not in_blocks or self._locality.must_pass:
             self.as_arrays()
         if in_blocks and self.blocks is None:
             self.blocks = JoinBlocks(self.tuples, keys)
+            self._locality.changed(self.tuples.rows)
             self.hold(TupleStore.empty())
-            self._locality.changed()
 
     def as_arrays(self) -> None:
         """Leave the blocks, without what may be forgotten."""
@@ -150,7 +150,7 @@ class JoinSide(Stateful):
             blocks, self.blocks = self.blocks, None
             self.hold(self._in_blocks(blocks))
             self._forget_payloads()
-            self._locality.changed()
+            self._locality.changed(self.tuples.rows)
 
     def _in_blocks(self, blocks: "JoinBlocks") -> TupleStore:
         tuples = blocks.tuples.flat()

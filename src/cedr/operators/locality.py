@@ -22,8 +22,8 @@ class Locality:
         self.touched_cost, self.patience = touched_cost, PATIENCE
         self.lost = 0
         """What the other layout would have saved, in rows of a pass."""
-        self.arrived = 0
-        """Rows since the last pass over all."""
+        self.kept = self.arrived = 0
+        """Rows that the last pass over all left, and rows since."""
 
     def prefers_blocks(self, rows: int, arrived: int, now: bool) -> bool:
         """Whether blocks are better, from a chunk of `arrived` rows on; `now`: whether they are used."""
@@ -42,10 +42,11 @@ class Locality:
         """The chunk touched rows in blocks that were there."""
         self.lost += self.touched_cost * rows
 
-    def changed(self) -> None:
+    def changed(self, rows: int) -> None:
         """The layout has changed, or all rows were passed over."""
-        self.lost = self.arrived = 0
+        self.kept, self.lost, self.arrived = rows, 0, 0
 
-    def must_pass(self, rows: int) -> bool:
+    @property
+    def must_pass(self) -> bool:
         """Whether enough rows have arrived for a pass over all."""
-        return self.arrived >= max(rows, FEW)
+        return self.arrived >= max(self.kept, FEW)

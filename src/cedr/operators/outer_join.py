@@ -292,16 +292,16 @@ class SemiAntiJoinOperator(Operator):
         held = sum(tuples.rows for tuples in self.tuples) if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass(held)):
+        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed()
+            self._locality.changed(0)
         if in_blocks and self.blocks is None:
             left, right = self.tuples
             self.blocks = SemiAntiBlocks(left, right, self._emitted_by_key())
             self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
-            self._locality.changed()
+            self._locality.changed(self.blocks.rows)
 
     def _emitted_by_key(self) -> TupleStore:
         """What was emitted, as tuples of the keys of the payloads."""

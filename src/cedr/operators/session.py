@@ -130,15 +130,15 @@ class SessionOperator(Operator):
         held = self.members.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass(held)):
+        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed()
+            self._locality.changed(0)
         if in_blocks and self.blocks is None:
             self.blocks = SessionBlocks(self.members, self.timeout)
             self.members, self.emitted = TupleStore.empty(), Synopsis(0)
-            self._locality.changed()
+            self._locality.changed(self.blocks.rows)
 
     def _take_arrays(self, blocks: "SessionBlocks") -> None:
         """Fill the arrays from blocks, without what may be forgotten."""
