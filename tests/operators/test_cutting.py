@@ -44,6 +44,7 @@ def test_chop_refuses_a_lifetime_without_end():
         run(lambda: ChopOperator(SCHEMA, 5), [(0, [Insert(0, INF, Row(k=1, v=1))])], [SCHEMA])
 
 
+@pytest.mark.usefixtures("layout")
 @given(runs(payloads, ports=2))
 def test_clip(run):
     def on(p, q):
@@ -53,6 +54,7 @@ def test_clip(run):
     check_against_oracle(make, lambda a, b: ref.clip(a, b, on), run[0], [SCHEMA] * 2, run[1])
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("by", [(), ("k",)])
 @given(run=runs(payloads, max_size=7), timeout=st.integers(1, 6))
 def test_session(by, run, timeout):

@@ -1,6 +1,7 @@
 """The temporal equijoin against the oracle."""
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
@@ -9,6 +10,8 @@ from cedr import reference as ref
 from cedr.operators.join import JoinOperator
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.testing import rows
+
+pytestmark = pytest.mark.usefixtures("layout")
 
 SCHEMA = {"k": pl.Int64, "v": pl.String}
 payloads = rows(k=st.one_of(st.none(), st.integers(0, 1)), v=st.sampled_from("ab"))

@@ -19,6 +19,8 @@ from cedr.temporal.punctuation import OneOf, Range, puncts, punctuation
 from cedr.temporal.stream import data
 from cedr.testing import rows
 
+pytestmark = pytest.mark.usefixtures("changing_layout")
+
 SCHEMA = {"k": pl.Int64, "v": pl.String}
 RIGHT = {"w": pl.String, "j": pl.Int64}
 payloads = rows(k=st.one_of(st.none(), st.integers(0, 2)), v=st.sampled_from("ab"))

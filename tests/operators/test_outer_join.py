@@ -12,6 +12,8 @@ from cedr.operators.outer_join import OuterJoinOperator
 from cedr.temporal import INF, Cti, Insert, Row
 from cedr.testing import rows
 
+pytestmark = pytest.mark.usefixtures("layout")
+
 SCHEMA = {"k": pl.Int64, "v": pl.String}
 payloads = rows(k=st.one_of(st.none(), st.integers(0, 1)), v=st.sampled_from("ab"))
 RESIDUALS = {None: lambda p, q: True, "smaller": lambda p, q: p.v < q.v}

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from layouts import use_layout
 from oracle_check import check_against_oracle, runs
 from plan.catalogue import QUERIES, SCHEMA, STATEFUL, AsOperator, few, payloads
 
@@ -34,6 +35,17 @@ def test_optimised(name, data):
     query = QUERIES[name]
     run = data.draw(runs(payloads, query.ports, max_size=5, infinite=query.infinite, adjusts=query.infinite))
     check(query, query.stream().with_latency(data.draw(LATENCIES)).with_consistency(**data.draw(LEVELS)), run)
+
+
+@pytest.mark.parametrize("name", [n for n in QUERIES if "join" in n or n in ("session", "clip")])
+@few
+@given(data=st.data())
+def test_changing_layouts(name, data):
+    query = QUERIES[name]
+    run = data.draw(runs(payloads, query.ports, max_size=5))
+    with pytest.MonkeyPatch.context() as patch:
+        use_layout(patch, "changing")
+        check(query, query.stream().with_latency(data.draw(LATENCIES)).with_consistency(**data.draw(LEVELS)), run)
 
 
 @pytest.mark.parametrize("name", QUERIES)

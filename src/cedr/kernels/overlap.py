@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from cedr.kernels.blocks import seek
 from cedr.temporal.time import INF, MIN
 
 
@@ -94,6 +95,57 @@ def overlaps(g, vs, old, new, first, length, tvs, tve, copies):
                 row[size], other[size], start[size], before[size], after[size] = i, x, s, was, now
                 size += 1
     return row[:size], other[:size], start[:size], before[:size], after[:size]
+
+
+@njit(cache=True)
+def raise_longest(length, g, vs, ve):
+    """Take new tuples into the longest lifetime of each group."""
+    for i in range(len(g)):
+        lives = ve[i] - vs[i]
+        length[g[i]] = max(length[g[i]], INF if ve[i] == INF or lives < 0 else lives)
+
+
+@njit(cache=True)
+def overlaps_in_blocks(g, vs, old, new, length, pool, block, place, size, first):
+    """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
+    number."""
+    capacity = 2 * len(g) + 16
+    row = np.empty(capacity, dtype=np.int64)
+    other = np.empty(capacity, dtype=np.int64)
+    start = np.empty(capacity, dtype=np.int64)
+    before = np.empty(capacity, dtype=np.int64)
+    after = np.empty(capacity, dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    found = 0
+    for i in range(len(g)):
+        if g[i] < 0 or g[i] >= len(length):
+            continue
+        reach = max(old[i], new[i])
+        longest_life = length[g[i]]
+        key[0, 0] = g[i]
+        key[0, 1] = vs[i] - longest_life if longest_life != INF and vs[i] >= MIN + longest_life else MIN
+        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
+        while b < len(place):
+            x = place[b] * block + j
+            if pool[x, 0] != g[i] or pool[x, 1] >= reach:
+                break
+            s = max(vs[i], pool[x, 1])
+            was = max(s, min(old[i], pool[x, 2]))
+            now = max(s, min(new[i], pool[x, 2]))
+            for _ in range(pool[x, 4] if was != now else 0):
+                if found == capacity:
+                    capacity *= 2
+                    row = enlarge(row, capacity)
+                    other = enlarge(other, capacity)
+                    start = enlarge(start, capacity)
+                    before = enlarge(before, capacity)
+                    after = enlarge(after, capacity)
+                row[found], other[found], start[found], before[found], after[found] = i, pool[x, 3], s, was, now
+                found += 1
+            j += 1
+            if j == size[b]:
+                b, j = b + 1, 0
+    return row[:found], other[:found], start[:found], before[:found], after[:found]
 
 
 @njit(cache=True)

@@ -6,8 +6,9 @@ Limits of time are arrays by group, or of length 1 if they are the same for all 
 import numpy as np
 from numba import njit
 
+from cedr.kernels.blocks import seek
 from cedr.kernels.overlap import from_start
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 
 @njit(cache=True)
@@ -53,6 +54,35 @@ def next_starts(g, vs, first, starts):
         x = from_start(starts, first[g[i]], first[g[i] + 1], vs[i] + 1)
         if x < first[g[i] + 1]:
             result[i] = starts[x]
+    return result
+
+
+@njit(cache=True)
+def next_in_blocks(g, vs, pool, block, place, size, first):
+    """As `next_starts`, for starts `(group, start, ...)` in blocks."""
+    result = np.full(len(g), INF, dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    for i in range(len(g)):
+        key[0, 0], key[0, 1] = g[i], vs[i] + 1
+        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
+        if b < len(place) and pool[place[b] * block + j, 0] == g[i]:
+            result[i] = pool[place[b] * block + j, 1]
+    return result
+
+
+@njit(cache=True)
+def previous_in_blocks(g, vs, pool, block, place, size, first):
+    """The last start in blocks before each time, in its group; MIN when there is none."""
+    result = np.full(len(g), MIN, dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    for i in range(len(g)):
+        key[0, 0], key[0, 1] = g[i], vs[i]
+        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
+        if j == 0 and b == 0:
+            continue
+        x = place[b] * block + j - 1 if j > 0 else place[b - 1] * block + size[b - 1] - 1
+        if pool[x, 0] == g[i]:
+            result[i] = pool[x, 1]
     return result
 
 

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from cedr.kernels.blocks import seek
+
 
 @njit(cache=True)
 def sessions(g, vs, timeout):
@@ -21,3 +23,76 @@ def sessions(g, vs, timeout):
             last[begin : i + 1] = vs[i]
             begin = i + 1
     return first, last
+
+
+@njit(cache=True)
+def one_row_each(g, first, last):
+    """The sessions `(group, first start, last start)` of tuples that are sorted by group and start."""
+    found = np.empty((len(g), 3), dtype=np.int64)
+    n = 0
+    for i in range(len(g)):
+        if n == 0 or found[n - 1, 0] != g[i] or found[n - 1, 1] != first[i]:
+            found[n, 0], found[n, 1], found[n, 2] = g[i], first[i], last[i]
+            n += 1
+    return found[:n]
+
+
+@njit(cache=True)
+def near_sessions(g, t, timeout, pool, block, place, size, first):
+    """Of the sessions `(group, first start, last start, 1)` in blocks those that reach one of the starts `t`, or that
+    it reaches; each once. Starts are sorted by group and time."""
+    found = np.empty((2 * len(g), 3), dtype=np.int64)
+    key = np.empty((1, 2), dtype=np.int64)
+    n = entry = 0
+    for i in range(len(g)):
+        key[0, 0], key[0, 1] = g[i], t[i]
+        b, j = seek(pool, block, place, size, first, key, 0, 2, entry)
+        entry = max(0, min(b, len(place) - 1) - 1)
+        if j > 0 or b > 0:  # the session before
+            x = place[b] * block + j - 1 if j > 0 else place[b - 1] * block + size[b - 1] - 1
+            if pool[x, 0] == g[i] and t[i] - pool[x, 1] >= 0 and t[i] - pool[x, 2] < timeout:
+                n = once(found, n, pool, x)
+        if b < len(place):
+            x = place[b] * block + j
+            if pool[x, 0] == g[i] and 0 <= pool[x, 1] - t[i] < timeout:
+                n = once(found, n, pool, x)
+    return found[:n]
+
+
+@njit(cache=True)
+def once(found, n, pool, x):
+    """Append a session, unless it is one of the last two there already."""
+    for i in range(max(0, n - 2), n):
+        if found[i, 0] == pool[x, 0] and found[i, 1] == pool[x, 1]:
+            return n
+    for m in range(3):
+        found[n, m] = pool[x, m]
+    return n + 1
+
+
+@njit(cache=True)
+def over_and_open(pool, block, place, size, timeout, front):
+    """Of sessions `(first start, group, last start, 1)` in blocks: how many at the beginning are over, and the first
+    start of the first one that is not, or of none."""
+    over = 0
+    for b in range(len(place)):
+        for i in range(size[b]):
+            last = pool[place[b] * block + i, 2]
+            if last > front or last + timeout > front or last + timeout < last:
+                return over, pool[place[b] * block + i, 0]
+            over += 1
+    return over, np.int64(np.iinfo(np.int64).max)
+
+
+@njit(cache=True)
+def head(pool, block, place, size, count):
+    """The first rows in blocks."""
+    rows = np.empty((count, pool.shape[1]), dtype=np.int64)
+    n = b = 0
+    while n < count:
+        for i in range(min(size[b], count - n)):
+            for m in range(pool.shape[1]):
+                rows[n, m] = pool[place[b] * block + i, m]
+            n += 1
+        b += 1
+    return rows

@@ -19,11 +19,24 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
 from cedr.columnar.picked import picked
-from cedr.columnar.state import DERIVED, NUMBER, PART, PARTS, Stateful, columns, counted, fields
-from cedr.kernels.overlap import longest, overlaps
+from cedr.columnar.state import (
+    BLOCKS,
+    DERIVED,
+    NUMBER,
+    PART,
+    PARTS,
+    TRANSIENT,
+    State,
+    Stateful,
+    columns,
+    counted,
+    fields,
+)
+from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
-from cedr.operators.tuple_store import TupleStore
+from cedr.operators.locality import Locality
+from cedr.operators.tuple_store import TupleBlocks, TupleStore
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -32,16 +45,26 @@ NOTHING_HELD = np.array([INF])
 
 
 class JoinSide(Stateful):
-    """The stored tuples of one input: sorted by key and start, payloads by number."""
+    """The stored tuples of one input: sorted by key and start, payloads by number; in blocks while chunks are small."""
 
-    state = fields(payloads=PART, tuples=counted(columns(TupleStore)), _starts=DERIVED, _bound=NUMBER)
+    state = fields(
+        payloads=PART,
+        tuples=counted(columns(TupleStore)),
+        _starts=DERIVED,
+        _bound=NUMBER,
+        blocks=counted(BLOCKS),
+        _locality=TRANSIENT,
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.payloads = RowIndex(dict(schema))
         self.tuples = TupleStore.empty()
         self._starts: tuple[Times, Times] | None = None
         self._bound = MIN
-        """What was forgotten last, when it was one time for all keys."""
+        """What was forgotten last, when it was one time for all keys; blocks may have it still."""
+        self.blocks: JoinBlocks | None = None
+        """The tuples, if they are in blocks; `tuples` is empty then."""
+        self._locality = Locality(touched_cost=100)
 
     def starts(self, keys: int) -> tuple[Times, Times]:
         """Where the tuples of each key begin, and the longest lifetime of each; of keys that have any."""
@@ -50,11 +73,28 @@ class JoinSide(Stateful):
         return self._starts
 
     def restored(self) -> None:
-        self._starts = None
+        self._starts = self.blocks = None
+
+    def snapshot(self) -> State:
+        blocks, tuples = self.blocks, self.tuples
+        if blocks is not None:
+            self.tuples = self._in_blocks(blocks)
+        saved = super().snapshot()
+        self.tuples = tuples
+        return saved
 
     def hold(self, tuples: TupleStore) -> None:
         if tuples is not self.tuples:
             self.tuples, self._starts = tuples, None
+
+    def overlaps(self, g: Times, chunk: Chunk, keys: int) -> tuple[Times, Times, Times, Times, Times]:
+        """Row, payload number of the tuple, start, end before and end after of the overlaps that change."""
+        if self.blocks is not None:
+            return self.blocks.overlaps(g, chunk)
+        _, tvs, tve, number, copies = self.tuples
+        found = overlaps(g, chunk.vs, chunk.old, chunk.new, *self.starts(keys), tvs, tve, copies)
+        row, match, start, before, after = found
+        return row, number[match], start, before, after
 
     def store(self, chunk: Chunk, g: Times, bounds: Times) -> None:
         """Work a chunk in; tuples that end by the bound of their key are not needed and were dropped before."""
@@ -68,18 +108,82 @@ class JoinSide(Stateful):
         # What ends by the bound is not stored, so it is neither taken away nor brought.
         old, new = np.where(old > bound, old, vs), np.where(new > bound, new, vs)
         if len(g):
-            self.hold(self.tuples.merge(TupleStore.changes(g, vs, old, new, numbers)))
+            changes = TupleStore.changes(g, vs, old, new, numbers)
+            if self.blocks is not None:
+                self.blocks.add(changes)
+            else:
+                self.hold(self.tuples.merge(changes))
 
     def forget(self, bounds: Times) -> None:
         if len(bounds) == 1 and bounds[0] == self._bound:
             return  # what ends by it is not stored any more
         self._bound = int(bounds[0]) if len(bounds) == 1 else MIN
+        if self.blocks is not None and self._bound < INF:
+            return
+        self.as_arrays()
         keep = self.tuples.ve > by_group(bounds, self.tuples.key)
         if not keep.all():
             self.hold(self.tuples.take(keep))
-            numbers = self.payloads.compact(self.tuples.value)
-            if numbers is not None:
-                self.hold(self.tuples.renumber_values(numbers))
+            self._forget_payloads()
+
+    def _forget_payloads(self) -> None:
+        numbers = self.payloads.compact(self.tuples.value)
+        if numbers is not None:
+            self.hold(self.tuples.renumber_values(numbers))
+
+    # --- the layout --------------------------------------------------------------------------------------------------
+
+    def choose_layout(self, arrived: int, keys: int, one_front: bool) -> None:
+        """Arrays or blocks, before a chunk with this number of rows. Blocks need one front for all keys."""
+        held = self.tuples.rows if self.blocks is None else self.blocks.rows
+        in_blocks = self._locality.prefers_blocks(held, arrived, self.blocks is not None) and one_front
+        if not in_blocks or self._locality.must_pass:
+            self.as_arrays()
+        if in_blocks and self.blocks is None:
+            self.blocks = JoinBlocks(self.tuples, keys)
+            self._locality.changed(self.tuples.rows)
+            self.hold(TupleStore.empty())
+
+    def as_arrays(self) -> None:
+        """Leave the blocks, without what may be forgotten."""
+        if self.blocks is not None:
+            blocks, self.blocks = self.blocks, None
+            self.hold(self._in_blocks(blocks))
+            self._forget_payloads()
+            self._locality.changed(self.tuples.rows)
+
+    def _in_blocks(self, blocks: "JoinBlocks") -> TupleStore:
+        tuples = blocks.tuples.flat()
+        return tuples.where(tuples.ve > self._bound)
+
+
+class JoinBlocks:
+    """Tuples in blocks, and the longest lifetime of each key."""
+
+    def __init__(self, tuples: TupleStore, keys: int) -> None:
+        self.tuples = TupleBlocks(tuples)
+        _, self.longest = longest(tuples.key, tuples.vs, tuples.ve, keys)
+
+    @property
+    def rows(self) -> int:
+        return self.tuples.rows
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.tuples.nbytes + self.longest.nbytes)
+
+    def add(self, changes: TupleStore) -> None:
+        self.tuples.add(changes)
+        needed = int(changes.key[-1]) + 1 if changes.rows else 0
+        if needed > len(self.longest):
+            self.longest = np.concatenate((self.longest, np.zeros(needed, dtype=np.int64)))
+        raise_longest(self.longest, changes.key, changes.vs, changes.ve)
+
+    def overlaps(self, g: Times, chunk: Chunk) -> tuple[Times, Times, Times, Times, Times]:
+        rows = (g, chunk.vs, chunk.old, chunk.new)
+        found: tuple[Times, Times, Times, Times, Times]
+        found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.directory)
+        return found
 
 
 class JoinKeys(Stateful):
@@ -116,10 +220,13 @@ class JoinKeys(Stateful):
         out = {key: (name,) for key, name in names[0].items()}
         return Front(operator, self.index, [each_once(n) for n in names], out, needed)
 
+    def may_compact(self) -> bool:
+        """Whether there are twice as many keys as after the last look."""
+        return self.index.may_compact() and len(self.index) >= 2 * self.seen
+
     def compact(self, stored: list[TupleStore], front: Front) -> list[TupleStore]:
-        """Forget keys that no stored tuple has; returns the tuples with the new key numbers. Looks when there are twice
-        as many keys as after the last look."""
-        if not self.index.may_compact() or len(self.index) < 2 * self.seen:
+        """Forget keys that no stored tuple has, if it is time to look; returns the tuples with the new key numbers."""
+        if not self.may_compact():
             return stored
         numbers = self.index.compact(np.concatenate([tuples.key for tuples in stored]))
         self.seen = len(self.index)
@@ -158,11 +265,12 @@ class JoinOperator(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         g = self.keys.numbers(port, chunk.rows)
+        one_front = not self.front.keyed and not len(chunk.promises)
+        for side in self.sides:
+            side.choose_layout(len(chunk), len(self.keys.index), one_front)
         other = self.sides[1 - port]
-        _, tvs, tve, number, copies = other.tuples
-        bounds = other.starts(len(self.keys.index))
-        row, match, start, before, after = overlaps(g, chunk.vs, chunk.old, chunk.new, *bounds, tvs, tve, copies)
-        payload = self._pair(port, chunk.payload[row], other.payloads.take(number[match]))
+        row, partner, start, before, after = other.overlaps(g, chunk, len(self.keys.index))
+        payload = self._pair(port, chunk.payload[row], other.payloads.take(partner))
         out = assemble(start, before, after, payload, self.cti)
         if self.residual is not None:
             out = out.with_rows(out.rows.filter(self.residual))
@@ -171,10 +279,17 @@ class JoinOperator(Operator):
         other.forget(self.front.of(port))
         self.front.settle(NOTHING_HELD)
         promises = self.front.passed(self.cti, len(chunk), g[row])
+        self._forget_keys()
+        return replace(out, promises=promises)
+
+    def _forget_keys(self) -> None:
+        if not self.keys.may_compact():
+            return
+        for side in self.sides:
+            side.as_arrays()
         stored = self.keys.compact([side.tuples for side in self.sides], self.front)
         for side, tuples in zip(self.sides, stored, strict=True):
             side.hold(tuples)
-        return replace(out, promises=promises)
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)

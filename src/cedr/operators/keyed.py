@@ -28,6 +28,11 @@ def first_of_each(g: Times, starts: Times, like: Times) -> Times:
 
 def finished_keys(front: Front, port: int, tuples: TupleStore) -> Mask:
     """The keys of which an input has no tuple stored and brings none any more. That never changes again."""
-    found = np.broadcast_to(front.of(port) == INF, len(front.index)).copy()
+    return without_tuples(front.of(port) == INF, tuples, len(front.index))
+
+
+def without_tuples(done: Mask | bool, tuples: TupleStore, keys: int) -> Mask:
+    """The keys that are done, one by one or all, and have no tuple."""
+    found = np.broadcast_to(done, keys).copy()
     found[tuples.key] = False
     return found

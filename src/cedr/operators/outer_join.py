@@ -10,6 +10,9 @@ replaced by one stretch per key, the last that was covered; with a residual pred
 ended partner is kept while a left tuple of its key that began before its end is. A key is settled by its own front;
 once a key has no left tuple and none can arrive, its partners are not needed.
 
+While chunks are small, the state is kept in blocks, and only keys are recomputed that a chunk or its progress touches
+(`semi_anti_blocks`).
+
 What both sides promise about key columns the output promises, once these pieces are emitted; of keys without
 tuples what the left promises is enough.
 """
@@ -24,17 +27,21 @@ import polars as pl
 from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
-from cedr.columnar.state import PART, PARTS, columns, counted, each, fields
+from cedr.columnar.state import BLOCKS, PART, PARTS, TRANSIENT, State, columns, counted, each, fields
+from cedr.kernels import levels as lv
+from cedr.kernels.difference import net_change
 from cedr.kernels.overlap import longest, overlaps
 from cedr.kernels.pieces import last_covered, pieces
 from cedr.operators.base import Operator
 from cedr.operators.front import by_group, earliest, still_matters
 from cedr.operators.join import JoinKeys, JoinOperator, right_names
-from cedr.operators.keyed import by_payload, finished_keys
+from cedr.operators.keyed import by_payload, finished_keys, without_tuples
 from cedr.operators.latency import EmissionPolicy
+from cedr.operators.locality import Locality
 from cedr.operators.promise_intersection import PromiseIntersection
+from cedr.operators.semi_anti_blocks import KeyState, Pieces, SemiAntiBlocks
 from cedr.operators.synopsis import OutputOrder, Synopsis
-from cedr.operators.tuple_store import TupleStore
+from cedr.operators.tuple_store import Mask, TupleStore
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
@@ -61,6 +68,8 @@ class SemiAntiJoinOperator(Operator):
         emission=PART,
         emitted=PART,
         front=PART,
+        blocks=counted(BLOCKS),
+        _locality=TRANSIENT,
     )
 
     def __init__(
@@ -85,16 +94,22 @@ class SemiAntiJoinOperator(Operator):
         self.tuples = [TupleStore.empty(), TupleStore.empty()]
         self.emitted = Synopsis(0)
         self.order = OutputOrder()
+        self.blocks: SemiAntiBlocks | None = None
+        """Tuples and emitted pieces, if they are in blocks; `tuples` and `emitted` are empty then."""
+        self._locality = Locality(touched_cost=20)
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
+        self._choose_layout(chunk)
         self.order.watch(chunk, self.promised[port])
+        if self.blocks is not None:
+            return self._advance_blocks(self.blocks, port, chunk)
         if len(chunk):
             self._take(port, chunk)
         self.front.advance(port, chunk)
         self.emission.see(self, port, chunk)
         front, promised = self.front.all(), self.front.promised()
-        owner, start, end = self._pieces()
-        left = self.tuples[0]
+        left, right = self.tuples
+        owner, start, end = self._pieces(left, right, len(self.keys.index))
         g, number, copies = left.key[owner], left.value[owner], left.copies[owner]
         emits, held = self.emission.select(g, start, end, front, promised, self.front.ahead(front))
         emits &= end >= by_group(promised, g)  # earlier pieces are final
@@ -123,10 +138,11 @@ class SemiAntiJoinOperator(Operator):
     def _by_payload(self, times: Times) -> Times:
         return by_payload(times, self.tuples[0], len(self.payloads[0]))
 
-    def _pieces(self) -> tuple[Times, Times, Times]:
-        g, vs, ve, number, _ = self.tuples[0]
-        tg, tvs, tve, tnumber, _ = self.tuples[1]
-        bounds = longest(tg, tvs, tve, len(self.keys.index))
+    def _pieces(self, left_tuples: TupleStore, right_tuples: TupleStore, keys: int) -> tuple[Times, Times, Times]:
+        """Which left tuple, start and end of all pieces."""
+        g, vs, ve, number, _ = left_tuples
+        tg, tvs, tve, tnumber, _ = right_tuples
+        bounds = longest(tg, tvs, tve, keys)
         once = np.ones(len(tg), dtype=np.int64)
         row, other, start, _, end = overlaps(g, vs, vs, ve, *bounds, tvs, tve, once)
         if self.residual is not None and len(row):
@@ -141,10 +157,18 @@ class SemiAntiJoinOperator(Operator):
         return pieces(vs, ve, first, start[order], end[order], self.partnered)
 
     def _forget(self, settled: Times) -> None:
+        self._forget_past(settled, self.front.of(0) == INF)
+        self._forget_rows()
+
+    def _forget_past(self, settled: Times, done: Mask | bool) -> None:
+        """Drop what ends before a settled time, and the partners of keys that are done and have no left tuple."""
         self.emitted.forget(self._by_payload(settled))
-        left = self.tuples[0]
-        self.tuples[0] = left.where(still_matters(left.key, left.ve, settled))
-        self._forget_partners(settled)
+        left, right = self.tuples
+        left = left.where(still_matters(left.key, left.ve, settled))
+        self.tuples = [left, self._partners(left, right, settled, without_tuples(done, left, len(self.keys.index)))]
+
+    def _forget_rows(self) -> None:
+        """Drop keys and payloads that are not used."""
         self.tuples = self.keys.compact(self.tuples, self.front)
         for port, extra in ((0, self.emitted.g), (1, np.empty(0, dtype=np.int64))):
             stored = self.tuples[port].value
@@ -154,21 +178,168 @@ class SemiAntiJoinOperator(Operator):
                 if port == 0:
                     self.emitted.g = numbers[self.emitted.g]
 
-    def _forget_partners(self, settled: Times) -> None:
-        left, right = self.tuples
-        right = right.where(~finished_keys(self.front, 0, left)[right.key])
+    def _partners(self, left: TupleStore, right: TupleStore, settled: Times, finished: Mask) -> TupleStore:
+        """The right tuples that are needed, with stretches in place of those that are not."""
+        right = right.where(~finished[right.key])
         g, vs, ve, *_ = right
-        earliest = np.full(len(self.keys.index), INF, dtype=np.int64)
+        earliest = np.full(len(finished), INF, dtype=np.int64)
         np.minimum.at(earliest, left.key, left.vs)
         alive = still_matters(g, ve, settled)
         if self.residual is not None:
-            self.tuples[1] = right.where(alive | (earliest[g] < ve))
-            return
+            return right.where(alive | (earliest[g] < ve))
         covered_g, start, end = last_covered(g, vs, ve, settled)
         needed = earliest[covered_g] < end
         covered_g, start, end = covered_g[needed], start[needed], end[needed]
         past, once = np.full(len(start), PAST), np.ones(len(start), dtype=np.int64)
-        self.tuples[1] = right.where(alive).merge(TupleStore(covered_g, start, end, past, once))
+        return right.where(alive).merge(TupleStore(covered_g, start, end, past, once))
+
+    # --- in blocks ---------------------------------------------------------------------------------------------------
+
+    def _advance_blocks(self, blocks: SemiAntiBlocks, port: int, chunk: Chunk) -> Chunk:
+        g = self.keys.numbers(port, chunk.rows, missing=port == 0)
+        touched = np.unique(g[g >= 0])
+        first_time = blocks.unread is not None
+        if blocks.unread is not None:
+            touched, blocks.unread = np.union1d(touched, blocks.unread), None
+        self.front.advance(port, chunk)
+        self.emission.see(self, port, chunk)
+        front, promised = self.front.all(), self.front.promised()
+        state = self._read(blocks, touched)
+        state = self._take_into(blocks, state, port, chunk, g)
+        found = self._pieces_of(state)
+
+        def still_open(until: Times) -> Times:
+            over = self.emission.over(until)
+            mine: Times = lv.earliest_open(found.key, found.start, found.end, until, over, promised)
+            return np.minimum(mine, blocks.earliest_open(until, over, promised))
+
+        limits, reached = self.emission.limits(front, still_open), self.emission.reached(front)
+        due = np.setdiff1d(blocks.due(*limits, promised, reached), touched)
+        emitted = state.in_all(state.emitted)
+        if len(due):
+            more = self._read(blocks, due)
+            found, emitted = found.plus(self._pieces_of(more)), both(emitted, more.in_all(more.emitted))
+        if not first_time:
+            self._locality.touch(len(found.key))
+        emits, held = lv.emitted(found.key, found.start, found.end, *limits, promised)
+        held = np.minimum(held, blocks.first_waiting())
+        blocks.wait(found.key[~emits], found.start[~emits], found.end[~emits])
+        emits &= found.end >= promised  # earlier pieces are final
+        changed, at, before, after = self._update(blocks, found, emits, emitted, reached)
+        cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
+        promises = self.front.passed(cti, len(chunk))
+        out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
+        if (settled > promised).any() or chunk.cti != MIN:
+            blocks.settled, blocks.left_done = int(settled[0]), self.ctis[0] == INF
+        return out
+
+    def _read(self, blocks: SemiAntiBlocks, keys: Times) -> KeyState:
+        """What is stored of keys, without what may be forgotten. None of their pieces waits until that is decided."""
+        stored = blocks.read(keys)
+        blocks.wait_no_more(stored)
+        settled = np.array([blocks.settled])
+        left = stored.left.where(still_matters(stored.left.key, stored.left.ve, settled))
+        right, emitted = stored.right, stored.emitted.where(stored.emitted.ve >= blocks.settled)
+        finished = without_tuples(blocks.left_done, left, len(keys))
+        if (right.ve < blocks.settled).any() or finished.any():
+            right = self._partners(left, right, settled, finished)
+        state = stored._replace(left=left, right=right, emitted=emitted)
+        blocks.write(stored, state)
+        return state
+
+    def _take_into(self, blocks: SemiAntiBlocks, state: KeyState, port: int, chunk: Chunk, g: Times) -> KeyState:
+        """The state of the keys of a chunk with its rows."""
+        if not len(chunk):
+            return state
+        number = self.payloads[port].ids(chunk.rows)
+        rows = (np.searchsorted(state.keys, g), chunk.vs, chunk.old, chunk.new, number)
+        if port == 0:
+            changes = TupleStore.changes(*rows)
+            blocks.left.add(state.in_all(changes))
+            return state._replace(left=state.left.merge(changes))
+        use = g >= 0
+        use[use] = ~without_tuples(self.ctis[0] == INF, state.left, len(state.keys))[rows[0][use]]
+        changes = TupleStore.changes(*(column[use] for column in rows))
+        blocks.right.add(state.in_all(changes))
+        return state._replace(right=state.right.merge(changes))
+
+    def _pieces_of(self, state: KeyState) -> Pieces:
+        left = state.left
+        owner, start, end = self._pieces(left, state.right, len(state.keys))
+        return Pieces(state.keys[left.key[owner]], left.value[owner], left.copies[owner], start, end)
+
+    def _update(
+        self, blocks: SemiAntiBlocks, found: Pieces, emits: Mask, emitted: TupleStore, reached: Times
+    ) -> tuple[Times, Times, Times, Times]:
+        """Emit pieces in place of those that were emitted: payload number, start, end before and after of changes."""
+        order = np.lexsort((found.end, found.start, found.number))
+        order = order[emits[order]]
+        order = np.repeat(order, found.copies[order])
+        no_words = np.empty((0, 0), dtype=np.int64)
+        now, end = (found.number[order], found.start[order]), found.end[order]
+        shown = end.copy()
+        changed, _, at, before, after = net_change(*as_synopsis(emitted), no_words, *now, shown, no_words, reached)
+        late = shown != end
+        blocks.outdated(found.key[order][late], np.minimum(shown, end)[late])
+        numbers, places = np.unique(np.concatenate((found.number, emitted.value)), return_index=True)
+        key = np.concatenate((found.key, emitted.key))[places]
+        key = key[np.searchsorted(numbers, changed)]
+        blocks.emitted.add(TupleStore.changes(key, at, before, after, changed))
+        return changed, at, before, after
+
+    def _choose_layout(self, chunk: Chunk) -> None:
+        """Arrays or blocks, before a chunk. Blocks need one front for all keys that is not the end."""
+        held = sum(tuples.rows for tuples in self.tuples) if self.blocks is None else self.blocks.rows
+        in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
+        in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
+        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
+            self._take_arrays(self.blocks)
+            self.blocks = None
+            self._forget_rows()
+            self._locality.changed(0)
+        if in_blocks and self.blocks is None:
+            left, right = self.tuples
+            self.blocks = SemiAntiBlocks(left, right, self._emitted_by_key())
+            self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
+            self._locality.changed(self.blocks.rows)
+
+    def _emitted_by_key(self) -> TupleStore:
+        """What was emitted, as tuples of the keys of the payloads."""
+        g, start, end = self.emitted.g, self.emitted.start, self.emitted.end
+        key = np.zeros_like(g)
+        if self.keys.index.schema:
+            key = self.keys.numbers(0, self.payloads[0].rows, missing=True)[g]
+        return TupleStore.changes(key, start, start, end, g)
+
+    def _take_arrays(self, blocks: SemiAntiBlocks) -> None:
+        """Fill the arrays from blocks, without what may be forgotten."""
+        emitted = as_synopsis(blocks.emitted.flat())
+        self.emitted.g, self.emitted.start, self.emitted.end = emitted
+        self.emitted.words = np.empty((len(emitted[0]), 0), dtype=np.int64)
+        self.tuples = [blocks.left.flat(), blocks.right.flat()]
+        self._forget_past(np.array([blocks.settled]), blocks.left_done)
+
+    def snapshot(self) -> State:
+        if self.blocks is None:
+            return super().snapshot()
+        self._take_arrays(self.blocks)
+        saved = super().snapshot()
+        self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
+        return saved
+
+    def restored(self) -> None:
+        self.blocks = None
+
+
+def as_synopsis(emitted: TupleStore) -> tuple[Times, Times, Times]:
+    """Payload number, start and end of emitted pieces, sorted, copies repeated."""
+    order = np.lexsort((emitted.ve, emitted.vs, emitted.value))
+    order = np.repeat(order, emitted.copies[order])
+    return emitted.value[order], emitted.vs[order], emitted.ve[order]
+
+
+def both(one: TupleStore, two: TupleStore) -> TupleStore:
+    return TupleStore(*(np.concatenate(columns) for columns in zip(one, two, strict=True)))
 
 
 class OuterJoinOperator(Operator):

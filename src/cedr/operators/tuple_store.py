@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cedr.columnar.blocks import Matrix, SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels import tuples as tu
@@ -57,9 +58,53 @@ class TupleStore(NamedTuple):
         """The tuples in the mask, and the others."""
         return self.where(mask), self.where(~mask)
 
+    def negated(self) -> "TupleStore":
+        """The change that removes these tuples."""
+        return self._replace(copies=-self.copies)
+
+    def matrix(self) -> Matrix:
+        """A row for each tuple."""
+        return np.column_stack(self)
+
     def renumber_keys(self, numbers: Times) -> "TupleStore":
         return self._replace(key=numbers[self.key])
 
     def renumber_values(self, numbers: Times) -> "TupleStore":
         """Values by their new numbers; negative ones are not numbers and stay."""
         return self._replace(value=np.where(self.value < 0, self.value, numbers[self.value]))
+
+
+class TupleBlocks:
+    """Tuples as in a `TupleStore`, in blocks: a change touches a few of them, however many tuples there are."""
+
+    def __init__(self, tuples: TupleStore) -> None:
+        self.blocks = SortedBlocks(5, 4, 4)
+        self.blocks.replace(tuples.matrix())
+
+    @property
+    def rows(self) -> int:
+        return self.blocks.rows
+
+    @property
+    def nbytes(self) -> int:
+        return self.blocks.nbytes
+
+    def add(self, *changes: TupleStore) -> None:
+        """Add changes, each of them sorted."""
+        some = [c for c in changes if c.rows]
+        if some:
+            rows = np.concatenate([c.matrix() for c in some]) if len(some) > 1 else some[0].matrix()
+            self.blocks.add(rows if len(some) == 1 else sorted_rows(rows, 4))
+
+    def of_keys(self, keys: Times) -> TupleStore:
+        """The tuples of sorted keys; the place of a key among them is its number."""
+        which, rows = self.blocks.between([keys], [keys + 1])
+        return TupleStore(which, *rows[:, 1:].T.copy())
+
+    def flat(self) -> TupleStore:
+        return TupleStore(*self.blocks.flat().T.copy())
+
+
+def sorted_rows(rows: Matrix, depth: int) -> Matrix:
+    """Rows sorted by their first columns."""
+    return rows[np.lexsort(rows[:, :depth].T[::-1])]

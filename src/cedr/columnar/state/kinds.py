@@ -343,6 +343,18 @@ class UnsavedKind(Kind):
         return "a field that is never saved"
 
 
+class BlocksKind(UnsavedKind):
+    """Another layout of saved fields, for example in blocks, or nothing. While there is one, it holds the rows."""
+
+    sized = True
+
+    def nbytes(self, value: Any) -> int:
+        return 0 if value is None else int(value.nbytes)
+
+    def rows(self, value: Any) -> int:
+        return 0 if value is None else int(value.rows)
+
+
 NUMBER = PlainKind("number", (int, float), lambda value: value if type(value) in (int, float) else int(value))
 FLAG = PlainKind("flag", (bool,), bool)
 TEXT = PlainKind("text", (str,), str)
@@ -365,6 +377,8 @@ PART = PartKind()
 PARTS = PartsKind()
 DERIVED = UnsavedKind()
 """Computed from other fields; `restored` rebuilds it."""
+BLOCKS = BlocksKind()
+"""Holds what saved fields will hold when a snapshot is made; `restored` drops it."""
 TRANSIENT = UnsavedKind()
 """Of one chunk only, or without effect on the output."""
 
