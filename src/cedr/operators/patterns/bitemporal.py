@@ -24,9 +24,9 @@ from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.base import Operator
 from cedr.operators.front import still_matters
 from cedr.operators.latency import EmissionPolicy
-from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Scope
+from cedr.operators.patterns.levels import NO_KEY
 from cedr.operators.patterns.prepared import PreparedPattern
 from cedr.operators.patterns.selection import MatchSelection
 from cedr.operators.synopsis import OutputOrder, Synopsis
