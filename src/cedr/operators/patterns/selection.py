@@ -12,7 +12,7 @@ import numpy as np
 from cedr.columnar.chunk import Times
 from cedr.columnar.times import earlier
 from cedr.kernels.ids import event_ids, numbers_of
-from cedr.kernels.selection import order_of_ties, select_and_consume
+from cedr.kernels.selection import order_of_ties, select_and_consume, selected_pairs
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
 from cedr.plan.patterns.parts import PatternPart
@@ -68,6 +68,37 @@ class MatchSelection:
             ids[mine] = self.headers.id(p, {c: found.columns[c][mine] for c in p.columns()})
         order = order_of_ties(found.g, found.vs, ids)
         return (found, role) if order is None else (found.take(order), role[order])
+
+    def can_pair(self, part: PatternPart) -> bool:
+        """Whether a sequence selects or consumes among pairs of events. Several versions may have one id."""
+        events = len(part.positive) == 2 and all(p.leaf >= 0 for p in part.positive)
+        return events and (part.selects or part.consumes) and self.headers.event_ve is None
+
+    def pairs(
+        self, part: PatternPart, matches: Instances, earlier_ones: Instances, low: Times, high: Times
+    ) -> tuple[Times, Times]:
+        """Pairs of a completing event and one of the earlier events in [low, high) that contain all selected ones.
+
+        Without it all pairs are compared, which are many where a key is dense. Both are in order.
+        """
+        first, last = part.positive
+        consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
+        completes = np.ones(len(matches), dtype=np.bool_)
+        numbers, completing = np.zeros(len(earlier_ones), dtype=np.int64), np.zeros(len(matches), dtype=np.int64)
+        consumed = np.zeros(1, dtype=np.bool_)
+        if part.consumes:
+            completes = matches.vs >= self._since(part)[matches.g]
+            gone = self._consumed_before(part)
+            lists = [(earlier_ones, self.headers.id(first, earlier_ones.columns))]
+            lists += [(matches, self.headers.id(last, matches.columns))]
+            ids = np.concatenate((gone.id, *(i for _, i in lists)))
+            groups = np.concatenate((gone.g, *(self.groups[found.g] for found, _ in lists)))
+            words, size = numbers_of(event_ids(ids, groups))
+            known, numbers, completing = np.split(words, np.cumsum((len(gone.id), len(earlier_ones))))
+            consumed = np.zeros(size, dtype=np.bool_)
+            consumed[known] = True
+        mode = MODES[first.pattern.selection]
+        return selected_pairs(low, high, completes, mode, consumes, numbers, completing, consumed)
 
     def select(self, part: PatternPart, matches: Instances) -> Instances:
         """The selected matches, in the order of group, start and completing instance."""
