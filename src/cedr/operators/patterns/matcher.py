@@ -262,6 +262,9 @@ class MatchOperator(Operator):
             self.emission.limits = self.emission.limits.renumbered(numbers)
             self.front.renumber(numbers)
 
+    def restored(self) -> None:
+        self.consumed = {part: c.in_order() for part, c in self.consumed.items()}
+
     def _first_needed(self, front: Times, g: Times, vs: Times) -> Times:
         """From where on events are needed by matches that can change from a front on, or wait to be emitted."""
         changing = earlier(front, self.root.ahead)

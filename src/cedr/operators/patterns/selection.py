@@ -12,6 +12,7 @@ import numpy as np
 from cedr.columnar.chunk import Times
 from cedr.columnar.times import earlier
 from cedr.kernels.ids import event_ids, numbers_of
+from cedr.kernels.instances import expanded
 from cedr.kernels.selection import order_of_ties, select_and_consume, selected_pairs
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
@@ -22,22 +23,39 @@ MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}
 
 
 class ConsumedInstances(NamedTuple):
-    """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them."""
+    """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them.
+
+    Those of one evaluation are in the order of their matches, those that are kept in the order of groups.
+    """
 
     g: Times
     id: Times
     vs: Times
     at: Times
 
-    def take(self, keep: Mask) -> "ConsumedInstances":
-        return ConsumedInstances(*(a[keep] for a in self))
+    def take(self, which: Times | Mask) -> "ConsumedInstances":
+        return ConsumedInstances(*(a[which] for a in self))
+
+    def in_order(self) -> "ConsumedInstances":
+        return self.take(np.argsort(self.g, kind="stable"))
+
+    def of_groups(self, groups: Times) -> Times:
+        """The places of what is of some groups, if these are in order."""
+        low, high = (np.searchsorted(self.g, groups, side) for side in ("left", "right"))
+        places: Times = expanded(low, high)[1]
+        return places
+
+    def replaced(self, gone: Times, new: "ConsumedInstances") -> "ConsumedInstances":
+        """Without what is at some places, and with new ones, in order."""
+        if not len(gone) and not len(new.g):
+            return self
+        kept = ConsumedInstances(*(np.delete(column, gone) for column in self)) if len(gone) else self
+        new = new.in_order()
+        at = np.searchsorted(kept.g, new.g, "right")
+        return ConsumedInstances(*(np.insert(column, at, more) for column, more in zip(kept, new, strict=True)))
 
 
 NOTHING = ConsumedInstances(*(np.empty(0, dtype=np.int64) for _ in range(4)))
-
-
-def chained(parts: list[ConsumedInstances]) -> ConsumedInstances:
-    return ConsumedInstances(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 class MatchSelection:
@@ -140,7 +158,8 @@ class MatchSelection:
     def _consumed_before(self, part: PatternPart) -> ConsumedInstances:
         """What was consumed before that."""
         consumed = self.before.get(part.number, NOTHING)
-        return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))
+        consumed = consumed.take(consumed.of_groups(np.unique(self.groups)))
+        return consumed.take(~self.evaluated(part, consumed))
 
     def evaluated(self, part: PatternPart, consumed: ConsumedInstances) -> Mask:
         """Whether what consumed it is evaluated again."""
@@ -154,7 +173,9 @@ class MatchSelection:
     def consumed(self, part: PatternPart) -> ConsumedInstances:
         """All that is consumed after this evaluation."""
         before = self.before.get(part.number, NOTHING)
-        return chained([before.take(~self.evaluated(part, before)), self.after.get(part.number, NOTHING)])
+        places = before.of_groups(np.unique(self.groups))
+        again = places[self.evaluated(part, before.take(places))]
+        return before.replaced(again, self.after.get(part.number, NOTHING))
 
 
 def last_role(part: PatternPart, starts: Times, present: Mask) -> Times:
