@@ -23,6 +23,15 @@ def merge_order(ag, avs, bg, bvs):
 
 
 @njit(cache=True)
+def merged_column(a, b, order):
+    """A column of two lists in the order of `merge_order`."""
+    merged = np.empty(len(order), dtype=np.int64)
+    for k in range(len(order)):
+        merged[k] = a[order[k]] if order[k] < len(a) else b[order[k] - len(a)]
+    return merged
+
+
+@njit(cache=True)
 def first_from(g, vs, group, time):
     """The first place that is not before (group, time)."""
     low, high = 0, len(g)
@@ -36,15 +45,12 @@ def first_from(g, vs, group, time):
 
 
 @njit(cache=True)
-def runs(g, vs, groups, times):
-    """The places of all entries with one of these groups and starts, in order, each once."""
-    found = np.zeros(len(g), dtype=np.bool_)
-    for i in range(len(groups)):
-        x = first_from(g, vs, groups[i], times[i])
-        while x < len(g) and not found[x] and g[x] == groups[i] and vs[x] == times[i]:
-            found[x] = True
-            x += 1
-    return np.flatnonzero(found)
+def distinct(g, vs):
+    """The groups and starts of a sorted list, each pair once."""
+    first = np.ones(len(g), dtype=np.bool_)
+    for i in range(1, len(g)):
+        first[i] = g[i] != g[i - 1] or vs[i] != vs[i - 1]
+    return g[first], vs[first]
 
 
 @njit(cache=True)

@@ -37,7 +37,14 @@ def expanded(low, high):
 
 @njit(cache=True)
 def between(first, vs, g, after, until):
-    """Pairs `(i, x)` of a query and an entry x of its group that starts in [after[i], until[i]).
+    """Pairs `(i, x)` of a query and an entry x of its group that starts in [after[i], until[i])."""
+    low, high = ranges_between(first, vs, g, after, until)
+    return expanded(low, high)
+
+
+@njit(cache=True)
+def ranges_between(first, vs, g, after, until):
+    """For each query, the places [low, high) of its group's entries that start in [after[i], until[i]).
 
     Queries are almost in order, so each begins to look where the one before has found its place.
     """
@@ -48,7 +55,7 @@ def between(first, vs, g, after, until):
         begin = near(vs, first[g[i]], first[g[i] + 1], after[i], begin)
         end = near(vs, begin, first[g[i] + 1], until[i], end)
         low[i], high[i] = begin, end
-    return expanded(low, high)
+    return low, high
 
 
 @njit(cache=True)

@@ -20,6 +20,62 @@ def out_of_order(g, vs, ids):
 
 
 @njit(cache=True)
+def selected_pairs(low, high, completes, mode, consumes, numbers, completing, consumed):
+    """The selected pairs `(i, x)` of a completing instance i and an earlier one x in [low[i], high[i]).
+
+    Earlier instances are in the order of start and id, and so are completing ones, of which only some `completes`.
+    `consumes` is whether each of the two is consumed; `numbers` and `completing` are the numbers of the instances, by
+    which `consumed` is known and changed. Those consumed are skipped for good, so that they are looked at once.
+    """
+    following = np.arange(len(numbers) + 1)
+    preceding = np.arange(len(numbers) + 1)  # of the place before
+    which = np.empty(len(low), dtype=np.int64)
+    found = np.empty(len(low), dtype=np.int64)
+    size = 0
+    for i in range(len(low)):
+        if not completes[i] or consumed[completing[i]]:
+            continue
+        begin = size
+        x = low[i] if mode != LAST else high[i] - 1
+        while low[i] <= x < high[i]:
+            x = root_of(preceding, x + 1) - 1 if mode == LAST else root_of(following, x)
+            if x < low[i] or x >= high[i]:
+                break
+            if consumed[numbers[x]]:
+                following[x], preceding[x + 1] = x + 1, x
+                continue
+            if size == len(which):
+                which, found = doubled(which), doubled(found)
+            which[size], found[size] = i, x
+            size += 1
+            if mode != 0:
+                break
+            x += 1
+        if size > begin and consumes[1]:
+            consumed[completing[i]] = True
+        if consumes[0]:
+            for k in range(begin, size):
+                consumed[numbers[found[k]]] = True
+    return which[:size].copy(), found[:size].copy()
+
+
+@njit(cache=True)
+def root_of(links, x):
+    """Where a chain of links ends; it is shortened on the way."""
+    while links[x] != x:
+        links[x] = links[links[x]]
+        x = links[x]
+    return x
+
+
+@njit(cache=True)
+def doubled(values):
+    larger = np.empty(2 * len(values), dtype=np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@njit(cache=True)
 def select_and_consume(g, vs, completing, starts, ids, numbers, modes, consumes, gone, size):
     """Which matches are selected, and for each instance number the match and the parameter that consumed it, or -1.
 

@@ -19,8 +19,8 @@ from cedr.columnar.times import earlier, later
 from cedr.operators.base import Operator
 from cedr.operators.keyed import first_of_each
 from cedr.operators.latency import EmissionPolicy
-from cedr.operators.patterns.events import NO_KEY
 from cedr.operators.patterns.instances import Mask
+from cedr.operators.patterns.levels import NO_KEY
 from cedr.plan.latency import Latency
 from cedr.plan.patterns.parts import PatternPart
 from cedr.plan.patterns.tree import FAR

@@ -11,7 +11,8 @@ import polars as pl
 
 from cedr.columnar.chunk import VS, Chunk, Times
 from cedr.operators.join import JoinKeys, each_once
-from cedr.operators.patterns.events import EventList, Events, content_of, in_order
+from cedr.operators.patterns.events import EventList, content_of
+from cedr.operators.patterns.levels import NO_EVENTS, NOTHING, Events, chained, in_order
 from cedr.operators.patterns.questions import names_in
 from cedr.plan.patterns.keys import Key
 from cedr.plan.patterns.parts import PatternPart
@@ -51,41 +52,36 @@ class Entry:
             )
         return found
 
-    def take(self, port: int, chunk: Chunk, events: EventList) -> tuple[Times, Times]:
-        """Work a chunk into the list of events; returns group and start of all that came or went."""
+    def take(self, port: int, chunk: Chunk, events: EventList) -> tuple[Events, Events]:
+        """The events that a chunk adds to the list, in order, and those that it removes. Payloads are added here."""
         variants = np.flatnonzero(self.ports == port)
-        nothing = np.empty(0, dtype=np.int64)
         if not len(chunk) or not len(variants):
-            return nothing, nothing
+            return NO_EVENTS, NO_EVENTS
         vs, old, new = chunk.vs, chunk.old, chunk.new
         come, gone = old == vs, new == vs
         bits = self.bits(chunk.rows, variants)
         accepted = (come | gone) & (np.bitwise_or.reduce(bits) != 0)
         rows = chunk.rows if accepted.all() else chunk.rows.filter(pl.Series(accepted))
         if not rows.height:
-            return nothing, nothing
+            return NO_EVENTS, NO_EVENTS
         vs, come = vs[accepted], come[accepted]
-        changed: list[Events] = []
         removes = not come.all()
         inserted = rows.filter(pl.Series(come)) if removes else rows
         slots = np.zeros(len(vs), dtype=np.int64)
         slots[come] = events.payloads[port].add(inserted)
         zeros = np.zeros(len(vs), dtype=np.int64)
         is_compared = removes or events.identified
-        content = content_of(vs, rows.select(list(events.payloads[port].schema))) if is_compared else nothing
-        copy = zeros if events.identified else nothing
-        for variant, of_variant in zip(variants, bits, strict=True):
-            listed = Events(
-                self.keys.numbers(int(variant), rows), vs, slots, of_variant[accepted], zeros + variant, content, copy
-            )
-            new_events = in_order(listed.part(np.flatnonzero(come & (listed.bits != 0))))
-            new_events = events.number(new_events) if events.identified else new_events.without_ids()
-            events.add(new_events)
-            removed = listed.part(np.flatnonzero(~come & (listed.bits != 0)))
-            if len(removed.g):
-                events.remove(events.find(port, removed))
-            changed += [new_events, removed]
-        return np.concatenate([e.g for e in changed]), np.concatenate([e.vs for e in changed])
+        content = content_of(vs, rows.select(list(events.payloads[port].schema))) if is_compared else NOTHING
+        copy = zeros if is_compared else NOTHING
+        listed = chained(
+            [
+                Events(self.keys.numbers(int(v), rows), vs, slots, of_variant[accepted], zeros + v, content, copy)
+                for v, of_variant in zip(variants, bits, strict=True)
+            ]
+        )
+        come, counts = np.tile(come, len(variants)), listed.bits != 0
+        added = in_order(listed.part(np.flatnonzero(come & counts)))
+        return added, listed.take(np.flatnonzero(~come & counts)) if removes else NO_EVENTS
 
     def bits(self, rows: pl.DataFrame, variants: Times) -> list[Times]:
         """For each variant, which event types accept each row, one bit for each that differs from the others."""

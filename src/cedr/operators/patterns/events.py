@@ -4,8 +4,7 @@ A port whose event types have different keys has its events in the list once for
 without a key; each of them is a group of its own when patterns are evaluated. Payloads are kept as they came, in slots.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -13,57 +12,12 @@ import polars as pl
 from cedr.columnar import index
 from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import absorb, can_be_key
-from cedr.columnar.state import FRAME_PIECES, NUMBER, PARTS, Stateful, columns, counted, fields
-from cedr.contracts import DEBUG, sorted_by
-from cedr.kernels.event_list import merge_order, runs
+from cedr.columnar.state import FRAME_PIECES, NUMBER, PARTS, Stateful, fields
+from cedr.kernels.event_list import distinct
 from cedr.kernels.hashing import SEED, absorb_words
 from cedr.kernels.ids import counted_before, last_of_each, numbers_of
-from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.patterns.levels import EventLevels, Events, LevelsKind, Mask, NearEvents, in_order
 from cedr.temporal.errors import StreamError
-
-NO_KEY = -1
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-class Events(NamedTuple):
-    """Columns of events, sorted by group and start, and equal ones by age. A column that is not needed is empty."""
-
-    g: Times
-    vs: Times
-    slot: Times
-    bits: Times
-    variant: Times
-    """The port and the key they are listed under."""
-    content: Times
-    """A hash of start and payload, for ids."""
-    copy: Times
-    """The number among equal events, for ids."""
-
-    def take(self, places: Times | Mask) -> "Events":
-        return Events(*(a[places] if len(a) else a for a in self))
-
-    def part(self, places: Times) -> "Events":
-        """The events at increasing places, or all of them unchanged."""
-        return self if len(places) == len(self.g) else self.take(places)
-
-    def merged(self, new: "Events") -> "Events":
-        if not len(self.g) or not len(new.g):
-            return new if len(new.g) else self
-        assert not DEBUG or all(sorted_by(events.g, events.vs) for events in (self, new)), "events are not sorted"
-        order = merge_order(self.g, self.vs, new.g, new.vs)
-        both = (np.concatenate(columns) for columns in zip(self, new, strict=True))
-        return Events(*(column[order] if len(column) else column for column in both))
-
-    def without_ids(self) -> "Events":
-        return self._replace(content=NOTHING, copy=NOTHING)
-
-
-NOTHING = np.empty(0, dtype=np.int64)
-NO_EVENTS = Events(*(NOTHING for _ in Events._fields))
-
-
-def in_order(events: Events) -> Events:
-    return events.take(argsort_by_group_and_time(events.g - NO_KEY, events.vs))
 
 
 class Payloads(Stateful):
@@ -126,59 +80,85 @@ def distinguishing(column: pl.Series) -> list[pl.Series]:
 class EventList(Stateful):
     """All events kept, with their payloads. `identified`: ids are needed, so equal events are numbered."""
 
-    state = fields(events=counted(columns(Events)), payloads=PARTS)
+    state = fields(events=LevelsKind(), payloads=PARTS)
 
     def __init__(self, schemas: Sequence[Mapping[str, pl.DataType]], identified: bool) -> None:
         self.payloads = [Payloads(schema) for schema in schemas]
         self.identified = identified
-        self.events = NO_EVENTS
+        self.events = EventLevels()
 
     def __len__(self) -> int:
-        return len(self.events.g)
+        return len(self.events)
 
-    def number(self, new: Events) -> Events:
+    def change(self, port: int, come: Events, gone: Events, near: NearEvents) -> NearEvents:
+        """Add and remove events; returns all in the stretches of `near`, which hold these, as they are now."""
+        if self.identified:
+            come = self._numbered(come)
+        if len(gone.g):
+            come, gone = without_both(come, gone)
+        come = come if self.identified else come.without_ids()
+        if len(gone.g):
+            self.events.remove(*self._stored_at(port, gone))
+            near = near.without_removed()
+        self.events.add(come)
+        return self.events.near(*near.stretches) if self.events.is_flat else near.plus(come)
+
+    def _numbered(self, new: Events) -> Events:
         """New events with their numbers among equal ones."""
-        old = self.events
-        words = [equality(e) for e in (old, new)]
-        numbers, size = numbers_of(np.concatenate(words))
+        near = self._together_with(new).events
+        old = near.part(np.flatnonzero(near.bits))
+        numbers, size = numbers_of(np.concatenate((equality(old), equality(new))))
         return new._replace(copy=counted_before(numbers, size)[len(old.g) :])
 
-    def add(self, new: Events) -> None:
-        self.events = self.events.merged(new)
+    def _together_with(self, events: Events) -> NearEvents:
+        """The stored events of the same groups that start at the same times, with those that were removed."""
+        ordered = in_order(events)
+        g, vs = distinct(ordered.g, ordered.vs)
+        return self.events.near(g, vs, vs)
 
-    def find(self, port: int, gone: Events) -> Times:
-        """The places of events that are removed: of equal ones, those that came last. They must be there."""
-        events = self.events
-        near = runs(events.g, events.vs, gone.g, gone.vs)
-        stored = events.take(near)
+    def _stored_at(self, port: int, gone: Events) -> tuple[Times, Times]:
+        """Where events that are removed are stored: of equal ones, those that came last. They must be there."""
+        near = self._together_with(gone)
+        same_port = np.isin(near.events.variant, np.unique(gone.variant))
+        there = np.flatnonzero(same_port & (near.events.bits != 0))
+        stored = near.events.take(there)
         if not self.identified:
-            same_port = np.isin(stored.variant, np.unique(gone.variant))
-            near, stored = near[same_port], stored.take(np.flatnonzero(same_port))
             rows = self.payloads[port].rows[stored.slot]
             stored = stored._replace(content=content_of(stored.vs, rows))
         numbers, size = numbers_of(np.concatenate((equality(stored), equality(gone))))
-        taken = last_of_each(numbers, size, len(near))
+        taken = last_of_each(numbers, size, len(there))
         if (taken < 0).any():
             at = int(np.argmax(taken < 0))
             raise StreamError(f"removal of an event at {gone.vs[at]}", at, "there is no such event to remove")
-        return near[taken]
+        return near.stored_at(there[taken])
 
-    def remove(self, places: Times) -> None:
-        keep = np.ones(len(self), dtype=np.bool_)
-        keep[places] = False
-        self.events = self.events.take(keep)
-
-    def keep(self, keep: Mask, ports: Times) -> None:
-        """Drop all other events; `ports` is the port of each variant."""
-        if not keep.all():
-            self.events = self.events.take(keep)
+    def keep(self, needed: Callable[[Times, Times], Mask], ports: Times) -> bool:
+        """Forget all other events if they are many; `ports` is the port of each variant."""
+        events = self.events.flat()
+        keep = needed(events.g, events.vs)
+        dropped = len(keep) - int(np.count_nonzero(keep))
+        if 4 * dropped < len(keep):
+            return False
+        if dropped:
+            events = events.take(keep)
         for port, payloads in enumerate(self.payloads):
-            mine = ports[self.events.variant] == port
-            slots = payloads.compact(self.events.slot[mine])
+            mine = ports[events.variant] == port
+            slots = payloads.compact(events.slot[mine])
             if slots is not None:
-                slot = self.events.slot.copy()
+                slot = events.slot.copy()
                 slot[mine] = slots[slot[mine]]  # the slots of other ports count other rows
-                self.events = self.events._replace(slot=slot)
+                events = events._replace(slot=slot)
+        self.events = EventLevels(events)
+        return True
+
+
+def without_both(come: Events, gone: Events) -> tuple[Events, Events]:
+    """Without events that come and go at once; of equal ones the last go."""
+    numbers, size = numbers_of(np.concatenate((equality(come), equality(gone))))
+    taken = last_of_each(numbers, size, len(come.g))
+    stays = np.ones(len(come.g), dtype=np.bool_)
+    stays[taken[taken >= 0]] = False
+    return come.take(stays), gone.take(taken < 0)
 
 
 def equality(events: Events) -> Times:

@@ -19,7 +19,15 @@ from cedr.columnar.chunk import Times
 from cedr.columnar.sharding import Words
 from cedr.columnar.times import earlier, later
 from cedr.kernels.ids import idgen_of, leaf_ids, running_sums, summands
-from cedr.kernels.instances import any_between, between, last_before, least_of_ranges, offsets, sliding_snapshots
+from cedr.kernels.instances import (
+    any_between,
+    between,
+    last_before,
+    least_of_ranges,
+    offsets,
+    ranges_between,
+    sliding_snapshots,
+)
 from cedr.kernels.sorting import argsort_by_group_and_time
 from cedr.operators.patterns.instances import Column, Columns, Instances, Mask, Scope, identifying_columns, union
 from cedr.plan.patterns import tree
@@ -114,9 +122,17 @@ class SequenceForm(OrderedForm):
         threats = None if forbidden is None else evaluation.instances(forbidden, scope)
         matches = selection.in_order(part, found[-1], part.positive[-1])
         earliest = matches.vs
+        selects_pairs = selection.can_pair(part) and not questions.codes and not predicates_due(part, 0)
+        if selects_pairs:
+            found[0] = selection.in_order(part, found[0], part.positive[0])
         for step in reversed(range(len(found))):
             if step < len(found) - 1:
-                which, other = preceding_pairs(matches, earliest, found[step], scope_length(part), scope, threats)
+                between_times = preceding_times(matches, earliest, scope_length(part), scope, threats)
+                query = (offsets(found[step].g, scope.groups), found[step].vs, matches.g, *between_times)
+                if selects_pairs:
+                    which, other = selection.pairs(part, matches, found[step], *ranges_between(*query))
+                else:
+                    which, other = between(*query)
                 matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
                 new = list(found[step].columns)
                 matches, earliest = questions.unlike(matches, earliest, new)
@@ -145,7 +161,9 @@ class AtLeastForm(OrderedForm):
         everything, role = evaluation.selection.any_in_order(part, everything, role)
         matches, earliest, used = everything, everything.vs, 1 << role
         for _ in range(part.pattern.contributors - 1):
-            which, other = preceding_pairs(matches, earliest, everything, scope_length(part), scope)
+            between_times = preceding_times(matches, earliest, scope_length(part), scope)
+            first = offsets(everything.g, scope.groups)
+            which, other = between(first, everything.vs, matches.g, *between_times)
             free = (used[which] >> role[other]) & 1 == 0
             which, other = which[free], other[free]
             used = used[which] | 1 << role[other]
@@ -171,10 +189,10 @@ def predicates_due(part: PatternPart, step: int) -> list[Predicate]:
     return [p for p in part.predicates if (names := own & set(p.variables)) <= after and not names <= before]
 
 
-def preceding_pairs(
-    matches: Instances, earliest: Times, found: Instances, span: int, scope: Scope, threats: Instances | None = None
+def preceding_times(
+    matches: Instances, earliest: Times, span: int, scope: Scope, threats: Instances | None = None
 ) -> tuple[Times, Times]:
-    """Pairs of a match begun from its end and an instance that may precede it, with no threat between the two.
+    """For matches begun from their ends, between which times an instance may precede each, with no threat between.
 
     An event without a key is not of the same key as itself, even where UNLESS lets an instance of it start later.
     """
@@ -182,8 +200,7 @@ def preceding_pairs(
     if threats is not None:
         last = last_before(offsets(threats.g, scope.groups), threats.vs, matches.g, matches.vs)
         since = np.maximum(since, last)
-    until = np.where(scope.alone[matches.g], MIN, earliest) if scope.alone.any() else earliest
-    return between(offsets(found.g, scope.groups), found.vs, matches.g, since, until)
+    return since, np.where(scope.alone[matches.g], MIN, earliest) if scope.alone.any() else earliest
 
 
 def side_by_side(matches: Instances, which: Times, found: Instances, other: Times) -> Instances:

@@ -20,7 +20,7 @@ from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.promises import Promises
 from cedr.columnar.state import PART, columns, counted, each, fields
 from cedr.columnar.times import earlier, later
-from cedr.kernels.event_list import stretches, widen
+from cedr.kernels.event_list import widen
 from cedr.kernels.ids import event_ids
 from cedr.kernels.instances import partners
 from cedr.operators.base import Operator
@@ -28,9 +28,10 @@ from cedr.operators.front import Front, by_group
 from cedr.operators.keyed import first_of_each
 from cedr.operators.patterns.emission import MatchEmission
 from cedr.operators.patterns.evaluation import Evaluation
-from cedr.operators.patterns.events import NO_KEY, EventList, Events
+from cedr.operators.patterns.events import EventList
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask, Scope, identifying_columns
+from cedr.operators.patterns.levels import NO_KEY, EventLevels, NearEvents
 from cedr.operators.patterns.prepared import PreparedPattern
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import ConsumedInstances, MatchSelection
@@ -121,16 +122,17 @@ class MatchOperator(Operator):
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         self.order.watch(chunk, self.promised[port])
-        before = self.events.events
-        changed = self.entry.take(port, chunk, self.events)
+        come, gone = self.entry.take(port, chunk, self.events)
         limits = self.emission.limits._replace(promised=self.cti_out, settled=self.front.promised())
         self.front.advance(port, chunk)
         front = self.front.all()
         self.emission.limits = limits.by_key(self.front.keyed, front, self.front.promised())
         self.emission.see(self, port, chunk)
-        region = self._region(*changed)
-        old = self._matches(before, region)
-        new = self._matches(self.events.events, region) if len(changed[0]) else old
+        region = self._region(*(np.concatenate(both) for both in ((come.g, gone.g), (come.vs, gone.vs))))
+        near = self._near(region)
+        old = new = self._matches(near, region)
+        if len(come.g) or len(gone.g):
+            new = self._matches(self.events.change(port, come, gone, near), region)
         for part in self.consumers:
             self.consumed[part.number] = new.evaluation.selection.consumed(part)
         self._release_settled(new, region)
@@ -154,21 +156,24 @@ class MatchOperator(Operator):
         order = np.argsort(groups, kind="stable")
         return Region(*widen(groups[order], low[order], high[order]))
 
-    def _matches(self, events: Events, region: Region) -> Matches:
+    def _near(self, region: Region) -> NearEvents:
+        """The events on which the matches of a region depend."""
         low, high = earlier(region.low, self.root.back), later(region.high, self.root.ahead)
-        places, number = stretches(events.g, events.vs, region.g, low, high)
-        alone = int(np.count_nonzero(events.g[places] == NO_KEY))
-        # Region and places are sorted by group, so events without a key come first; each gets a group of its own.
+        return self.events.events.near(region.g, low, high)
+
+    def _matches(self, near: NearEvents, region: Region) -> Matches:
+        used, number = near.events, near.number.copy()
+        alone = int(np.count_nonzero(used.g == NO_KEY))
+        # Region and events are sorted by group, so events without a key come first; each gets a group of its own.
         spread = np.concatenate((np.zeros(alone, dtype=np.int64), np.arange(len(region.g))[region.g != NO_KEY]))
         number = number + alone - 1 if len(region.g) and region.g[0] == NO_KEY else number
         number[:alone] = np.arange(alone)
         groups = Region(*(a[spread] for a in region))
-        used = events.part(places)
         ids = event_ids(used.content, used.copy) if self.events.identified else np.zeros_like(used.vs)
         headers = Headers(used.vs, ids)
         selection = MatchSelection(headers, self.consumed, groups.g, groups.low)
         evaluation = self.prepared.evaluation(headers, selection, used.slot, used.variant, self._attribute)
-        scope = Scope(number, used.vs, np.arange(len(places)), used.bits, groups.g == NO_KEY, {})
+        scope = Scope(number, used.vs, np.arange(len(number)), used.bits, groups.g == NO_KEY, {})
         found = evaluation.instances(self.root, scope)
         found = found.where((groups.low[found.g] <= found.vs) & (found.vs <= groups.high[found.g]))
         ve = headers.end(self.root, found.columns, found.vs)
@@ -239,22 +244,26 @@ class MatchOperator(Operator):
         def needed(g: Times, vs: Times) -> Mask:
             return vs >= np.where(g == NO_KEY, without, by_group(by_key, g))
 
-        keep = needed(self.events.events.g, self.events.events.vs)
-        if 4 * np.count_nonzero(~keep) < len(keep):
+        if self.cti != INF and not self.events.events.is_worth_forgetting(needed):
             return
-        self.events.keep(keep, self.entry.ports)
+        if not self.events.keep(needed, self.entry.ports):
+            return
         self.consumed = {part: c.take(needed(c.g, c.vs)) for part, c in self.consumed.items()}
         index = self.entry.keys.index
         if not index.may_compact():
             return
-        used = [self.events.events.g, self.waiting.g, *(c.g for c in self.consumed.values())]
+        events = self.events.events.flat()
+        used = [events.g, self.waiting.g, *(c.g for c in self.consumed.values())]
         numbers = index.compact(np.concatenate([g[g != NO_KEY] for g in used]))
         if numbers is not None:
-            self.events.events = self.events.events._replace(g=renumbered(self.events.events.g, numbers))
+            self.events.events = EventLevels(events._replace(g=renumbered(events.g, numbers)))
             self.waiting = self.waiting._replace(g=renumbered(self.waiting.g, numbers))
             self.consumed = {part: c._replace(g=renumbered(c.g, numbers)) for part, c in self.consumed.items()}
             self.emission.limits = self.emission.limits.renumbered(numbers)
             self.front.renumber(numbers)
+
+    def restored(self) -> None:
+        self.consumed = {part: c.in_order() for part, c in self.consumed.items()}
 
     def _first_needed(self, front: Times, g: Times, vs: Times) -> Times:
         """From where on events are needed by matches that can change from a front on, or wait to be emitted."""

@@ -12,7 +12,8 @@ import numpy as np
 from cedr.columnar.chunk import Times
 from cedr.columnar.times import earlier
 from cedr.kernels.ids import event_ids, numbers_of
-from cedr.kernels.selection import order_of_ties, select_and_consume
+from cedr.kernels.instances import expanded
+from cedr.kernels.selection import order_of_ties, select_and_consume, selected_pairs
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
 from cedr.plan.patterns.parts import PatternPart
@@ -22,22 +23,39 @@ MODES = {"EACH": 0, "FIRST": 1, "LAST": 2}
 
 
 class ConsumedInstances(NamedTuple):
-    """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them."""
+    """Instances that are gone for an operator: group, id, start, and the start of the match that consumed them.
+
+    Those of one evaluation are in the order of their matches, those that are kept in the order of groups.
+    """
 
     g: Times
     id: Times
     vs: Times
     at: Times
 
-    def take(self, keep: Mask) -> "ConsumedInstances":
-        return ConsumedInstances(*(a[keep] for a in self))
+    def take(self, which: Times | Mask) -> "ConsumedInstances":
+        return ConsumedInstances(*(a[which] for a in self))
+
+    def in_order(self) -> "ConsumedInstances":
+        return self.take(np.argsort(self.g, kind="stable"))
+
+    def of_groups(self, groups: Times) -> Times:
+        """The places of what is of some groups, if these are in order."""
+        low, high = (np.searchsorted(self.g, groups, side) for side in ("left", "right"))
+        places: Times = expanded(low, high)[1]
+        return places
+
+    def replaced(self, gone: Times, new: "ConsumedInstances") -> "ConsumedInstances":
+        """Without what is at some places, and with new ones, in order."""
+        if not len(gone) and not len(new.g):
+            return self
+        kept = ConsumedInstances(*(np.delete(column, gone) for column in self)) if len(gone) else self
+        new = new.in_order()
+        at = np.searchsorted(kept.g, new.g, "right")
+        return ConsumedInstances(*(np.insert(column, at, more) for column, more in zip(kept, new, strict=True)))
 
 
 NOTHING = ConsumedInstances(*(np.empty(0, dtype=np.int64) for _ in range(4)))
-
-
-def chained(parts: list[ConsumedInstances]) -> ConsumedInstances:
-    return ConsumedInstances(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 class MatchSelection:
@@ -68,6 +86,37 @@ class MatchSelection:
             ids[mine] = self.headers.id(p, {c: found.columns[c][mine] for c in p.columns()})
         order = order_of_ties(found.g, found.vs, ids)
         return (found, role) if order is None else (found.take(order), role[order])
+
+    def can_pair(self, part: PatternPart) -> bool:
+        """Whether a sequence selects or consumes among pairs of events. Several versions may have one id."""
+        events = len(part.positive) == 2 and all(p.leaf >= 0 for p in part.positive)
+        return events and (part.selects or part.consumes) and self.headers.event_ve is None
+
+    def pairs(
+        self, part: PatternPart, matches: Instances, earlier_ones: Instances, low: Times, high: Times
+    ) -> tuple[Times, Times]:
+        """Pairs of a completing event and one of the earlier events in [low, high) that contain all selected ones.
+
+        Without it all pairs are compared, which are many where a key is dense. Both are in order.
+        """
+        first, last = part.positive
+        consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
+        completes = np.ones(len(matches), dtype=np.bool_)
+        numbers, completing = np.zeros(len(earlier_ones), dtype=np.int64), np.zeros(len(matches), dtype=np.int64)
+        consumed = np.zeros(1, dtype=np.bool_)
+        if part.consumes:
+            completes = matches.vs >= self._since(part)[matches.g]
+            gone = self._consumed_before(part)
+            lists = [(earlier_ones, self.headers.id(first, earlier_ones.columns))]
+            lists += [(matches, self.headers.id(last, matches.columns))]
+            ids = np.concatenate((gone.id, *(i for _, i in lists)))
+            groups = np.concatenate((gone.g, *(self.groups[found.g] for found, _ in lists)))
+            words, size = numbers_of(event_ids(ids, groups))
+            known, numbers, completing = np.split(words, np.cumsum((len(gone.id), len(earlier_ones))))
+            consumed = np.zeros(size, dtype=np.bool_)
+            consumed[known] = True
+        mode = MODES[first.pattern.selection]
+        return selected_pairs(low, high, completes, mode, consumes, numbers, completing, consumed)
 
     def select(self, part: PatternPart, matches: Instances) -> Instances:
         """The selected matches, in the order of group, start and completing instance."""
@@ -109,7 +158,8 @@ class MatchSelection:
     def _consumed_before(self, part: PatternPart) -> ConsumedInstances:
         """What was consumed before that."""
         consumed = self.before.get(part.number, NOTHING)
-        return consumed.take(~self.evaluated(part, consumed) & np.isin(consumed.g, self.groups))
+        consumed = consumed.take(consumed.of_groups(np.unique(self.groups)))
+        return consumed.take(~self.evaluated(part, consumed))
 
     def evaluated(self, part: PatternPart, consumed: ConsumedInstances) -> Mask:
         """Whether what consumed it is evaluated again."""
@@ -123,7 +173,9 @@ class MatchSelection:
     def consumed(self, part: PatternPart) -> ConsumedInstances:
         """All that is consumed after this evaluation."""
         before = self.before.get(part.number, NOTHING)
-        return chained([before.take(~self.evaluated(part, before)), self.after.get(part.number, NOTHING)])
+        places = before.of_groups(np.unique(self.groups))
+        again = places[self.evaluated(part, before.take(places))]
+        return before.replaced(again, self.after.get(part.number, NOTHING))
 
 
 def last_role(part: PatternPart, starts: Times, present: Mask) -> Times:
