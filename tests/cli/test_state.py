@@ -120,6 +120,19 @@ def test_a_checkpoint_with_logs_only(monkeypatch, capsys, tmp_path):
         Inspection(str(tmp_path / "checkpoint")).state_of("1.1")
 
 
+def test_cells_after_another_number_of_shards(monkeypatch, capsys, tmp_path):
+    started = SmallRun(tmp_path)
+    started.run(0)
+    started.rescale(3, 0)
+    SmallRun(tmp_path, 0).run(1)
+    done = call(monkeypatch, capsys, "state", tmp_path / "checkpoint")
+    assert done.code == 0, done
+    lines = done.out.splitlines()
+    assert lines[0].split()[:4] == ["stage", "shard", "cell", "micro-batch"]
+    cells = [line.split()[1:4] for line in lines[1:3]]
+    assert cells == [["0", "0", "1"], ["2", "1", "1"]], "the stage cannot be split, so its cells move"
+
+
 def test_the_page_shows_what_the_command_prints(tmp_path):
     """With the checkpoint that is kept in the tests."""
     unpack(tmp_path)

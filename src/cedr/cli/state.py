@@ -54,7 +54,7 @@ def shards_of(found: "Inspection") -> "pl.DataFrame":
     rows = [
         {
             "stage": s.stage,
-            "shard": s.shard,
+            **({"shard": s.worker, "cell": s.shard} if found.layout else {"shard": s.shard}),
             "micro-batch": s.batch,
             "snapshot": s.snapshot,
             "bytes": size(s.nbytes) if s.snapshot is not None else None,
@@ -74,7 +74,7 @@ def operators_of(found: "Inspection") -> "pl.DataFrame":
     rows = [
         {
             "operator": f"{s.stage}.{number}",
-            "shard": s.shard,
+            "cell" if found.layout else "shard": s.shard,
             "rows": o.get("rows"),
             "bytes": size(o.get("bytes", 0)),
             "CTI": found.show_time(o.get("cti", MIN)),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from cedr.runtime.spark.shard.cells import LAYOUT, Layout
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.state import STATE_VERSION, StateStore, spilled_rows, state_folder
 from cedr.storage.folder import checkpoint_folder
@@ -17,8 +18,9 @@ SNAPSHOT_COMES = "A shard writes one when its log has 64 micro-batches or 64 MB"
 
 
 class InspectedShard(NamedTuple):
-    """A shard of a stage.
+    """A shard of a stage, or after their number has changed a cell of it (`cells`).
 
+    worker     the shard that works on it
     batch      the last micro-batch that was processed; None before the first
     snapshot   the micro-batch of its newest snapshot
     nbytes     bytes of this snapshot and its parts
@@ -28,6 +30,7 @@ class InspectedShard(NamedTuple):
 
     stage: int
     shard: int
+    worker: int
     batch: int | None
     snapshot: int | None
     nbytes: int
@@ -48,6 +51,10 @@ class Inspection:
         self.damaged: list[str] = []
         self.files = 0
         self.query = self._query()
+        self.layout: Layout | None = None
+        if any(name.startswith(LAYOUT) for name in self.folder.names()):
+            self.layout = self._verified(LAYOUT, lambda: Layout.read(self.folder))
+        """None if the number of shards never changed."""
         self.trees: dict[tuple[int, int], Any] = {}
         """By stage and shard, the newest snapshot."""
         self.shards = [self._shard(*place) for place in self._places()]
@@ -64,10 +71,14 @@ class Inspection:
         found = self._verified("query.json", lambda: json.loads(self.folder.read("query.json")))
         return found if isinstance(found, dict) else {}
 
-    def _places(self) -> list[tuple[int, int]]:
+    def _places(self) -> list[tuple[int, int, int]]:
+        """Stage, number and worker of each shard."""
+        if self.layout is not None:
+            return [(n, c.number, c.shard) for n, stage in enumerate(self.layout.stages, 1) for c in stage.cells]
         state = self.folder.sub("state")
         names = [(stage, shard) for stage in state.subfolders() for shard in state.sub(stage).subfolders()]
-        return sorted((int(stage), int(shard)) for stage, shard in names if stage.isdigit() and shard.isdigit())
+        found = sorted((int(stage), int(shard)) for stage, shard in names if stage.isdigit() and shard.isdigit())
+        return [(stage, shard, shard) for stage, shard in found]
 
     def _verified(self, name: str, read: Callable[[], Any]) -> Any:
         """What is read from a file; None if it is damaged."""
@@ -82,7 +93,7 @@ class Inspection:
 
     # --- one shard ---------------------------------------------------------------------------------------------------
 
-    def _shard(self, stage: int, shard: int) -> InspectedShard:
+    def _shard(self, stage: int, shard: int, worker: int) -> InspectedShard:
         store = StateStore(state_folder(self.folder.place, stage, shard))
         names = store.folder.names()
         manifests = self._snapshots(store, names)
@@ -94,6 +105,7 @@ class Inspection:
         return InspectedShard(
             stage,
             shard,
+            worker,
             max([batch_of(n) for n in names if n.startswith(("log-", f"{SNAPSHOT}-"))], default=None),
             None if newest is None else after,
             0 if newest is None else sum(place.size for place in newest.places),
@@ -160,8 +172,8 @@ class Inspection:
                         )
                     found[shard.shard] = states_of(tree)[number]
         if not found:
-            names = [f"{s.stage}.{n}" for s in self.shards for n in range(len(s.operators)) if s.shard == 0]
-            raise CedrError(f"there is no operator {name}; there are: {', '.join(names)}")
+            names = [f"{s.stage}.{n}" for s in self.shards for n in range(len(s.operators))]
+            raise CedrError(f"there is no operator {name}; there are: {', '.join(dict.fromkeys(names))}")
         return found
 
 
