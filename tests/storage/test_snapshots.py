@@ -61,6 +61,17 @@ def test_only_what_is_new_is_written(folder):
     assert len(parts(folder)) <= snapshots.MANY_PARTS + 2
 
 
+def test_what_stays_gets_a_part_of_its_own(folder):
+    """Most of the state changes each time: the rest is written twice, not always."""
+    stays, here, written = np.arange(LARGE), Snapshots(folder), []
+    for batch in range(6):
+        changes = [np.arange(LARGE) + batch + n for n in range(3)]
+        written.append(here.write(batch, [stays, *changes]))
+        here.forget_before(batch - 1)
+        assert same(read(folder, batch), [stays, *changes])
+    assert [round(size / (8 * LARGE)) for size in written] == [4, 4, 3, 3, 3, 3]
+
+
 def test_a_new_process_continues(folder):
     Snapshots(folder).write(0, [np.arange(LARGE), np.arange(LARGE) * 2])
     here = Snapshots(folder)

@@ -111,8 +111,9 @@ class Snapshots:
         return written
 
     def _write(self, batch: int, tables: list[Table], values: Any, more: dict[str, Any]) -> int:
-        places = self._known_places(tables)
-        written = self._write_part(batch, tables, places)
+        places, kept = self._known_places(tables)
+        new = [n for n, table in enumerate(tables) if n not in {*places, *kept} and size_of(table) > SMALL_TABLE]
+        written = sum(self._write_part(batch, numbers, tables, places) for numbers in (kept, new) if numbers)
         small = self._small(tables, places)
         parts = self._sizes(places)
         content = content_of(parts, tables, places, {"batch": batch, **more}, values) + small
@@ -120,8 +121,9 @@ class Snapshots:
         self._remember(tables, places, parts)
         return written + len(content)
 
-    def _known_places(self, tables: list[Table]) -> dict[int, TablePlace]:
-        """By number, the tables that are in a part already and stay there."""
+    def _known_places(self, tables: list[Table]) -> tuple[dict[int, TablePlace], list[int]]:
+        """By number, the tables that are in a part already and stay there; and those whose part is written again. They
+        get a part of their own: what has not changed for a while will not change soon."""
         there = set(self.folder.names())
         found = {n: known.place for n, table in enumerate(tables) if (known := self._known.get(id(table)))}
         for n, place in [*found.items()]:
@@ -131,7 +133,8 @@ class Snapshots:
             else:
                 assert not DEBUG or known.checksum == checksum(tables[n]), "a saved array was changed in place"
         again = self._to_rewrite(found.values())
-        return {n: place for n, place in found.items() if place.part not in again}
+        stay = {n: place for n, place in found.items() if place.part not in again}
+        return stay, [n for n in found if n not in stay]
 
     def _to_rewrite(self, places: Iterable[TablePlace]) -> set[str | None]:
         """Parts of which little is in use, and if there are many the smaller half."""
@@ -142,16 +145,13 @@ class Snapshots:
         rest = [part for part, _ in used.most_common() if part not in again]
         return again | set(rest[MANY_PARTS // 2 :] if len(rest) >= MANY_PARTS else ())
 
-    def _write_part(self, batch: int, tables: list[Table], places: dict[int, TablePlace]) -> int:
-        """Write the large tables that have no place yet."""
-        new = [n for n, table in enumerate(tables) if n not in places and size_of(table) > SMALL_TABLE]
-        if not new:
-            return 0
+    def _write_part(self, batch: int, numbers: list[int], tables: list[Table], places: dict[int, TablePlace]) -> int:
+        """Write these tables to a part; returns its bytes."""
         part = f"{file_name(PART, batch)}-{uuid4().hex}"
 
         def body(file: BinaryIO) -> None:
             counting = CountingFile(file)
-            for n in new:
+            for n in numbers:
                 start = counting.size
                 write_table(counting, tables[n])  # type: ignore[arg-type]  # all that writers of a table use
                 places[n] = TablePlace(part, start, counting.size - start)
@@ -159,7 +159,7 @@ class Snapshots:
         self.folder.write_body(part, body)
         self.folder.sync_files([part])
         self.folder.sync()
-        return places[new[-1]].at + places[new[-1]].size
+        return sum(places[n].size for n in numbers)
 
     def _small(self, tables: list[Table], places: dict[int, TablePlace]) -> bytes:
         """The other tables, which get their places after the line of JSON."""
