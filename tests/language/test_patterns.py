@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from level_sizes import event_levels  # noqa: F401 a fixture for all tests here
 
 import cedr
 from cedr import api, testing

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from level_sizes import event_levels  # noqa: F401 a fixture for all tests here
 
 from cedr import reference, testing
 from cedr.reference.patterns import (

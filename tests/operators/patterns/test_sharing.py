@@ -217,7 +217,7 @@ def test_equal_event_types_are_evaluated_once():
     operator = made(sequences(5), "eager")()
     assert len(operator.entry.accepts) == 3
     run(lambda: operator, [(0, [Insert(0, 1, Row(kind="A", m=0, n=0))])], [SCHEMA])
-    assert operator.events.events.bits.tolist() == [1]
+    assert operator.events.events.flat().bits.tolist() == [1]
 
 
 # --- by hand -------------------------------------------------------------------------------------------------------

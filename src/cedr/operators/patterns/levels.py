@@ -57,7 +57,8 @@ class Events(NamedTuple):
             return new if len(new.g) else self
         assert not DEBUG or all(sorted_by(events.g, events.vs) for events in (self, new)), "events are not sorted"
         order = merge_order(self.g, self.vs, new.g, new.vs)
-        return Events(*(merged_column(a, b, order) if len(a) else a for a, b in zip(self, new, strict=True)))
+        merge = merged_column if len(self.g) > GROWTH * len(new.g) else reordered
+        return Events(*(merge(a, b, order) if len(a) else a for a, b in zip(self, new, strict=True)))
 
     def without_ids(self) -> "Events":
         return self._replace(content=NOTHING, copy=NOTHING)
@@ -67,12 +68,19 @@ NOTHING = np.empty(0, dtype=np.int64)
 NO_EVENTS = Events(*(NOTHING for _ in Events._fields))
 
 
+def reordered(a: Times, b: Times, order: Times) -> Times:
+    """As `merged_column`, which is slower where the two alternate."""
+    return np.concatenate((a, b))[order]
+
+
 def in_order(events: Events) -> Events:
     return events.take(argsort_by_group_and_time(events.g - NO_KEY, events.vs))
 
 
 def chained(parts: list[Events]) -> Events:
     """Events one after the other."""
+    if len(parts) == 1:
+        return parts[0]
     return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

@@ -162,12 +162,12 @@ class MatchOperator(Operator):
         return self.events.events.near(region.g, low, high)
 
     def _matches(self, near: NearEvents, region: Region) -> Matches:
-        used, number = near.events, near.number.copy()
-        alone = int(np.count_nonzero(used.g == NO_KEY))
+        used, number = near.events, near.number
+        alone = int(np.searchsorted(used.g, NO_KEY, "right"))
         # Region and events are sorted by group, so events without a key come first; each gets a group of its own.
         spread = np.concatenate((np.zeros(alone, dtype=np.int64), np.arange(len(region.g))[region.g != NO_KEY]))
-        number = number + alone - 1 if len(region.g) and region.g[0] == NO_KEY else number
-        number[:alone] = np.arange(alone)
+        if len(region.g) and region.g[0] == NO_KEY:
+            number = np.concatenate((np.arange(alone), number[alone:] + alone - 1))
         groups = Region(*(a[spread] for a in region))
         ids = event_ids(used.content, used.copy) if self.events.identified else np.zeros_like(used.vs)
         headers = Headers(used.vs, ids)
