@@ -1,5 +1,6 @@
 """Patterns over versions against the oracle: at each instant of occurrence time, the pattern over valid time."""
 
+import random
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -168,3 +169,29 @@ def test_what_is_consumed_at_one_occurrence_time_is_there_at_the_next():
     make = lambda: operator_of(node(consumed, latency="eager"), [])  # noqa: E731
     out = run(make, [(0, [Insert(0, 1, a), Insert(0, INF, a)])], [SCHEMA])
     assert sorted((e.vs, e.ve) for e in out[0]) == [(0, 1), (0, INF)]
+
+
+@pytest.mark.parametrize("latency", ["perfect", "ordered", "eager"])
+def test_what_is_kept_of_keys_is_what_all_versions_give(latency):
+    """Next to an operator that evaluates all keys with every chunk."""
+    choose = random.Random(5)
+    keyed = replace(node(plan.Sequence((A, B), 10), latency=latency), where=(plan.CorrelationKey("m"),))
+    kept, evaluated = operator_of(keyed, []), operator_of(keyed, [])
+    live, emitted = [], 0
+    for t in range(60):
+        elements = []
+        for i in range(4):
+            m = choose.choice([0, 1, 2, 3, None])
+            payload = Row(id=4 * t + i, vs=choose.randrange(9), ve=99, kind=choose.choice("AB"), m=m, n=0)
+            live.append((t, t + 9, payload))
+            elements.append(Insert(*live[-1]))
+        if t % 3 == 2:
+            vs, ve, payload = live.pop(choose.randrange(len(live) - 16, len(live) - 4))
+            elements.append(Adjust(vs, ve, t + 1, payload))
+        chunk = chunk_of([*elements, Cti(t - 3)], SCHEMA)
+        evaluated.found = None
+        outs = [operator.process(0, chunk) for operator in (kept, evaluated)]
+        assert outs[0].rows.sort(pl.all()).equals(outs[1].rows.sort(pl.all()))
+        assert outs[0].cti == outs[1].cti
+        emitted += len(outs[0])
+    assert emitted > 100
