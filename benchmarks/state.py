@@ -49,7 +49,7 @@ def source(name: str = "events") -> cedr.Stream:
 
 
 def span(live: int) -> int:
-    """How long so many events take."""
+    """How long some events take."""
     return live * STEP
 
 

@@ -22,5 +22,5 @@ def is_large(rows: int, state: int) -> bool:
 
 
 def is_worth_forgetting(added: int, state: int) -> bool:
-    """Whether so many rows were added to blocks that what is settled may be a good part of them."""
+    """Whether enough rows were added to blocks that what is settled may be a good part of them."""
     return 4 * added >= state

@@ -186,7 +186,7 @@ class LevelOperator(Operator):
         return decided
 
     def _forget(self, front: Times, settled: Times, known: HeightAndLevels | None) -> None:
-        """Drop what is settled. From blocks when so many rows were added that it may be worth a pass over all."""
+        """Drop what is settled. From blocks when enough rows were added to make a pass over all worth it."""
         if self.local is not None:
             if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
                 self._to_arrays()

@@ -240,7 +240,7 @@ class SnapshotOperator(Operator):
                 self.renumber(numbers)
 
     def _forget_in_blocks(self, settled: Times) -> None:
-        """The same, tried when so many rows were added since the last time that it may be worth it."""
+        """The same, tried when enough rows were added since the last time to make it worth it."""
         assert self.local is not None
         if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
             self._to_arrays()

@@ -95,7 +95,7 @@ class Weights(Stateful):
                 state = self._add((kind, name, place), state)
 
     def carries_after(self, rows: int) -> bool:
-        """Whether so many rows more make it necessary to carry the digits of the state."""
+        """Whether this number of further rows makes it necessary to carry the digits of the state."""
         return self.rows + rows > CARRY_AFTER
 
     def widened(self, state: Ints) -> Ints:

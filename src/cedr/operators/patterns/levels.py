@@ -22,7 +22,7 @@ NO_KEY = -1
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 FEW_EVENTS = 1024
-"""Up to so many events are one level. Tests set it to 4, so that short streams have several levels, too."""
+"""Up to this number of events are one level. Tests set it to 4, so that short streams have several levels, too."""
 GROWTH = 4
 """A level is more than this many times as large as the next newer one."""
 SAMPLED = 256
