@@ -126,8 +126,8 @@ class Folder:
             return read(file)
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
-        """Parts of the content, each in memory of its own: from a position, a number of bytes. They are in order. All of
-        the file is verified."""
+        """Parts of the content, each in memory of its own; ranges are positions and lengths, in order. All of the file
+        is verified."""
         with self._opened(name) as file, self._checking(name):
             line = file.readline(LONGEST_HEADER)
             size = file.seek(0, os.SEEK_END) - len(line)
