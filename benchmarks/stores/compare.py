@@ -5,7 +5,7 @@
 Rows `(key, time, 3 numbers)` as end points of an aggregate by key. A step adds 1,000 rows at random keys and reads all
 rows of 1,000 random keys: what an operator does for a chunk of 1,000 events. `mapped` are the blocks of cedr in a file
 that is mapped into memory, and from time to time its pages are given back, so that only what is in use is resident.
-lmdb and rocksdict are not packages of cedr's lock; install them into another environment. See docs/decisions/0046.
+lmdb and rocksdict are not packages of cedr's lock; install them into another environment. See decision 46.
 """
 
 import argparse
