@@ -87,10 +87,11 @@ class Cluster:
 
     def snapshot(self):
         engines = [[e.snapshot() for e in engines] for engines in (self.paths, *self.engines)]
-        return engines, self.ctis, self.waiting
+        return engines, self.ctis, [(name, c.rows, c.cti, c.promises) for name, c in self.waiting]
 
     def restore(self, state) -> None:
-        saved, self.ctis, self.waiting = state
+        saved, self.ctis, waiting = state
+        self.waiting = [(name, Chunk(rows, cti, promises=promises)) for name, rows, cti, promises in waiting]
         for engines, states in zip((self.paths, *self.engines), saved, strict=True):
             for engine, of_engine in zip(engines, states, strict=True):
                 engine.restore(of_engine)

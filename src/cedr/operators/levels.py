@@ -12,6 +12,7 @@ decided: its state goes, and rows about it from the other input are not kept.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -78,10 +79,12 @@ class LevelOperator(Operator):
         self.front.advance(port, chunk)
         self._choose_layout(len(chunk))
         changes = self._changes(port, chunk) if len(chunk) else None
+        if self.local is None and changes is not None:  # before the fronts: they depend on what a payload still has
+            self.endpoints = ep.merge(*self.endpoints, *changes)
         self.emission.see(self, port, chunk)
         front, promised = self._front(), self.front.promised()
-        work = self._update if self.local is None else self._update_locally
-        (changed, at, before, after), held, levels = work(changes, front, promised)
+        update = self._update if self.local is None else partial(self._update_locally, changes)
+        (changed, at, before, after), held, levels = update(front, promised)
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed)
         out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
@@ -103,12 +106,8 @@ class LevelOperator(Operator):
 
     # --- all of the state in one pass ------------------------------------------------------------------------------
 
-    def _update(
-        self, changes: EndPoints | None, front: Times, promised: Times
-    ) -> tuple[Changed, Times, HeightAndLevels | None]:
+    def _update(self, front: Times, promised: Times) -> tuple[Changed, Times, HeightAndLevels | None]:
         """The change of the answer; by payload the start of the first level that may not be emitted; all levels."""
-        if changes is not None:
-            self.endpoints = ep.merge(*self.endpoints, *changes)
         height, levels = self._levels()
         lg, start, end = levels
         emits, held = self.emission.select(lg, start, end, front, promised, self.front.ahead(front))
