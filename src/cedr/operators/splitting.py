@@ -9,7 +9,7 @@ whose rows do not show these columns any more, or that consists of sums over man
 `CannotSplitError` says why. To find out, cut the state of a fresh operator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -422,22 +422,24 @@ def nothing_pending(state: State) -> None:
 
 def kept_keys(keys: JoinKeys, state: State, cut: Cut, ports: Sequence[int] = (0, 1)) -> Kept:
     """The keys of several inputs that are in a part. `ports`: the input behind each list of names."""
-    index = state["index"]
+    index, partitioned = state["index"], []
     for port, names in zip(ports, keys.names, strict=True):
         columns = cut.inputs[port]
         if columns is None or isinstance(columns, str) or not all(column & set(names) for column in columns):
             raise CannotSplitError("its keys do not contain the columns by which rows are partitioned")
-    return Kept(cut.holds_keys(index, tuple(index.columns[place] for place in common_places(keys, cut, ports))))
+        partitioned.append(columns)
+    return Kept(cut.holds_keys(index, tuple(index.columns[place] for place in common_places(keys, partitioned))))
 
 
-def common_places(keys: JoinKeys, cut: Cut, ports: Sequence[int]) -> list[int]:
-    """For each column of the hash, the place in the key where all inputs have it."""
+def common_places(keys: JoinKeys, partitioned: Sequence[Sequence[Collection[str]]]) -> list[int]:
+    """For each column of the hash, the place in the key where all inputs have it. `partitioned`: by input, the names of
+    each column."""
     found = []
-    for number in range(len(cut.inputs[ports[0]] or ())):
+    for of_column in zip(*partitioned, strict=True):
         places = [
             place
-            for place in range(len(keys.names[0]))
-            if all(names[place] in cut.inputs[p][number] for p, names in zip(ports, keys.names, strict=True))  # type: ignore[index]
+            for place, names in enumerate(zip(*keys.names, strict=True))
+            if all(name in column for name, column in zip(names, of_column, strict=True))
         ]
         if not places:
             raise CannotSplitError("its inputs are partitioned by different parts of the key")
