@@ -30,9 +30,22 @@ class SortedBlocks:
     def replace(self, rows: Matrix) -> None:
         """Sorted rows, with different keys, become the content."""
         self.block = self.room
-        self.pool, self.place, self.size, self.first = kernels.filled(rows, self.block, self.depth)
-        self.used, self.free = len(self.place), np.empty(0, dtype=np.int64)
+        blocks = -(-len(rows) // kernels.rows_of_full(self.block))
+        self.pool = self._pool(max(1, 2 * blocks))
+        self.place, self.size, self.first = kernels.fill_pool(self.pool, rows, self.block, self.depth)
+        self.used, self.free = blocks, np.empty(0, dtype=np.int64)
         self.rows = len(rows)
+
+    def _pool(self, blocks: int) -> Matrix:
+        """Room for blocks. The only place that allocates it."""
+        return np.empty((blocks * self.block, self.width), dtype=np.int64)
+
+    def _reserve(self, blocks: int) -> None:
+        """Make sure that this many blocks more fit into the pool."""
+        if (self.used + blocks) * self.block > len(self.pool):
+            larger = self._pool(max(2 * (len(self.pool) // self.block), self.used + blocks))
+            larger[: self.used * self.block] = self.pool[: self.used * self.block]
+            self.pool = larger
 
     @property
     def directory(self) -> tuple[Matrix, int, Matrix, Matrix, Matrix]:
@@ -52,7 +65,8 @@ class SortedBlocks:
             n = kernels.merged(out, nothing, 0, 0, rows, 0, len(rows), self.depth, self.zero)
             self.replace(out[:n])
             return
-        self.pool, self.used, self.free, self.place, self.size, self.first = kernels.add(
+        self._reserve(kernels.new_blocks(len(rows), len(self.place), self.block) - len(self.free))
+        self.used, self.free, self.place, self.size, self.first = kernels.add(
             self.pool,
             self.used,
             self.free,

@@ -135,11 +135,10 @@ def flat(pool, block, place, size):
 
 
 @njit(cache=True)
-def filled(rows, block, depth):
-    """A pool and directory of sorted rows, with some room in each block."""
-    fill = max(1, block * 3 // 4)
+def fill_pool(pool, rows, block, depth):
+    """Fill the first blocks of a pool with sorted rows, with some room in each block; returns the directory."""
+    fill = rows_of_full(block)
     blocks = -(-len(rows) // fill)
-    pool = np.empty((max(1, 2 * blocks) * block, rows.shape[1]), dtype=np.int64)
     place = np.arange(blocks)
     size = np.empty(blocks, dtype=np.int64)
     first = np.empty((blocks, depth), dtype=np.int64)
@@ -149,7 +148,20 @@ def filled(rows, block, depth):
         for i in range(size[b]):
             for m in range(rows.shape[1]):
                 pool[b * block + i, m] = rows[b * fill + i, m]
-    return pool, place, size, first
+    return place, size, first
+
+
+@njit(cache=True)
+def rows_of_full(block):
+    """Rows that a new block gets at most."""
+    return max(1, block * 3 // 4)
+
+
+@njit(cache=True)
+def new_blocks(rows, blocks, block):
+    """How many new blocks adding some rows to some blocks may need. A block of at most 4/3 * rows_of_full that gets k
+    rows is split into at most k / rows_of_full + 3 blocks, one of which is not new."""
+    return 2 * min(rows, blocks) + rows // rows_of_full(block)
 
 
 @njit(cache=True)
@@ -176,11 +188,10 @@ def merged(out, pool, start, size, rows, r, end, depth, zero):
 
 @njit(cache=True)
 def add(pool, used, free, block, place, size, first, depth, zero, rows):
-    """Add sorted rows, whose keys may repeat, to at least one block. Returns the pool, how many of its blocks were ever
-    used, those of them that are free, and the directory."""
-    fill = max(1, block * 3 // 4)
-    room = len(rows) // fill + 2  # new blocks; each is filled by rows that are new or were in a block with a new row
-    fresh = np.empty((room + 2 * min(len(rows), len(place)), 3), dtype=np.int64)  # block, entry before it, size
+    """Add sorted rows, whose keys may repeat, to at least one block. The pool has room for `new_blocks` more. Returns how
+    many of its blocks were ever used, those of them that are free, and the directory."""
+    fill = rows_of_full(block)
+    fresh = np.empty((new_blocks(len(rows), len(place), block), 3), dtype=np.int64)  # block, entry before it, size
     splits = emptied = b = r = 0
     out = np.empty((block + 16, pool.shape[1]), dtype=np.int64)
     while r < len(rows):
@@ -201,8 +212,6 @@ def add(pool, used, free, block, place, size, first, depth, zero, rows):
                     at, free = free[-1], free[:-1]
                 else:
                     at, used = used, used + 1
-                    if used * block > len(pool):
-                        pool = enlarged(pool, 2 * len(pool))
                 fresh[splits, 0], fresh[splits, 1], fresh[splits, 2] = at, b, count
                 splits += 1
             else:
@@ -217,7 +226,7 @@ def add(pool, used, free, block, place, size, first, depth, zero, rows):
         r = end
     if splits or emptied:
         place, size, first, free = directory(pool, block, place, size, first, fresh[:splits], free)
-    return pool, used, free, place, size, first
+    return used, free, place, size, first
 
 
 @njit(cache=True)
@@ -245,10 +254,3 @@ def directory(pool, block, place, size, first, fresh, free):
             entries += 1
             f += 1
     return new_place[:entries], new_size[:entries], new_first[:entries], np.concatenate((free, unused[:gone]))
-
-
-@njit(cache=True)
-def enlarged(pool, rows):
-    more = np.empty((rows, pool.shape[1]), dtype=np.int64)
-    more[: len(pool)] = pool
-    return more
