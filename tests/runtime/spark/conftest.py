@@ -1,9 +1,12 @@
 """What the tests on Spark share."""
 
 import pytest
+from postgres_server import postgres
 from pyspark.sql import SparkSession
 
 import cedr
+
+__all__ = ["postgres", "spark"]
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from cedr.runtime.spark.shard.rescale import why_whole
 from cedr.storage import disk
 from cedr.storage.folder import Folder
 from cedr.temporal import Adjust, Cti, Element, Insert, Row, canonical
+from cedr.temporal.errors import StorageError
 from cedr.temporal.time import INF
 from cedr.testing import assert_same
 
@@ -100,6 +101,38 @@ def test_another_number_of_shards_changes_nothing(name, seed, numbers):
         assert read_late(Folder(cluster.job.late)).height == 0
     never = stream.run({source: table_of(elements, SCHEMA) for source, elements in inputs.items()})
     assert_same(history(changes, stream.schema), never.history())
+
+
+RISING = cedr.automaton(
+    cedr.source("a", {"m": int, "v": int}, vs="ts", delay=50),
+    [("S", "low", "1"), ("1", "rise", "2"), ("2", "rise", "F")],
+    start="S",
+    final="F",
+    steps={"low": pl.col("v") == 0, "rise": cedr.step(pl.col("v") > pl.col("r"), r=pl.col("v"))},
+    registers={"r": 0},
+    by="m",
+    window=60,
+)
+
+
+def test_runs_of_automata_stay_with_their_keys():
+    """The runs of 16 keys are open when shards change, and each is completed afterwards.
+
+    v  0   1   2     for every key, one micro-batch each
+    t  0+  20+ 40+
+    """
+    tables = [pl.DataFrame({"ts": [20 * v + m for m in range(16)], "m": range(16), "v": v}) for v in range(3)]
+    with TemporaryDirectory() as folder:
+        cluster, changes = Cluster(RISING, folder, 2), []
+        for batch, shards in enumerate((2, 5, 3)):
+            if batch:
+                cluster.rescale(shards, batch - 1)
+            changes.append(cluster.run(batch, cluster.packets(batch, {"a": [tables[batch]]})))
+        changes.append(cluster.run(3, cluster.closing()))
+        assert len(cluster.job.cells(1)) > 2
+    found = RISING.run(pl.concat(tables)).history()
+    assert len(found) == 16
+    assert_same(history(changes, RISING.schema), found)
 
 
 # --- cells -------------------------------------------------------------------------------------------------------
@@ -204,6 +237,32 @@ def test_a_power_cut_while_shards_are_split_loses_nothing(name, monkeypatch, tmp
     assert run.job.shards == 1
     assert run.table() == never.table()
     assert run.late_rows() == LATE
+
+
+def test_a_full_disk_while_shards_are_split_loses_nothing(monkeypatch, tmp_path):
+    """At every write: the error names the disk, the old number counts, and a start with space left goes on."""
+    query = EAGER["with keys"]
+    (tmp_path / "never").mkdir()
+    never = SmallRun(tmp_path / "never", query=query)
+    never.run_from(0)
+    here, tmp_path = FailingDisk(), tmp_path / "changed"
+    tmp_path.mkdir()
+    monkeypatch.setattr(disk, "local", here)
+    SmallRun(tmp_path, query=query).run(0)
+    SmallRun(tmp_path, 0, query=query).run(1)
+    errors: list[str] = []
+    while (run := SmallRun(tmp_path, 1, query=query)).job.shards == 2:
+        here.full = here.writes + len(errors)
+        try:
+            run.rescale(5, 1)
+        except StorageError as e:
+            errors.append(str(e))
+        here.full = None
+    assert len(errors) >= 3
+    assert all("No space left on device" in error for error in errors)
+    assert run.job.shards == 5
+    run.run_from(2)
+    assert run.table() == never.table()
 
 
 # --- keys of all types -------------------------------------------------------------------------------------------

@@ -79,3 +79,10 @@ def test_there_is_at_least_one_shard(run):
     run.all(sums(), sink, shards=2)
     with pytest.raises(QueryError, match="shards=-1: there must be at least one shard"):
         run.start(sums(), sink, shards=-1)
+
+
+def test_a_server_goes_on_with_any_number_of_shards(run, postgres):
+    for part, shards in enumerate(NUMBERS):
+        run.write(table(*ROWS[12 * part : 12 * part + 12]))
+        running = run.all(sums(), cedr.sinks.postgres(postgres.dsn, "rescaled"), shards=shards)
+    assert_frame_equal(running.table(), expected())
