@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cedr.columnar.increments import BlockIncrements
 from cedr.kernels import blocks as kernels
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
@@ -25,10 +26,13 @@ class SortedBlocks:
     def __init__(self, width: int, depth: int, zero: int, block: int | None = None) -> None:
         self.width, self.depth, self.zero = width, depth, zero
         self.room = block or BLOCK
+        self.increments = BlockIncrements(depth)
+        """What is stored of the rows, and which were touched since."""
         self.replace(np.empty((0, width), dtype=np.int64))
 
     def replace(self, rows: Matrix) -> None:
         """Sorted rows, with different keys, become the content."""
+        self.increments.forget()
         self.block = self.room
         blocks = -(-len(rows) // kernels.rows_of_full(self.block))
         self.pool = self._pool(max(1, 2 * blocks))
@@ -79,6 +83,7 @@ class SortedBlocks:
             np.ascontiguousarray(rows),
         )
         self.rows = int(self.size.sum())
+        self.increments.touch(rows, self.rows)
 
     def flat(self) -> Matrix:
         """All rows, sorted."""

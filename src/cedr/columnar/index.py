@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.picked import picked
-from cedr.columnar.pieces import joined, pieces_of
+from cedr.columnar.pieces import joined, pieces_of, stored_of
+from cedr.columnar.stored import FrameIncrements, SavedFrame, is_incremental
 from cedr.columnar.verified import verify_frame
 from cedr.kernels.hash_table import fill, grow, hash_words, lookup, lookup_words, new_table
 
@@ -47,6 +48,7 @@ class RowIndex:
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
         self._words = np.empty((len(self.schema) + 1, 0), dtype=np.int64)
         """For each number the row as words; the last word is the bit mask of missing values."""
+        self._increments = FrameIncrements()
 
     def __len__(self) -> int:
         return self._size
@@ -175,8 +177,14 @@ class RowIndex:
 
     # --- state: the rows, each at the position of its number -------------------------------------------------------
 
-    def snapshot(self) -> pl.DataFrame:
+    def snapshot(self) -> pl.DataFrame | SavedFrame:
+        if is_incremental() and self.schema:
+            return self._increments.save(self._size, self._between)
         return joined(self._pieces)
+
+    def _between(self, begin: int, end: int) -> pl.DataFrame:
+        """The rows with these numbers, in one piece."""
+        return self.rows[begin:end].rechunk()
 
     def verify(self, rows: Any) -> None:
         verify_frame(rows, self.schema, "an index of rows")
@@ -187,6 +195,7 @@ class RowIndex:
         self._size = rows.height if self.schema else 1
         if rows.height and self.schema:
             self._pieces = list(pieces_of(rows))
+            self._increments = FrameIncrements(stored_of(rows))
             self.nbytes = int(rows.estimated_size())
             if self._wordy:
                 self._words, self._table = self._as_words(rows), new_table(rows.height * 4)

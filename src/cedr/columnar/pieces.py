@@ -8,7 +8,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from cedr.columnar.stored import StoredTable
+
 PIECES = "_cedr_pieces"
+STORED = "_cedr_stored"
 
 
 def joined(pieces: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -23,4 +26,16 @@ def joined(pieces: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def pieces_of(frame: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
     """The pieces that a frame was put together from; any other frame is a piece."""
     found: tuple[pl.DataFrame, ...] = getattr(frame, PIECES, (frame,))
+    return found
+
+
+def with_stored(frame: pl.DataFrame, tables: Sequence[StoredTable]) -> pl.DataFrame:
+    """The frame, which remembers the tables in which its rows are stored."""
+    setattr(frame, STORED, tuple(tables))
+    return frame
+
+
+def stored_of(frame: pl.DataFrame) -> tuple[StoredTable, ...]:
+    """The tables in which the rows of a frame are stored; none if that is not known."""
+    found: tuple[StoredTable, ...] = getattr(frame, STORED, ())
     return found

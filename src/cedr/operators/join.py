@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
 from cedr.columnar.picked import picked
 from cedr.columnar.state import (
@@ -32,6 +33,7 @@ from cedr.columnar.state import (
     counted,
     fields,
 )
+from cedr.columnar.stored import is_incremental
 from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
@@ -75,8 +77,18 @@ class JoinSide(Stateful):
     def restored(self) -> None:
         self._starts = self.blocks = None
 
+    def restore(self, state: State) -> None:
+        """What was saved in blocks goes on in blocks."""
+        super().restore(state)
+        if (saved := source_of(state["tuples"])) is not None:
+            self._to_blocks(int(self.tuples.key.max(initial=-1)) + 1)
+            assert self.blocks is not None
+            self.blocks.tuples.blocks.increments.adopt(saved)
+
     def snapshot(self) -> State:
         blocks, tuples = self.blocks, self.tuples
+        if blocks is not None and is_incremental():
+            return super().snapshot() | {"tuples": blocks.tuples.saved(self._bound)}
         if blocks is not None:
             self.tuples = self._in_blocks(blocks)
         saved = super().snapshot()
@@ -140,9 +152,12 @@ class JoinSide(Stateful):
         if not in_blocks or self._locality.must_pass:
             self.as_arrays()
         if in_blocks and self.blocks is None:
-            self.blocks = JoinBlocks(self.tuples, keys)
-            self._locality.changed(self.tuples.rows)
-            self.hold(TupleStore.empty())
+            self._to_blocks(keys)
+
+    def _to_blocks(self, keys: int) -> None:
+        self.blocks = JoinBlocks(self.tuples, keys)
+        self._locality.changed(self.tuples.rows)
+        self.hold(TupleStore.empty())
 
     def as_arrays(self) -> None:
         """Leave the blocks, without what may be forgotten."""

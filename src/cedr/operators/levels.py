@@ -18,8 +18,10 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
 from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
+from cedr.columnar.stored import is_incremental
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.operators import layout
@@ -215,10 +217,12 @@ class LevelOperator(Operator):
         return super().nbytes + (0 if self.local is None else self.local.nbytes)
 
     def snapshot(self) -> State:
-        """The state as sorted arrays, whatever its layout."""
+        """The state as sorted arrays, whatever its layout; an increment has the blocks instead."""
         local = self.local
         if local is None:
             return super().snapshot()
+        if is_incremental():
+            return super().snapshot() | local.saved()
         self._to_arrays()
         state = super().snapshot()
         self.local, self.endpoints, self.emitted = local, ep.empty_endpoints(self.ports), Synopsis(0)
@@ -227,6 +231,16 @@ class LevelOperator(Operator):
     def restored(self) -> None:
         super().restored()
         self.local, self.small_chunks = None, 0
+
+    def restore(self, state: State) -> None:
+        """What was saved in blocks goes on in blocks."""
+        super().restore(state)
+        endpoints, emitted = source_of(state["endpoints"]), source_of(state["emitted"])
+        if endpoints is not None and emitted is not None:
+            self._to_blocks()
+            assert self.local is not None
+            self.local.endpoints.increments.adopt(endpoints)
+            self.local.emitted.increments.adopt(emitted)
 
 
 class DistinctOperator(LevelOperator):

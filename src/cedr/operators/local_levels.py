@@ -13,11 +13,12 @@ import numpy as np
 
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
+from cedr.columnar.increments import SavedColumns
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.kernels.difference import net_change
 from cedr.operators import local_snapshots
-from cedr.operators.local_snapshots import EndPoints, columns_of
+from cedr.operators.local_snapshots import EndPoints, columns_of, saved_emitted, saved_endpoints
 from cedr.temporal.time import INF
 
 Levels = tuple[Times, Times, Times]
@@ -59,6 +60,10 @@ class LocalLevels:
     def flat(self) -> tuple[EndPoints, Levels]:
         """All end points and emitted levels as sorted arrays."""
         return endpoints_of(self.endpoints.flat()), levels_of(self.emitted.flat())
+
+    def saved(self) -> dict[str, SavedColumns]:
+        """The fields of a snapshot, in blocks."""
+        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 2, 4, 3)}
 
     # --- a chunk -----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,10 @@ import numpy as np
 
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
+from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.state import FORMAT
 from cedr.kernels import frontiers as fr
+from cedr.operators.synopsis import Synopsis
 from cedr.operators.values import Words
 from cedr.temporal.time import INF
 
@@ -69,6 +72,10 @@ class LocalSnapshots:
     def flat_endpoints(self) -> EndPoints:
         rows = self.endpoints.flat()
         return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 2), np.ascontiguousarray(rows[:, fr.HEAD :])
+
+    def saved(self) -> dict[str, SavedColumns]:
+        """The fields of a snapshot, in blocks."""
+        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 3, 4)}
 
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
@@ -159,6 +166,18 @@ class LocalSnapshots:
             start, end, base = np.full(n, INF), np.full(n, INF), np.zeros((n, self.base.shape[1]), dtype=np.int64)
             start[: len(self.start)], end[: len(self.end)], base[: len(self.base)] = self.start, self.end, self.base
             self.start, self.end, self.base = start, end, base
+
+
+def saved_endpoints(blocks: SortedBlocks) -> SavedColumns:
+    """End points in the place of their arrays."""
+    return SavedColumns(blocks.increments.save(blocks), BlockColumns((0, 1, 2, (fr.HEAD, blocks.width))))
+
+
+def saved_emitted(blocks: SortedBlocks, end: int, words: int, repeat: int | None = None) -> SavedColumns:
+    """What was emitted, in the place of a synopsis; `end`, `words`, `repeat`: the columns with these values."""
+    columns, more = (0, 1, end, (words, blocks.width)), {FORMAT: Synopsis._format}
+    view = BlockColumns(columns, ("g", "start", "end", "words"), more, repeat)
+    return SavedColumns(blocks.increments.save(blocks), view)
 
 
 def columns_of(rows: Words, column: int) -> Times:

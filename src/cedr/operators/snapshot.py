@@ -16,8 +16,10 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
 from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
+from cedr.columnar.stored import is_incremental
 from cedr.kernels import endpoints as ep
 from cedr.kernels.difference import net_change
 from cedr.kernels.frontiers import carried
@@ -206,10 +208,12 @@ class SnapshotOperator(Operator):
         return super().nbytes + (0 if self.local is None else self.local.nbytes)
 
     def snapshot(self) -> State:
-        """The state as sorted arrays, whatever its layout."""
+        """The state as sorted arrays, whatever its layout; an increment has the blocks instead."""
         local = self.local
         if local is None:
             return super().snapshot()
+        if is_incremental():
+            return super().snapshot() | local.saved()
         nothing = self.endpoints
         self._to_arrays()
         state = super().snapshot()
@@ -219,6 +223,16 @@ class SnapshotOperator(Operator):
     def restored(self) -> None:
         super().restored()
         self.local, self.small_chunks = None, 0
+
+    def restore(self, state: State) -> None:
+        """What was saved in blocks goes on in blocks."""
+        super().restore(state)
+        endpoints, emitted = source_of(state["endpoints"]), source_of(state["emitted"])
+        if endpoints is not None and emitted is not None:
+            self._to_blocks()
+            assert self.local is not None
+            self.local.endpoints.increments.adopt(endpoints)
+            self.local.emitted.increments.adopt(emitted)
 
     def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from cedr.columnar.blocks import Matrix, SortedBlocks
 from cedr.columnar.chunk import Times
+from cedr.columnar.increments import BlockColumns, SavedColumns
 from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels import tuples as tu
 
@@ -100,6 +101,11 @@ class TupleBlocks:
         """The tuples of sorted keys; the place of a key among them is its number."""
         which, rows = self.blocks.between([keys], [keys + 1])
         return TupleStore(which, *rows[:, 1:].T.copy())
+
+    def saved(self, ended: int) -> SavedColumns:
+        """In the place of the columns; tuples that end by a time do not count."""
+        view = BlockColumns((0, 1, 2, 3, 4), TupleStore._fields, above=(2, ended))
+        return SavedColumns(self.blocks.increments.save(self.blocks), view)
 
     def flat(self) -> TupleStore:
         return TupleStore(*self.blocks.flat().T.copy())

@@ -14,15 +14,17 @@ The manifest is an object with
     ...              anything else that its author adds
 
 Arrays and frames that are saved never change. So one that is still the same object as in the snapshot before is not
-written again. A part is written again, without what is not needed any more, when less than half of it is in use, and
-small parts are written again as one when there are many. A part is synced before the manifest that needs it, and
-removed when it is not newer than the oldest manifest that is kept and none of them needs it.
+written again. A tree may also have a `StoredTable` in the place of a table: it is not kept in memory once it is
+written, and a large one gets a part of its own. A part is written again, without what is not needed any more, when less
+than half of it is in use, and small parts are written again as one when there are many. A part is synced before the
+manifest that needs it, and removed when it is not newer than the oldest manifest that is kept and none of them needs
+it.
 """
 
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 from uuid import uuid4
 from weakref import ref
@@ -30,6 +32,7 @@ from zlib import crc32
 
 import numpy as np
 
+from cedr.columnar.stored import LostTableError, StoredTable
 from cedr.contracts import DEBUG
 from cedr.storage.folder import Folder
 from cedr.storage.plain import MalformedError
@@ -37,13 +40,19 @@ from cedr.storage.tables import About, Table, about, read_table, size_of, to_byt
 from cedr.storage.tree import TreeReader, TreeWriter
 from cedr.temporal.errors import DamagedFileError
 
-FORMAT = 1
+FORMAT = 2
 """Of the manifest, its tables and its parts; increase it when they change, so that readers refuse what they misread."""
+READ_FORMATS = (1, FORMAT)
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 SMALL_TABLE = 4096
 """Tables of up to this many bytes are in the manifest."""
+LARGE_TABLE = 256 << 10
+"""A stored table of at least this many bytes gets a part of its own."""
 MANY_PARTS = 32
 SNAPSHOT, PART = "snapshot", "part"
+
+
+AnyTable = Table | StoredTable
 
 
 class TablePlace(NamedTuple):
@@ -100,20 +109,29 @@ class Snapshots:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def write(self, batch: int, tree: Any, **more: Any) -> int:
-        """Write the snapshot after a micro-batch. Returns the number of bytes that had to be written."""
-        writer = TreeWriter()
-        values = writer.json(tree)
-        written = self._write(batch, writer.tables, values, more)
-        if not self._parts.keys() <= set(self.folder.names()):  # of another process, which has removed a part of ours
+    def write(self, batch: int, tree: Any, afresh: Callable[[], Any] | None = None, **more: Any) -> int:
+        """Write the snapshot after a micro-batch. Returns the number of bytes that had to be written. `afresh` makes a
+        tree that needs nothing that is stored, for when a table is gone."""
+        written, is_whole = 0, False
+        try:
+            written = self._write(batch, tree, more)
+            is_whole = self._parts.keys() <= set(self.folder.names())
+        except LostTableError:
+            if afresh is None:
+                raise
+        if not is_whole:  # of another process, which has removed a part of ours
             self._known, self._parts = {}, {}
-            written += self._write(batch, writer.tables, values, more)
+            written += self._write(batch, afresh() if afresh is not None else tree, more)
         return written
 
-    def _write(self, batch: int, tables: list[Table], values: Any, more: dict[str, Any]) -> int:
+    def _write(self, batch: int, tree: Any, more: dict[str, Any]) -> int:
+        writer = TreeWriter()
+        values, tables = writer.json(tree), writer.tables
         places, kept = self._known_places(tables)
-        new = [n for n, table in enumerate(tables) if n not in {*places, *kept} and size_of(table) > SMALL_TABLE]
-        written = sum(self._write_part(batch, numbers, tables, places) for numbers in (kept, new) if numbers)
+        new = [n for n, table in enumerate(tables) if n not in {*places, *kept} and nbytes_of(table) > SMALL_TABLE]
+        alone = [n for n in new if isinstance(tables[n], StoredTable) and nbytes_of(tables[n]) >= LARGE_TABLE]
+        together = [n for n in new if n not in {*alone}]
+        written = self._write_parts(batch, [kept, together, *([n] for n in alone)], tables, places)
         small = self._small(tables, places)
         parts = self._sizes(places)
         content = content_of(parts, tables, places, {"batch": batch, **more}, values) + small
@@ -121,52 +139,79 @@ class Snapshots:
         self._remember(tables, places, parts)
         return written + len(content)
 
-    def _known_places(self, tables: list[Table]) -> tuple[dict[int, TablePlace], list[int]]:
+    def _known_places(self, tables: list[AnyTable]) -> tuple[dict[int, TablePlace], list[int]]:
         """By number, the tables that are in a part already and stay there; and those whose part is written again. They
         get a part of their own: what has not changed for a while will not change soon."""
         there = set(self.folder.names())
-        found = {n: known.place for n, table in enumerate(tables) if (known := self._known.get(id(table)))}
-        for n, place in [*found.items()]:
-            known = self._known[id(tables[n])]
-            if known.table() is not tables[n] or place.part not in there:
-                del found[n]
-            else:
-                assert not DEBUG or known.checksum == checksum(tables[n]), "a saved array was changed in place"
+        found = {}
+        for n, table in enumerate(tables):
+            place = self._stored_place(table) if isinstance(table, StoredTable) else self._known_place(table)
+            if place is not None and place.part in there:
+                found[n] = place
+            elif isinstance(table, StoredTable) and not table.in_memory:
+                raise LostTableError
         again = self._to_rewrite(found.values())
         stay = {n: place for n, place in found.items() if place.part not in again}
         return stay, [n for n in found if n not in stay]
 
+    def _known_place(self, table: Table) -> TablePlace | None:
+        known = self._known.get(id(table))
+        if known is None or known.table() is not table:
+            return None
+        assert not DEBUG or known.checksum == checksum(table), "a saved array was changed in place"
+        return known.place
+
+    def _stored_place(self, table: StoredTable) -> TablePlace | None:
+        """Of a table that was stored here; it may be one of another folder."""
+        return table.place if table.place is not None and table.place.part in self._parts else None
+
     def _to_rewrite(self, places: Iterable[TablePlace]) -> set[str | None]:
-        """Parts of which little is in use, and if there are many the smaller half."""
+        """Parts of which little is in use, and if there are many the smaller half; those of one large table stay."""
         used: Counter[str | None] = Counter()
         for place in set(places):
             used[place.part] += place.size
         again = {part for part, size in used.items() if part is not None and 2 * size < self._parts[part]}
-        rest = [part for part, _ in used.most_common() if part not in again]
+        alone = {p.part for p in places if p.part and p.size >= LARGE_TABLE and p.size == self._parts[p.part]}
+        rest = [part for part, _ in used.most_common() if part not in again | alone]
         return again | set(rest[MANY_PARTS // 2 :] if len(rest) >= MANY_PARTS else ())
 
-    def _write_part(self, batch: int, numbers: list[int], tables: list[Table], places: dict[int, TablePlace]) -> int:
-        """Write these tables to a part; returns its bytes."""
+    def _write_parts(
+        self, batch: int, groups: list[list[int]], tables: list[AnyTable], places: dict[int, TablePlace]
+    ) -> int:
+        """Write groups of tables to a part each; returns the bytes."""
+        some = [numbers for numbers in groups if numbers]
+        parts = [self._write_part(batch, numbers, tables, places) for numbers in some]
+        if parts:
+            self.folder.sync_files(parts)
+            self.folder.sync()
+        return sum(places[n].size for numbers in some for n in numbers)
+
+    def _write_part(self, batch: int, numbers: list[int], tables: list[AnyTable], places: dict[int, TablePlace]) -> str:
         part = f"{file_name(PART, batch)}-{uuid4().hex}"
 
         def body(file: BinaryIO) -> None:
             counting = CountingFile(file)
             for n in numbers:
                 start = counting.size
-                write_table(counting, tables[n])  # type: ignore[arg-type]  # all that writers of a table use
+                self._write_table(counting, tables[n])
                 places[n] = TablePlace(part, start, counting.size - start)
 
         self.folder.write_body(part, body)
-        self.folder.sync_files([part])
-        self.folder.sync()
-        return sum(places[n].size for n in numbers)
+        return part
 
-    def _small(self, tables: list[Table], places: dict[int, TablePlace]) -> bytes:
+    def _write_table(self, file: CountingFile, table: AnyTable) -> None:
+        if isinstance(table, StoredTable) and not table.in_memory:  # it moves to another part
+            part, at, size = table.place
+            file.write(self.folder.read_ranges(part, [(at, size)])[0])
+            return
+        write_table(file, content_of_table(table))  # type: ignore[arg-type]  # all that writers of a table use
+
+    def _small(self, tables: list[AnyTable], places: dict[int, TablePlace]) -> bytes:
         """The other tables, which get their places after the line of JSON."""
         small = bytearray()
         for n, table in enumerate(tables):
             if n not in places:
-                content = to_bytes(table)
+                content = to_bytes(content_of_table(table))
                 places[n] = TablePlace(None, len(small), len(content))
                 small += content
         return bytes(small)
@@ -179,13 +224,16 @@ class Snapshots:
                 parts[part] = max(parts.get(part, 0), self._parts.get(part, 0), at + size)
         return parts
 
-    def _remember(self, tables: list[Table], places: dict[int, TablePlace], parts: dict[str, int]) -> None:
+    def _remember(self, tables: Sequence[AnyTable], places: Mapping[int, TablePlace], parts: dict[str, int]) -> None:
         self._parts = parts
-        self._known = {
-            id(table): KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
-            for n, table in enumerate(tables)
-            if places[n].part is not None
-        }
+        self._known = {}
+        for n, table in enumerate(tables):
+            if places[n].part is None:
+                continue
+            if isinstance(table, StoredTable):
+                table.store(places[n])
+            else:
+                self._known[id(table)] = KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -211,7 +259,8 @@ class Snapshots:
         for part in (None, *manifest.parts):
             tables |= self._tables(manifest, part)
         try:
-            tree = TreeReader([tables[n] for n in range(len(manifest.places))]).tree(manifest.json["tree"])
+            places = [place if place.part is not None else None for place in manifest.places]
+            tree = TreeReader([tables[n] for n in range(len(places))], places).tree(manifest.json["tree"])
         except MalformedError as e:
             raise self.folder.damaged(manifest.name, str(e)) from None
         self._remember([tables[n] for n in range(len(tables))], dict(enumerate(manifest.places)), dict(manifest.parts))
@@ -258,11 +307,11 @@ class OtherFormatError(Exception):
 
 
 def content_of(
-    parts: dict[str, int], tables: list[Table], places: dict[int, TablePlace], more: dict[str, Any], values: Any
+    parts: dict[str, int], tables: list[AnyTable], places: dict[int, TablePlace], more: dict[str, Any], values: Any
 ) -> bytes:
     """The line of JSON of a manifest."""
     numbers = {part: number for number, part in enumerate(parts)}
-    described = [about(table) | place_json(places[n], numbers) for n, table in enumerate(tables)]
+    described = [about_of(table) | place_json(places[n], numbers) for n, table in enumerate(tables)]
     head = {"cedr": SNAPSHOT, "format": FORMAT, **more, "parts": parts, "tables": described, "tree": values}
     return json.dumps(head, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
@@ -276,7 +325,7 @@ def manifest_of(name: str, content: bytes) -> SnapshotManifest:
     """Verifies all but the tree and the tables."""
     line, _, small = content.partition(b"\n")
     head = json.loads(line, parse_constant=no_constant)
-    if head["cedr"] != SNAPSHOT or head["format"] != FORMAT:
+    if head["cedr"] != SNAPSHOT or head["format"] not in READ_FORMATS:
         raise OtherFormatError
     parts, names, _ = head["parts"], [*head["parts"]], head["tree"]
     if any(not is_part(part) or type(size) is not int for part, size in parts.items()):
@@ -305,6 +354,21 @@ def is_part(name: str) -> bool:
 
 def no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
+
+
+def nbytes_of(table: AnyTable) -> int:
+    return table.nbytes if isinstance(table, StoredTable) else size_of(table)
+
+
+def content_of_table(table: AnyTable) -> Table:
+    found: Table = table.table() if isinstance(table, StoredTable) else table
+    return found
+
+
+def about_of(table: AnyTable) -> About:
+    if not isinstance(table, StoredTable):
+        return about(table)
+    return {"frame": table.rows} if table.width is None else {"array": "<i8", "shape": [table.rows, table.width]}
 
 
 def checksum(table: Table) -> int:

@@ -12,6 +12,7 @@ kind, any other object a dict whose keys are texts:
     {"$datetime": ["2024-02-29T12:30:00", 0, "Europe/Berlin"]}     text, fold, zone or offset in microseconds
     {"$duration": 1000000}              {"$decimal": "1.20"}       microseconds
     {"$Promises": [points, steps, others, kinds]}                  the fields of a class that may be saved
+    {"$blocks": {...}}                  arrays that are columns of sorted rows, in tables of several snapshots (`saved`)
 
 Reading runs no code but ours. Anything else than such values is a `MalformedError`.
 """
@@ -27,9 +28,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from cedr.columnar.pieces import joined, pieces_of
+from cedr.columnar.increments import ColumnDict, ColumnTuple, SavedColumns
+from cedr.columnar.pieces import joined, pieces_of, with_stored
 from cedr.columnar.promises import BEFORE, Promises, Steps
+from cedr.columnar.stored import SavedFrame, StoredTable
 from cedr.storage.plain import INT64, MalformedError, fields_of
+from cedr.storage.saved_columns import columns_of_json, json_of_columns
 from cedr.storage.tables import Table
 from cedr.temporal.element import ExternalCti
 from cedr.temporal.punctuation import Constant, Empty, OneOf, Punctuation, Range, Wildcard
@@ -53,10 +57,10 @@ class TreeWriter:
     """Turns values into JSON and collects their tables. A table that occurs several times is written once."""
 
     def __init__(self) -> None:
-        self.tables: list[Table] = []
+        self.tables: list[Table | StoredTable] = []
         self._numbers: dict[int, int] = {}
 
-    def table(self, table: Table) -> int:
+    def table(self, table: Table | StoredTable) -> int:
         if id(table) not in self._numbers:
             self._numbers[id(table)] = len(self.tables)
             self.tables.append(table)
@@ -112,6 +116,10 @@ WRITERS: dict[type, Callable[[TreeWriter, Any], Json]] = {
     Decimal: lambda _, value: {"$decimal": str(value)},
     np.ndarray: lambda writer, value: {"$array": writer.table(value)},
     pl.DataFrame: lambda writer, value: {"$frame": [writer.table(piece) for piece in pieces_of(value)]},
+    SavedFrame: lambda writer, value: {"$frame": [writer.table(piece) for piece in value.tables]},
+    SavedColumns: lambda writer, value: {"$blocks": json_of_columns(value, writer.table)},
+    ColumnTuple: lambda writer, value: {"$tuple": writer.list(value)},
+    ColumnDict: TreeWriter.dict,
 }
 
 
@@ -119,10 +127,10 @@ WRITERS: dict[type, Callable[[TreeWriter, Any], Json]] = {
 
 
 class TreeReader:
-    """The values that JSON stands for, given its tables."""
+    """The values that JSON stands for, given its tables, and where those are stored that need not be kept."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
-        self.tables = tables
+    def __init__(self, tables: Sequence[Table], places: Sequence[Any] = ()) -> None:
+        self.tables, self.places = tables, places
 
     def tree(self, json: Json) -> Any:
         try:
@@ -179,6 +187,14 @@ class TreeReader:
             raise TypeError(f"table {number} is not a frame")
         return table
 
+    def frames(self, numbers: Json) -> pl.DataFrame:
+        return with_stored(joined([self.frame(number) for number in numbers]), [self.stored(n) for n in numbers])
+
+    def stored(self, number: int) -> StoredTable:
+        """A table by where it is stored; one without a place is kept."""
+        place = self.places[number] if self.places else None
+        return StoredTable.of(self.tables[number]) if place is None else StoredTable.at(self.tables[number], place)
+
     def _table(self, number: Json) -> Table:
         if type(number) is not int or not 0 <= number < len(self.tables):
             raise ValueError(f"there is no table {number!r}")
@@ -207,7 +223,8 @@ READERS: dict[str, Callable[[TreeReader, Json], Any]] = {
     "$duration": lambda _, json: timedelta(microseconds=json),
     "$decimal": lambda _, json: Decimal(json),
     "$array": TreeReader.array,
-    "$frame": lambda reader, json: joined([reader.frame(number) for number in json]),
+    "$frame": TreeReader.frames,
+    "$blocks": lambda reader, json: columns_of_json(json, reader.array, reader.stored),
     "$type": lambda reader, json: reader.frame(json).dtypes[0],
 }
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, concat_rows, empty
 from cedr.columnar.promises import Promises
+from cedr.columnar.stored import incremental
 from cedr.operators.align import AlignOperator
 from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.late import Late, LateStream
@@ -108,7 +109,8 @@ class Shard:
     def tidy(self) -> None:
         """Deferred work, done after the answer was sent: a snapshot, when one is due."""
         if self.core is not None and self.version is not None and self.store.due:
-            self.store.snapshot(self.version, self.core.save(), self.core.described())
+            core = self.core
+            self.store.snapshot(self.version, core.increment(), core.described(), lambda: core.increment(afresh=True))
 
     def core_after(self, version: int) -> "Core":
         """The shard after a batch; -1 is before the first."""
@@ -336,6 +338,11 @@ class Core:
             "ctis_in": dict(self.ctis_in),
             "ctis_out": dict(self.ctis_out),
         }
+
+    def increment(self, afresh: bool = False) -> dict[str, Any]:
+        """The same, to be written at once: it refers to tables that are stored already, unless it is made afresh."""
+        with incremental(afresh):
+            return self.save()
 
     def load(self, state: dict[str, Any]) -> None:
         self.engine.restore(state["engine"])

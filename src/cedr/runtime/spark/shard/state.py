@@ -246,10 +246,12 @@ class StateStore:
         large = self.log_bytes > max(SMALL_LOG, self.snapshot_bytes)
         return large or self.log_batches >= MANY_BATCHES
 
-    def snapshot(self, batch: int, state: Any, operators: Sequence[Any] = ()) -> None:
-        """`operators` describes them, for people and for later versions."""
+    def snapshot(
+        self, batch: int, state: Any, operators: Sequence[Any] = (), afresh: Callable[[], Any] | None = None
+    ) -> None:
+        """`operators` describes them, for people and for later versions. `afresh`: see `Snapshots.write`."""
         more = {"state": STATE_VERSION, "operators": list(operators)}
-        written = self.snapshots.write(batch, state, **more)
+        written = self.snapshots.write(batch, state, afresh, **more)
         self.log_bytes, self.log_batches, self.snapshot_bytes = 0, 0, written
         self._forget()
 

@@ -1,0 +1,80 @@
+"""What has changed in sorted blocks, and sorted rows with the changes applied (`cedr.columnar.increments`)."""
+
+import numpy as np
+from numba import njit
+
+from cedr.kernels.blocks import compare, entry_of, place_in
+
+
+@njit(cache=True)
+def current_rows(pool, block, place, size, first, keys, depth):
+    """The row of each of some sorted keys; zeros behind the key where there is none."""
+    rows = np.zeros((len(keys), pool.shape[1]), dtype=np.int64)
+    b = 0
+    for q in range(len(keys)):
+        rows[q, :depth] = keys[q]
+        if len(place) == 0:
+            continue
+        b = entry_of(first, keys, q, depth, b)
+        start = place[b] * block
+        i = place_in(pool, start, size[b], keys, q, depth)
+        if i < size[b] and compare(pool, start + i, keys, q, depth) == 0:
+            rows[q] = pool[start + i]
+    return rows
+
+
+@njit(cache=True)
+def differing_keys(old, new, depth):
+    """The keys of rows that are in only one of two sorted matrices, or differ."""
+    found = np.empty((len(old) + len(new), depth), dtype=np.int64)
+    n = i = j = 0
+    while i < len(old) or j < len(new):
+        order = -1 if j == len(new) else 1 if i == len(old) else compare(old, i, new, j, depth)
+        if order != 0 or compare(old, i, new, j, old.shape[1]) != 0:
+            found[n] = old[i, :depth] if order <= 0 else new[j, :depth]
+            n += 1
+        i += order <= 0
+        j += order >= 0
+    return found[:n].copy()
+
+
+@njit(cache=True)
+def each_last(rows, depth):
+    """Of sorted rows the last with each key."""
+    kept = np.empty(len(rows), dtype=np.bool_)
+    for i in range(len(rows)):
+        kept[i] = i + 1 == len(rows) or compare(rows, i, rows, i + 1, depth) != 0
+    return kept
+
+
+@njit(cache=True)
+def overlaid(rows, changed, depth, zero):
+    """Sorted rows, with changed ones, sorted too, in the place of those with the same keys; without those whose column
+    `zero` is 0."""
+    out = np.empty((len(rows) + len(changed), rows.shape[1]), dtype=np.int64)
+    n = i = j = 0
+    while i < len(rows) or j < len(changed):
+        order = -1 if j == len(changed) else 1 if i == len(rows) else compare(rows, i, changed, j, depth)
+        if order < 0:
+            out[n] = rows[i]
+        else:
+            out[n] = changed[j]
+        n += out[n, zero] != 0
+        i += order <= 0
+        j += order >= 0
+    return out[:n]
+
+
+@njit(cache=True)
+def position(rows, keys, depth):
+    """The first of sorted rows that is not before the first of some keys."""
+    return place_in(rows, 0, len(rows), keys, 0, depth)
+
+
+@njit(cache=True)
+def is_sorted(rows, depth):
+    """Whether rows are sorted, and no two have the same key."""
+    i = 0
+    while i + 1 < len(rows) and compare(rows, i, rows, i + 1, depth) < 0:
+        i += 1
+    return i + 1 >= len(rows)
