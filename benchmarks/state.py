@@ -5,6 +5,8 @@ tuples end as arrive. Events come at a fixed rate, 20 % of them late by up to 50
 events behind the latest start, as a source with a delay gives it. So what a chunk changes is the same at all sizes, and
 the ratio of the costs shows what depends on the size of the state. Each size is measured in a process of its own.
 
+What a snapshot of large state writes is measured by `state_parts/checkpoint.py`.
+
 Eager aggregates emit the snapshots of the future, too: a tuple that is added to a group of n changes n of them. They
 are measured with ten tuples a group.
 """
@@ -24,6 +26,10 @@ from harness import BenchmarkReport, median, one_core, spread
 import cedr
 from cedr.columnar.chunk import Chunk, assemble
 from cedr.temporal.errors import QueryError
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from state_parts import checkpoint
 
 STEP = 1_000
 """Microseconds between two events."""
@@ -126,6 +132,10 @@ def events(query: StateQuery, live: int, first: int, n: int, chunk: int) -> Iter
         at += size
 
 
+def feed(name: str, live: int, first: int, n: int, chunk: int) -> Iterator[tuple[str, Chunk]]:
+    return events(QUERIES[name], live, first, n, chunk)
+
+
 def measured(name: str, live: int, chunk: int, n: int) -> tuple[list[float], float, int]:
     """Microseconds per event in five parts of the stream, rows out per event, and rows of state."""
     query = QUERIES[name]
@@ -163,11 +173,16 @@ def probe(name: str, live: int, setting: Setting) -> tuple[list[float], float, i
     return costs, rows, state
 
 
+CHECKPOINT = {"checkpoint of a sum": "sum by key", "checkpoint of a join": "join"}
+"""Queries whose snapshots are measured."""
+
+
 def chosen(only: str) -> list[str]:
-    wanted = [name.strip() for name in only.split(",")] if only else list(QUERIES)
+    available = [*QUERIES, *CHECKPOINT]
+    wanted = [name.strip() for name in only.split(",")] if only else available
     for name in wanted:
-        if name not in QUERIES:
-            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(QUERIES)}")
+        if name not in available:
+            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(available)}")
     return wanted
 
 
@@ -175,7 +190,11 @@ def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     one_core()
     for setting in QUICK if quick else SETTINGS:
         for name in chosen(only):
-            compare(report, name, setting, quick)
+            if name in QUERIES:
+                compare(report, name, setting, quick)
+    for name in chosen(only):
+        if name in CHECKPOINT:
+            checkpoint.measure(report, QUERIES[CHECKPOINT[name]].make, CHECKPOINT[name], feed, quick)
 
 
 def compare(report: BenchmarkReport, name: str, setting: Setting, quick: bool) -> None:

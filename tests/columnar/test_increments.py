@@ -15,7 +15,8 @@ rows = st.lists(
 )
 few = st.lists(st.tuples(st.tuples(st.integers(0, 5), st.integers(-9, 9)), st.just(1), st.integers(-5, 5)), max_size=2)
 steps = st.lists(
-    st.tuples(st.sampled_from(["add", "few", "few", "few", "replace", "restore", "fail"]), rows, few), max_size=40
+    st.tuples(st.sampled_from(["add", "few", "few", "few", "replace", "restore", "fail", "like"]), rows, few),
+    max_size=40,
 )
 
 
@@ -65,6 +66,11 @@ def test_what_is_saved_is_what_is_there(first, steps):
             store.add(as_rows(one))
         elif what == "replace":
             store.replace(distinct(some))
+        elif what == "like":
+            other = SortedBlocks(4, 2, 2)
+            other.replace(store.flat()[store.flat()[:, 1] % 3 != len(some) % 3])
+            other.save_as_changes_of(store)
+            store = other
         saved = store.increments.save(store)
         if what == "fail":
             store.add(as_rows(one))  # nothing was written

@@ -11,6 +11,7 @@ import numpy as np
 
 from cedr.columnar.increments import BlockIncrements
 from cedr.kernels import blocks as kernels
+from cedr.kernels.increments import current_rows, differing_keys, keys_of_every, rows_from
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of whole numbers: `(rows, columns)`."""
@@ -96,3 +97,24 @@ class SortedBlocks:
         lows, highs = np.column_stack(low), np.column_stack(high)
         which, rows = kernels.between(*self.directory, lows, highs, lows.shape[1])
         return which, rows
+
+    def of_keys(self, keys: Matrix) -> Matrix:
+        """The rows of sorted keys; those of keys without a row have zeros."""
+        found: Matrix = current_rows(*self.directory, keys, self.depth)
+        return found
+
+    def every(self, count: int) -> Matrix:
+        """The keys of the first row and of every so many rows after it."""
+        found: Matrix = keys_of_every(*self.directory, count)
+        return found
+
+    def run(self, key: Sequence[int], count: int) -> Matrix:
+        """So many rows from a key on, or all that are left."""
+        found: Matrix = rows_from(*self.directory, np.array([key]), count)
+        return found
+
+    def save_as_changes_of(self, other: "SortedBlocks") -> None:
+        """The content is much like that of other blocks, which are not used any more: save only what differs."""
+        if other.increments.noted is not None:
+            self.increments = other.increments
+            self.increments.touch(differing_keys(other.flat(), self.flat(), self.depth), self.rows)

@@ -16,20 +16,20 @@ Only keys are noted between two snapshots; rows are read when one is made. Nothi
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cedr.columnar.stored import StoredTable, is_afresh, merge_from
 from cedr.kernels import increments as kernels
-from cedr.kernels.blocks import entry_of, flat
 
 if TYPE_CHECKING:
     from cedr.columnar.blocks import SortedBlocks
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
 Key = tuple[int, ...]
+LOWEST = (-(2**63),)
 
 SMALL = 64 << 10
 """Bytes of content that are always written whole. Tests set it to 0."""
@@ -149,8 +149,16 @@ class BlockIncrements:
         """Tables are read from the blocks when they are written, one after the other."""
         self.forget()
         self.noted = NotedKeys(self.depth)
-        for begin, end in pairwise(cuts(blocks.size, max(1, blocks.rows // PIECES))):
-            self.pieces.append(self._piece(blocks, begin, end, at_once=False))
+        version, each = self.version, -(-blocks.rows // PIECES)
+
+        def still() -> bool:
+            return self.version == version
+
+        lows = [tuple(key) for key in blocks.every(each).tolist()]
+        for n, low in enumerate(lows):
+            rows = min(each, blocks.rows - n * each)
+            later = StoredTable(rows, blocks.width, rows * blocks.width * 8, partial(blocks.run, low, each), still)
+            self.pieces.append(SavedPiece(low if n else None, 0, later))
 
     def _save_changes(self, blocks: "SortedBlocks", keys: Matrix) -> None:
         self.noted = NotedKeys(self.depth)
@@ -175,33 +183,16 @@ class BlockIncrements:
             keys = noted.sorted()
         if len(keys) <= most:
             self._keys[self.number] = keys
-        rows = kernels.current_rows(*blocks.directory, keys, self.depth)
-        self.changes[start:] = [SavedChanges(self.number, StoredTable.of(rows))]
+        self.changes[start:] = [SavedChanges(self.number, StoredTable.of(blocks.of_keys(keys)))]
 
     def _rewrite(self, blocks: "SortedBlocks") -> None:
         """The next blocks as a piece, with as many rows as there is credit for, or up to the end."""
-        begin = 0
-        if self.cursor is not None:
-            begin = int(entry_of(blocks.first, np.array([self.cursor]), 0, self.depth, 0))
-        ends = np.cumsum(blocks.size[begin:])
-        end = begin + max(1, int(np.searchsorted(ends, self.credit, side="right")))
-        piece = self._piece(blocks, begin, end)
-        self.credit = 0.0
-        self.cursor = key_of(blocks, end)
-        self.pieces = with_piece(self.pieces, piece, self.cursor)
-
-    def _piece(self, blocks: "SortedBlocks", begin: int, end: int, at_once: bool = True) -> SavedPiece:
-        """The rows of some entries of the directory."""
-        version, place, size = self.version, blocks.place[begin:end], blocks.size[begin:end]
-        rows = int(size.sum())
-
-        def read() -> Matrix:
-            found: Matrix = flat(blocks.pool, blocks.block, place, size)
-            return found
-
-        later = StoredTable(rows, blocks.width, rows * blocks.width * 8, read, lambda: self.version == version)
-        table = StoredTable.of(read()) if at_once else later
-        return SavedPiece(key_of(blocks, begin) if begin else None, self.number, table)
+        count = max(1, int(self.credit))
+        rows = blocks.run(self.cursor or LOWEST * self.depth, count + 1)
+        high = tuple(rows[count, : self.depth].tolist()) if len(rows) > count else None
+        piece = SavedPiece(self.cursor, self.number, StoredTable.of(rows[:count].copy()))
+        self.pieces = with_piece(self.pieces, piece, high)
+        self.cursor, self.credit = high, 0.0
 
     # --- going on ----------------------------------------------------------------------------------------------------
 
@@ -215,17 +206,6 @@ class BlockIncrements:
         if newest and len(newest) < len(self.pieces):
             after = newest[-1] + 1
             self.cursor = self.pieces[after].low if after < len(self.pieces) else None
-
-
-def key_of(blocks: "SortedBlocks", entry: int) -> Key | None:
-    """The first key of an entry of the directory; None behind the last."""
-    return tuple(blocks.first[entry].tolist()) if entry < len(blocks.first) else None
-
-
-def cuts(sizes: Matrix, rows: int) -> list[int]:
-    """Where to cut blocks into runs of about this many rows."""
-    numbers = (np.cumsum(sizes) - sizes) // rows
-    return [*np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])).tolist(), len(sizes)]
 
 
 def with_piece(pieces: Sequence[SavedPiece], new: SavedPiece, high: Key | None) -> list[SavedPiece]:

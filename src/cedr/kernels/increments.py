@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import compare, entry_of, place_in
+from cedr.kernels.blocks import compare, entry_of, place_in, seek
 
 
 @njit(cache=True)
@@ -21,6 +21,34 @@ def current_rows(pool, block, place, size, first, keys, depth):
         if i < size[b] and compare(pool, start + i, keys, q, depth) == 0:
             rows[q] = pool[start + i]
     return rows
+
+
+@njit(cache=True)
+def keys_of_every(pool, block, place, size, first, each):
+    """The keys of the first row and of every so many rows after it."""
+    total = size.sum()
+    keys = np.empty((-(-total // each), first.shape[1]), dtype=np.int64)
+    n = skipped = 0
+    for b in range(len(place)):
+        while n < len(keys) and n * each < skipped + size[b]:
+            keys[n] = pool[place[b] * block + n * each - skipped, : first.shape[1]]
+            n += 1
+        skipped += size[b]
+    return keys
+
+
+@njit(cache=True)
+def rows_from(pool, block, place, size, first, key, count):
+    """So many rows from a key on, or all that are left."""
+    rows = np.empty((count, pool.shape[1]), dtype=np.int64)
+    b, i = seek(pool, block, place, size, first, key, 0, first.shape[1], 0)
+    n = 0
+    while n < count and b < len(place):
+        rows[n] = pool[place[b] * block + i]
+        n, i = n + 1, i + 1
+        if i == size[b]:
+            b, i = b + 1, 0
+    return rows[:n]
 
 
 @njit(cache=True)

@@ -81,9 +81,8 @@ class JoinSide(Stateful):
         """What was saved in blocks goes on in blocks."""
         super().restore(state)
         if (saved := source_of(state["tuples"])) is not None:
-            self._to_blocks(int(self.tuples.key.max(initial=-1)) + 1)
-            assert self.blocks is not None
-            self.blocks.tuples.blocks.increments.adopt(saved)
+            blocks = self._to_blocks(int(self.tuples.key.max(initial=-1)) + 1)
+            blocks.tuples.blocks.increments.adopt(saved)
 
     def snapshot(self) -> State:
         blocks, tuples = self.blocks, self.tuples
@@ -149,15 +148,19 @@ class JoinSide(Stateful):
         """Arrays or blocks, before a chunk with this number of rows. Blocks need one front for all keys."""
         held = self.tuples.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, arrived, self.blocks is not None) and one_front
+        before = self.blocks
         if not in_blocks or self._locality.must_pass:
             self.as_arrays()
         if in_blocks and self.blocks is None:
-            self._to_blocks(keys)
+            blocks = self._to_blocks(keys)
+            if before is not None:
+                blocks.tuples.save_as_changes_of(before.tuples)
 
-    def _to_blocks(self, keys: int) -> None:
+    def _to_blocks(self, keys: int) -> "JoinBlocks":
         self.blocks = JoinBlocks(self.tuples, keys)
         self._locality.changed(self.tuples.rows)
         self.hold(TupleStore.empty())
+        return self.blocks
 
     def as_arrays(self) -> None:
         """Leave the blocks, without what may be forgotten."""

@@ -190,9 +190,11 @@ class LevelOperator(Operator):
         """Drop what is settled. From blocks when enough rows were added to make a pass over all worth it."""
         if self.local is not None:
             if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
+                before = self.local
                 self._to_arrays()
                 self._forget(front, settled, None)
                 self._to_blocks()
+                self.local.save_as_changes_of(before)
             return
         height, (lg, _, end) = known or self._levels()
         g, t, *_ = self.endpoints

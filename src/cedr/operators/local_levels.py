@@ -65,6 +65,11 @@ class LocalLevels:
         """The fields of a snapshot, in blocks."""
         return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 2, 4, 3)}
 
+    def save_as_changes_of(self, before: "LocalLevels") -> None:
+        """Most of it is as it was before."""
+        self.endpoints.save_as_changes_of(before.endpoints)
+        self.emitted.save_as_changes_of(before.emitted)
+
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
     def take(self, changes: EndPoints) -> tuple[Times, Levels]:

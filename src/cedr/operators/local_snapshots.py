@@ -77,6 +77,11 @@ class LocalSnapshots:
         """The fields of a snapshot, in blocks."""
         return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 3, 4)}
 
+    def save_as_changes_of(self, before: "LocalSnapshots") -> None:
+        """Most of it is as it was before."""
+        self.endpoints.save_as_changes_of(before.endpoints)
+        self.emitted.save_as_changes_of(before.emitted)
+
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
     def take(self, changes: EndPoints) -> tuple[Times, Times, Times]:

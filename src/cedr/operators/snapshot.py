@@ -257,6 +257,8 @@ class SnapshotOperator(Operator):
         """The same, tried when enough rows were added since the last time to make it worth it."""
         assert self.local is not None
         if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
+            before = self.local
             self._to_arrays()
             self._forget(settled)
             self._to_blocks()
+            self.local.save_as_changes_of(before)

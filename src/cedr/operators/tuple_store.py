@@ -107,6 +107,9 @@ class TupleBlocks:
         view = BlockColumns((0, 1, 2, 3, 4), TupleStore._fields, above=(2, ended))
         return SavedColumns(self.blocks.increments.save(self.blocks), view)
 
+    def save_as_changes_of(self, before: "TupleBlocks") -> None:
+        self.blocks.save_as_changes_of(before.blocks)
+
     def flat(self) -> TupleStore:
         return TupleStore(*self.blocks.flat().T.copy())
 
