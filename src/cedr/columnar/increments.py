@@ -40,7 +40,7 @@ PIECES = 128
 MANY_CHANGES = 1 / 3
 """When a larger part of the rows has changed, all of them are written."""
 FEW_BYTES = 16 << 10
-"""Changes of up to this size are merged, and those of up to half of a piece. Tests set it to 0."""
+"""Pieces are not smaller, and changes of up to this size are merged, or of up to half of a piece. Tests set it to 0."""
 NOTED = 4096
 """Keys that are noted before those that repeat are dropped."""
 
@@ -149,7 +149,7 @@ class BlockIncrements:
         """Tables are read from the blocks when they are written, one after the other."""
         self.forget()
         self.noted = NotedKeys(self.depth)
-        version, each = self.version, -(-blocks.rows // PIECES)
+        version, each = self.version, max(-(-blocks.rows // PIECES), FEW_BYTES // (8 * blocks.width))
 
         def still() -> bool:
             return self.version == version

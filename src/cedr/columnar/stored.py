@@ -89,6 +89,11 @@ class StoredTable:
             raise LostTableError
         return self._make()
 
+    def keep(self) -> None:
+        """It is so small that it is written each time, and must stay in memory."""
+        content = self.table()
+        self._make, self._valid = lambda: content, lambda: True
+
     def store(self, place: Any) -> None:
         """It is stored now, and need not be kept."""
         self.place, self._make = place, None

@@ -5,7 +5,7 @@ touches, kept in blocks (`cedr.columnar.blocks`). Each operator starts with arra
 cost either way, and changes the layout when that would have paid for the change several times. Blocks forget rows that
 no longer matter only when as many have arrived as there are, in one pass over all of them.
 
-The layout has no effect on results, and snapshots always have the arrays.
+The layout has no effect on results. A snapshot has the arrays, or for increments blocks that are read as these arrays.
 """
 
 FEW = 16_384

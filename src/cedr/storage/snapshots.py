@@ -228,11 +228,9 @@ class Snapshots:
         self._parts = parts
         self._known = {}
         for n, table in enumerate(tables):
-            if places[n].part is None:
-                continue
             if isinstance(table, StoredTable):
-                table.store(places[n])
-            else:
+                table.keep() if places[n].part is None else table.store(places[n])
+            elif places[n].part is not None:
                 self._known[id(table)] = KnownTable(ref(table), places[n], checksum(table) if DEBUG else 0)
 
     # --- reading -----------------------------------------------------------------------------------------------------
