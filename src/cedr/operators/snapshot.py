@@ -212,7 +212,7 @@ class SnapshotOperator(Operator):
         local = self.local
         if local is None:
             return super().snapshot()
-        if is_incremental():
+        if is_incremental() and type(self)._to_arrays is SnapshotOperator._to_arrays:  # else arrays have other columns
             return super().snapshot() | local.saved()
         nothing = self.endpoints
         self._to_arrays()
