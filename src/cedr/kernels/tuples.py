@@ -9,6 +9,9 @@ from numba import njit
 
 from cedr.kernels.sorting import argsort_by_group_and_time
 
+FEW = 32
+"""Up to this number of starting tuples are inserted one by one."""
+
 
 def empty_tuples():
     return tuple(np.empty(0, dtype=np.int64) for _ in range(5))
@@ -185,7 +188,12 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
             start += 1
         while end < len(tg) and tg[ends[end]] < group:
             end += 1
-    while start < len(tg) and tg[start] == group and tvs[start] <= time:
+    begun = start
+    while begun < len(tg) and tg[begun] == group and tvs[begun] <= time:
+        begun += 1
+    if begun - start > max(FEW, size // 8):
+        return collected(group, time, (size, start, end), begun, live, tg, tve, ends, rank)
+    while start < begun:
         if tve[start] > time:
             at = place_of(live, size, rank, start)
             live[at + 1 : size + 1] = live[at:size].copy()
@@ -199,6 +207,19 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
             size -= 1
         end += 1
     return size, start, end
+
+
+@njit(cache=True)
+def collected(group, time, state, begun, live, tg, tve, ends, rank):
+    """The same where many tuples start at once: they are sorted together, as each insertion moves those behind it."""
+    size, start, end = state
+    numbers = np.concatenate((live[:size], np.arange(start, begun)))
+    numbers = np.sort(numbers[tve[numbers] > time])
+    size = len(numbers)
+    live[:size] = numbers[np.argsort(rank[numbers], kind="mergesort")]
+    while end < len(tg) and tg[ends[end]] == group and tve[ends[end]] <= time:
+        end += 1
+    return size, begun, end
 
 
 @njit(cache=True)
