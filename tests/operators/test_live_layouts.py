@@ -11,6 +11,7 @@ from cedr import reference as ref
 from cedr.columnar.chunk import assemble
 from cedr.operators import layout as layouts
 from cedr.operators.aggregate import AggregateOperator
+from cedr.operators.top_k import TopKOperator
 from cedr.plan import aggregates as agg
 from cedr.temporal.time import INF
 from cedr.testing import rows
@@ -65,7 +66,28 @@ def test_extremes_of_what_is_never_retracted(by, latency, run):
     check_against_oracle(make, lambda h: ref.aggregate(h, by, **EXTREMES_SLOW), run[0], [SCHEMA], run[1])
 
 
+def top(k, by, latency, rank=None):
+    return TopKOperator(SCHEMA, k, ["v"], [True], by, rank, latency)
+
+
+@pytest.mark.usefixtures("snapshot_layout")
+@pytest.mark.parametrize("latency", LATENCIES)
+@pytest.mark.parametrize(("by", "rank"), [((), "place"), (("m",), None)])
+@given(run=runs(payloads, max_size=10), k=st.integers(1, 3))
+def test_top_k(by, rank, latency, run, k):
+    group = (lambda p: p.m) if by else (lambda p: None)
+    check_against_oracle(
+        lambda: top(k, by, latency, rank),
+        lambda h: ref.top_k(h, k, ["v"], group, True, rank),
+        run[0],
+        [SCHEMA],
+        run[1],
+    )
+
+
 MAKERS = {
+    "top 2": lambda latency: top(2, (), latency),
+    "top 3 by key": lambda latency: top(3, ("m",), latency, "place"),
     "all": lambda latency: live((), latency),
     "all by key": lambda latency: live(("m",), latency),
     "of the user": lambda latency: AggregateOperator(SCHEMA, ("m",), {"t": TEXTS}, latency),
@@ -107,6 +129,26 @@ def long_stream(seed, chunks, keys, window, retracts):
         text = pl.Series("s", ["a", "b", "c", None]).gather(table[:, 4] % 4)
         payload = pl.DataFrame([pl.Series("m", table[:, 3]), pl.Series("v", table[:, 4]), text])
         yield assemble(table[:, 0], table[:, 1], table[:, 2], payload, now - 50)
+
+
+@pytest.mark.usefixtures("snapshot_layout")
+@pytest.mark.parametrize("latency", ["perfect", "eager"])
+@pytest.mark.parametrize("rank", [None, "place"])
+def test_a_long_stream_gives_the_same_rows_of_top_k(rank, latency):
+    local, flat, seen = top(3, ("m",), latency, rank), top(3, ("m",), latency, rank), set()
+    for number, chunk in enumerate(long_stream(3, 100, 4, 100, True)):
+        one = local.process(0, chunk)
+        seen.add(local.live.blocks is not None)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(layouts, "MUCH_STATE", INF)
+            two = flat.process(0, chunk)
+        assert sorted(map(str, one.elements())) == sorted(map(str, two.elements()))
+        if number % 40 == 39:
+            state = local.snapshot()
+            local = top(3, ("m",), latency, rank)
+            local.restore(state)
+    assert True in seen
+    assert flat.live.blocks is None
 
 
 @pytest.mark.usefixtures("snapshot_layout")

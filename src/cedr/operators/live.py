@@ -54,18 +54,19 @@ class LiveTuples(Stateful):
         else:
             self.blocks.add(changes)
 
-    def _tuples_of(self, g: Times) -> TupleStore:
+    def tuples_of(self, g: Times) -> TupleStore:
         """At least the tuples of these groups, by group and start."""
         return self.tuples if self.blocks is None else self.blocks.of_groups(np.unique(g))
 
     def forget(self, before: Times) -> None:
         """Drop tuples that ended before a settled time, by group or for all."""
-        self._drop(before)
+        self.drop(before)
         numbers = self.index.compact(self.tuples.value)
         if numbers is not None:
             self.tuples = self.tuples.renumber_values(numbers)
 
-    def _drop(self, before: Times) -> None:
+    def drop(self, before: Times) -> None:
+        """The same, without their rows."""
         self.use_blocks(False)
         self.tuples = self.tuples.where(still_matters(self.tuples.key, self.tuples.ve, before))
 
@@ -125,7 +126,7 @@ class LiveColumn(LiveTuples):
         if self.blocks is not None and (order := self._searched(aggregate)):
             backwards = isinstance(aggregate, agg.Max | agg.Last)
             return self._values(*self.blocks.first_live(order, g[entries], t[entries], backwards))
-        tuples = self._tuples_of(g[entries])
+        tuples = self.tuples_of(g[entries])
         tg, vs, ve, word, copies = tuples
         if aggregate.counting:  # words are equal where values are
             counts = getattr(tu, aggregate.kernel)(g, t, entries, tg, vs, ve, copies, tu.by_end(tg, ve), word)
@@ -160,7 +161,7 @@ class LiveColumn(LiveTuples):
 
     def forget(self, before: Times) -> None:
         if self.one_word:
-            self._drop(before)
+            self.drop(before)
         else:
             super().forget(before)
 
@@ -215,7 +216,7 @@ class LiveRows(LiveTuples):
     """
 
     def evaluate(self, aggregate: agg.UserDefined, g: Times, t: Times, entries: Times) -> pl.Series:
-        tg, vs, ve, number, copies = self._tuples_of(g[entries])
+        tg, vs, ve, number, copies = self.tuples_of(g[entries])
         offsets, found = tu.members(g, t, entries, tg, vs, ve, copies)
         rows = self.index.rows.select(aggregate.names)
         if self.blocks is not None:  # not more rows than were read
