@@ -6,7 +6,7 @@ import pytest
 from cedr.kernels import tuples as tu
 
 SWEEPS = {
-    "kth": lambda *a: tu.kth(*a, np.arange(2_000), np.arange(2_000) // 2),
+    "kth": lambda *a: tu.kth(*a, np.arange(9_000), np.arange(9_000) // 2),
     "distinct_counts": tu.distinct_counts,
     "most_frequent": tu.most_frequent,
 }
@@ -23,7 +23,7 @@ def random_tuples(random, n, groups):
 @pytest.mark.parametrize("name", [*SWEEPS, "best_k"])
 def test_many_tuples_that_start_at_once_are_sorted_together(name, seed):
     random = np.random.default_rng(seed)
-    tg, vs, ve, copies, rank = random_tuples(random, 600, 3)
+    tg, vs, ve, copies, rank = random_tuples(random, 4_000, 3)
     points = np.unique(np.column_stack((np.tile(tg, 2), np.concatenate((vs, ve)))), axis=0)
     g, t = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
     every = np.arange(len(g))
@@ -43,7 +43,7 @@ def test_many_tuples_that_start_at_once_are_sorted_together(name, seed):
 
 def test_the_live_tuples_are_those_that_have_begun_and_not_ended():
     random = np.random.default_rng(1)
-    tg, vs, ve, copies, rank = random_tuples(random, 300, 1)
+    tg, vs, ve, copies, rank = random_tuples(random, 1_000, 1)
     which, chosen, _ = tu.best_k(
         tg[:2] * 0, np.array([30, 60]), np.array([0, 1]), tg, vs, ve, copies, tu.by_end(tg, ve), rank, 10**6
     )

@@ -38,6 +38,8 @@ def selected_chains(vs, low, high, completes, modes, consumes, numbers, completi
     steps = low.shape[1]
     links = (np.arange(len(vs) + 1), np.arange(len(vs) + 1), numbers, consumed)
     first, last = np.empty(steps, dtype=np.int64), np.empty(steps, dtype=np.int64)
+    none_chosen = np.zeros_like(modes)
+    limits_before = np.any((modes[1:] == FIRST) & (modes[:-1] == 0))
     chain = np.empty(steps, dtype=np.int64)
     which = np.empty(len(low), dtype=np.int64)
     found = np.empty((len(low), steps), dtype=np.int64)
@@ -45,11 +47,16 @@ def selected_chains(vs, low, high, completes, modes, consumes, numbers, completi
     for i in range(len(low)):
         if not completes[i] or consumed[completing[i]]:
             continue
-        last_places(vs, low[i], high[i], last, np.zeros_like(modes), links)
+        if steps == 1 and modes[0] == FIRST:  # as below, but faster
+            first[0] = last[0] = next_free(low[i, 0], high[i, 0], links)
+        else:
+            last_places(vs, low, high, i, last, none_chosen, links)
+            if last[0] >= 0:
+                first_places(vs, low, i, first, last, modes, links)
+                if limits_before:
+                    last_places(vs, low, high, i, last, modes, links)
         if last[0] < 0:
             continue
-        first_places(vs, low[i], first, last, modes, links)
-        last_places(vs, low[i], high[i], last, modes, links)
         begin = size
         r, x = 0, first[0]
         while r >= 0:
@@ -78,25 +85,25 @@ def selected_chains(vs, low, high, completes, modes, consumes, numbers, completi
 
 
 @njit(cache=True)
-def last_places(vs, low, high, last, chosen, links):
+def last_places(vs, low, high, i, last, chosen, links):
     """From the last step back, the latest place of each from which a chain can be completed; -1 for the first step if
     there is none. Steps that are `chosen` have their place already."""
-    end = high[len(last) - 1]
+    end = high[i, len(last) - 1]
     for r in range(len(last) - 1, -1, -1):
         if not chosen[r]:
-            last[r] = last_free(low[r], end, links)
+            last[r] = last_free(low[i, r], end, links)
         if last[r] < 0:
             last[0] = -1
             return
         if r > 0:
-            end = after(vs, low[r - 1], high[r - 1], vs[last[r]] - 1)
+            end = after(vs, low[i, r - 1], high[i, r - 1], vs[last[r]] - 1)
 
 
 @njit(cache=True)
-def first_places(vs, low, first, last, modes, links):
+def first_places(vs, low, i, first, last, modes, links):
     """From the first step on, the earliest place of each in a chain that can be completed, and the choices of steps
     that select: both their places become the chosen one."""
-    begin = low[0]
+    begin = low[i, 0]
     for r in range(len(first)):
         if modes[r] == LAST:
             first[r] = last[r]
@@ -105,7 +112,7 @@ def first_places(vs, low, first, last, modes, links):
         if modes[r] == FIRST:
             last[r] = first[r]
         if r + 1 < len(first):
-            begin = after(vs, low[r + 1], last[r + 1] + 1, vs[first[r]])
+            begin = after(vs, low[i, r + 1], last[r + 1] + 1, vs[first[r]])
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ from numba import njit
 
 from cedr.kernels.sorting import argsort_by_group_and_time
 
-FEW = 32
+FEW = 256
 """Up to this number of starting tuples are inserted one by one."""
 
 
@@ -188,12 +188,10 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
             start += 1
         while end < len(tg) and tg[ends[end]] < group:
             end += 1
-    begun = start
-    while begun < len(tg) and tg[begun] == group and tvs[begun] <= time:
-        begun += 1
-    if begun - start > max(FEW, size // 8):
-        return collected(group, time, (size, start, end), begun, live, tg, tve, ends, rank)
-    while start < begun:
+    many = start + max(FEW, size // 8)
+    if many < len(tg) and tg[many] == group and tvs[many] <= time:
+        return collected(group, time, (size, start, end), live, tg, tvs, tve, ends, rank)
+    while start < len(tg) and tg[start] == group and tvs[start] <= time:
         if tve[start] > time:
             at = place_of(live, size, rank, start)
             live[at + 1 : size + 1] = live[at:size].copy()
@@ -210,9 +208,12 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
 
 
 @njit(cache=True)
-def collected(group, time, state, begun, live, tg, tve, ends, rank):
+def collected(group, time, state, live, tg, tvs, tve, ends, rank):
     """The same where many tuples start at once: they are sorted together, as each insertion moves those behind it."""
     size, start, end = state
+    begun = start
+    while begun < len(tg) and tg[begun] == group and tvs[begun] <= time:
+        begun += 1
     numbers = np.concatenate((live[:size], np.arange(start, begun)))
     numbers = np.sort(numbers[tve[numbers] > time])
     size = len(numbers)
