@@ -9,6 +9,8 @@ What a snapshot of large state writes is measured by `state_parts/checkpoint.py`
 
 Eager aggregates emit the snapshots of the future, too: a tuple that is added to a group of n changes n of them. They
 are measured with ten tuples a group.
+
+Queries without a bar, by live tuples and by events of one key: `state_parts/others.py`.
 """
 
 import json
@@ -29,7 +31,7 @@ from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from state_parts import checkpoint
+from state_parts import checkpoint, others
 
 STEP = 1_000
 """Microseconds between two events."""
@@ -178,7 +180,7 @@ CHECKPOINT = {"checkpoint of a sum": "sum by key", "checkpoint of a join": "join
 
 
 def chosen(only: str) -> list[str]:
-    available = [*QUERIES, *CHECKPOINT]
+    available = [*QUERIES, *CHECKPOINT, *others.names()]
     wanted = [name.strip() for name in only.split(",")] if only else available
     for name in wanted:
         if name not in available:
@@ -195,6 +197,7 @@ def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     for name in chosen(only):
         if name in CHECKPOINT:
             checkpoint.measure(report, QUERIES[CHECKPOINT[name]].make, CHECKPOINT[name], feed, quick)
+    others.run(report, quick, chosen(only))
 
 
 def compare(report: BenchmarkReport, name: str, setting: Setting, quick: bool) -> None:

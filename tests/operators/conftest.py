@@ -4,7 +4,7 @@ streams of the laws reach that code."""
 import pytest
 from layouts import LAYOUTS, use_layout
 
-from cedr.columnar import index
+from cedr.columnar import blocks, index
 from cedr.operators import layout as layouts
 from cedr.operators import local_snapshots
 from cedr.operators.finalize import chains
@@ -34,3 +34,4 @@ def snapshot_layout(request, monkeypatch):
     monkeypatch.setattr(layouts, "PATIENCE", patience)
     monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
     monkeypatch.setattr(local_snapshots, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "BLOCK", 4)

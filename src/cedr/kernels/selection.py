@@ -20,43 +20,138 @@ def out_of_order(g, vs, ids):
 
 
 @njit(cache=True)
-def selected_pairs(low, high, completes, mode, consumes, numbers, completing, consumed):
-    """The selected pairs `(i, x)` of a completing instance i and an earlier one x in [low[i], high[i]).
+def selected_chains(vs, low, high, completes, modes, consumes, numbers, completing, consumed):
+    """The selected chains of earlier instances, one per step and each later than the one before, by completing one.
 
-    Earlier instances are in the order of start and id, and so are completing ones, of which only some `completes`.
-    `consumes` is whether each of the two is consumed; `numbers` and `completing` are the numbers of the instances, by
-    which `consumed` is known and changed. Those consumed are skipped for good, so that they are looked at once.
+    Earlier instances are listed step after step, those of a step in the order of group, start and id, and so are
+    completing ones, of which only some `completes`. `low[i, r]` and `high[i, r]` are the places at which step r of the
+    completing instance i may be. `modes` and `consumes` are by step, the last of `consumes` is for completing ones;
+    `numbers` and `completing` are the numbers of the instances, by which `consumed` is known and changed. Those
+    consumed are skipped for good, so that they are looked at once.
+
+    Of the chains that can be completed, the latest place of each step is found from the end, the earliest from the
+    begin. A step that selects takes one of the two, which limits the steps after and before it. Only steps that do not
+    select have several places, and each of them is part of a selected chain.
+
+    Returns the completing instance of each selected chain and its places.
     """
-    following = np.arange(len(numbers) + 1)
-    preceding = np.arange(len(numbers) + 1)  # of the place before
+    steps = low.shape[1]
+    links = (np.arange(len(vs) + 1), np.arange(len(vs) + 1), numbers, consumed)
+    first, last = np.empty(steps, dtype=np.int64), np.empty(steps, dtype=np.int64)
+    none_chosen = np.zeros_like(modes)
+    limits_before = np.any((modes[1:] == FIRST) & (modes[:-1] == 0))
+    chain = np.empty(steps, dtype=np.int64)
     which = np.empty(len(low), dtype=np.int64)
-    found = np.empty(len(low), dtype=np.int64)
+    found = np.empty((len(low), steps), dtype=np.int64)
     size = 0
     for i in range(len(low)):
         if not completes[i] or consumed[completing[i]]:
             continue
+        if steps == 1 and modes[0] == FIRST:  # as below, but faster
+            first[0] = last[0] = next_free(low[i, 0], high[i, 0], links)
+        else:
+            last_places(vs, low, high, i, last, none_chosen, links)
+            if last[0] >= 0:
+                first_places(vs, low, i, first, last, modes, links)
+                if limits_before:
+                    last_places(vs, low, high, i, last, modes, links)
+        if last[0] < 0:
+            continue
         begin = size
-        x = low[i] if mode != LAST else high[i] - 1
-        while low[i] <= x < high[i]:
-            x = root_of(preceding, x + 1) - 1 if mode == LAST else root_of(following, x)
-            if x < low[i] or x >= high[i]:
-                break
-            if consumed[numbers[x]]:
-                following[x], preceding[x + 1] = x + 1, x
+        r, x = 0, first[0]
+        while r >= 0:
+            if x < 0:
+                r -= 1
+                x = next_free(chain[r] + 1, last[r] + 1, links) if r >= 0 else -1
+                continue
+            chain[r] = x
+            if r + 1 < steps:
+                r += 1
+                x = first[r] if modes[r] else next_free(after(vs, low[i, r], last[r] + 1, vs[x]), last[r] + 1, links)
                 continue
             if size == len(which):
-                which, found = doubled(which), doubled(found)
-            which[size], found[size] = i, x
+                which, found = doubled(which), doubled_rows(found)
+            which[size] = i
+            found[size] = chain
             size += 1
-            if mode != 0:
-                break
-            x += 1
-        if size > begin and consumes[1]:
+            x = next_free(x + 1, last[r] + 1, links)
+        if consumes[steps] and size > begin:
             consumed[completing[i]] = True
-        if consumes[0]:
-            for k in range(begin, size):
-                consumed[numbers[found[k]]] = True
+        for r in range(steps):
+            if consumes[r]:
+                for k in range(begin, size):
+                    consumed[numbers[found[k, r]]] = True
     return which[:size].copy(), found[:size].copy()
+
+
+@njit(cache=True)
+def last_places(vs, low, high, i, last, chosen, links):
+    """From the last step back, the latest place of each from which a chain can be completed; -1 for the first step if
+    there is none. Steps that are `chosen` have their place already."""
+    end = high[i, len(last) - 1]
+    for r in range(len(last) - 1, -1, -1):
+        if not chosen[r]:
+            last[r] = last_free(low[i, r], end, links)
+        if last[r] < 0:
+            last[0] = -1
+            return
+        if r > 0:
+            end = after(vs, low[i, r - 1], high[i, r - 1], vs[last[r]] - 1)
+
+
+@njit(cache=True)
+def first_places(vs, low, i, first, last, modes, links):
+    """From the first step on, the earliest place of each in a chain that can be completed, and the choices of steps
+    that select: both their places become the chosen one."""
+    begin = low[i, 0]
+    for r in range(len(first)):
+        if modes[r] == LAST:
+            first[r] = last[r]
+        else:
+            first[r] = next_free(begin, last[r] + 1, links)
+        if modes[r] == FIRST:
+            last[r] = first[r]
+        if r + 1 < len(first):
+            begin = after(vs, low[i, r + 1], last[r + 1] + 1, vs[first[r]])
+
+
+@njit(cache=True)
+def after(vs, low, high, time):
+    """The first place in [low, high) that starts after a time; `high` if there is none."""
+    while low < high:
+        middle = (low + high) // 2
+        if vs[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def next_free(x, end, links):
+    """The first place in [x, end) that is not consumed, or -1."""
+    following, preceding, numbers, consumed = links
+    while x < end:
+        x = root_of(following, x)
+        if x < end:
+            if not consumed[numbers[x]]:
+                return x
+            following[x], preceding[x + 1] = x + 1, x
+    return -1
+
+
+@njit(cache=True)
+def last_free(begin, end, links):
+    """The last place in [begin, end) that is not consumed, or -1."""
+    following, preceding, numbers, consumed = links  # the links of a place to the one before are at the next place
+    x = end - 1
+    while x >= begin:
+        x = root_of(preceding, x + 1) - 1
+        if x >= begin:
+            if not consumed[numbers[x]]:
+                return x
+            following[x], preceding[x + 1] = x + 1, x
+    return -1
 
 
 @njit(cache=True)
@@ -72,6 +167,13 @@ def root_of(links, x):
 def doubled(values):
     larger = np.empty(2 * len(values), dtype=np.int64)
     larger[: len(values)] = values
+    return larger
+
+
+@njit(cache=True)
+def doubled_rows(rows):
+    larger = np.empty((2 * len(rows), rows.shape[1]), dtype=np.int64)
+    larger[: len(rows)] = rows
     return larger
 
 

@@ -9,6 +9,9 @@ from numba import njit
 
 from cedr.kernels.sorting import argsort_by_group_and_time
 
+FEW = 256
+"""Up to this number of starting tuples are inserted one by one."""
+
 
 def empty_tuples():
     return tuple(np.empty(0, dtype=np.int64) for _ in range(5))
@@ -185,6 +188,9 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
             start += 1
         while end < len(tg) and tg[ends[end]] < group:
             end += 1
+    many = start + max(FEW, size // 8)
+    if many < len(tg) and tg[many] == group and tvs[many] <= time:
+        return collected(group, time, (size, start, end), live, tg, tvs, tve, ends, rank)
     while start < len(tg) and tg[start] == group and tvs[start] <= time:
         if tve[start] > time:
             at = place_of(live, size, rank, start)
@@ -199,6 +205,22 @@ def sweep(group, time, state, live, tg, tvs, tve, ends, rank):
             size -= 1
         end += 1
     return size, start, end
+
+
+@njit(cache=True)
+def collected(group, time, state, live, tg, tvs, tve, ends, rank):
+    """The same where many tuples start at once: they are sorted together, as each insertion moves those behind it."""
+    size, start, end = state
+    begun = start
+    while begun < len(tg) and tg[begun] == group and tvs[begun] <= time:
+        begun += 1
+    numbers = np.concatenate((live[:size], np.arange(start, begun)))
+    numbers = np.sort(numbers[tve[numbers] > time])
+    size = len(numbers)
+    live[:size] = numbers[np.argsort(rank[numbers], kind="mergesort")]
+    while end < len(tg) and tg[ends[end]] == group and tve[ends[end]] <= time:
+        end += 1
+    return size, begun, end
 
 
 @njit(cache=True)

@@ -25,6 +25,8 @@ Schema = Mapping[str, pl.DataType]
 
 
 class AggregateOperator(SnapshotOperator):
+    answers_locally = True
+
     state = fields(
         weights=PART,
         live=PARTS,
@@ -50,22 +52,23 @@ class AggregateOperator(SnapshotOperator):
         self.aggregates = dict(aggregates)
         self.weights = Weights(schema, [a for a in aggregates.values() if isinstance(a, agg.SUMS)])
         self.codecs = {name: codec_for(dtype) for name, dtype in self.results.items()}
+        ahead = latency == "eager"
         self.extremes: dict[str, LiveExtreme] = {}
         self.live: dict[str, LiveColumn] = {}
         for name, a in aggregates.items():
             if insert_only and isinstance(a, agg.Min | agg.Max) and fits_one_word(self.results[name]):
-                self.extremes[name] = LiveExtreme(a, self.results[name])
+                self.extremes[name] = LiveExtreme(a, self.results[name], ahead)
             elif not isinstance(a, (*agg.SUMS, agg.UserDefined)):
-                self.live.setdefault(a.column, LiveColumn(a.column, a.input_type(schema)))
+                self.live.setdefault(a.column, LiveColumn(a.column, a.input_type(schema), ahead)).answers(a)
         defined = [a for a in aggregates.values() if isinstance(a, agg.UserDefined)]
         self.live_rows = LiveRows({c: schema[c] for a in defined for c in a.columns}) if defined else None
-        self.sums_suffice = not (self.extremes or self.live or self.live_rows)
         self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
         super().__init__(by_schema, latency, len(self.weights), width)
 
     def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
+        self._choose_layout_of_tuples()
         for store in self._stores():
             store.take(chunk.rows, g, vs, old, new)
         if self.local is not None and self.weights.carries_after(len(chunk)):
@@ -97,9 +100,16 @@ class AggregateOperator(SnapshotOperator):
         return cg, cvs, cvs, cnew, ci
 
     def _stores(self) -> list[LiveTuples]:
+        """The stores that take whole rows."""
         return [*self.live.values(), *([self.live_rows] if self.live_rows else [])]
 
+    def _choose_layout_of_tuples(self) -> None:
+        """Live tuples are in blocks if the end points are."""
+        for store in (*self._stores(), *self.extremes.values()):
+            store.use_blocks(self.local is not None)
+
     def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
+        self._choose_layout_of_tuples()
         parts = []
         common: dict[str, Parts] = {}
         for name, aggregate in self.aggregates.items():
@@ -148,6 +158,12 @@ class AggregateOperator(SnapshotOperator):
             if isinstance(codec, IndexCodec):
                 codec.forget(self.emitted.words[:, at])
             at += codec.width
+
+    def _forget_in_blocks(self, settled: Times) -> None:
+        for store in (*self._stores(), *self.extremes.values()):
+            if store.blocks is not None:
+                store.blocks.settle(int(settled[0]))
+        super()._forget_in_blocks(settled)
 
     def renumber(self, numbers: Times) -> None:
         for store in (*self._stores(), *self.extremes.values()):

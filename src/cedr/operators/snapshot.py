@@ -54,8 +54,9 @@ class SnapshotOperator(Operator):
         small_chunks=DERIVED,
     )
 
-    sums_suffice = False
-    """Whether answers follow from the sums alone, one for each snapshot, so that the state may be in blocks."""
+    answers_locally = False
+    """Whether there is one answer for each snapshot, and it can be found from some of the end points, so that the state
+    may be in blocks."""
 
     def __init__(self, group_schema: Mapping[str, pl.DataType], latency: Latency, weights: int, width: int):
         super().__init__()
@@ -175,7 +176,7 @@ class SnapshotOperator(Operator):
 
     def _choose_layout(self, rows: int) -> None:
         """Keep the state in blocks as long as chunks are small compared with it."""
-        together = self.sums_suffice and not self.front.keyed and self.emission.latency != "ordered"
+        together = self.answers_locally and not self.front.keyed and self.emission.latency != "ordered"
         if self.local is None:
             small = together and self.cti < INF and layout.is_small(rows, len(self.endpoints[0]))
             self.small_chunks = self.small_chunks + 1 if small else 0

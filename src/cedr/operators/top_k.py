@@ -1,4 +1,8 @@
-"""Top-k: of each snapshot of each group the k rows that come first in an order; ties by payload, never by arrival."""
+"""Top-k: of each snapshot of each group the k rows that come first in an order; ties by payload, never by arrival.
+
+If the state is in blocks, a snapshot has one answer: the numbers of its rows as k words. What changes is then compared
+again row by row.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,12 +12,19 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.state import PART, fields
 from cedr.kernels import tuples as tu
-from cedr.operators.front import still_matters
+from cedr.kernels.difference import net_change
 from cedr.operators.live import LiveTuples
-from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
+from cedr.operators.local_snapshots import EndPoints
+from cedr.operators.snapshot import Net, Rows, SnapshotOperator, Sums
+from cedr.operators.synopsis import Synopsis
 from cedr.operators.values import Words
 from cedr.plan.latency import Latency
 from cedr.temporal.errors import QueryError
+from cedr.temporal.time import INF
+
+MOST_IN_BLOCKS = 16
+"""The largest k with which the state may be in blocks."""
+NO_ROW = -1
 
 
 class TopKOperator(SnapshotOperator):
@@ -33,6 +44,7 @@ class TopKOperator(SnapshotOperator):
             raise QueryError(f"top_k with k={k}: k must be at least 1")
         super().__init__({name: schema[name] for name in by}, latency, 1, 2 if rank else 1)
         self.k, self.rank = k, rank
+        self.answers_locally = k <= MOST_IN_BLOCKS
         self.live = LiveTuples(schema)
         ties = sorted(schema)
         self.sort_by = [*order, *ties]
@@ -42,19 +54,28 @@ class TopKOperator(SnapshotOperator):
 
     def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new
+        self.live.use_blocks(self.local is not None)
         self.live.take(chunk.rows, g, vs, old, new)
         return g, vs, old, new, np.ones((len(g), 1), dtype=np.int64)
 
     def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
-        tg, vs, ve, number, copies = self.live.tuples
-        ends, ranks = tu.by_end(tg, ve), self._ranks()[number]
+        self.live.use_blocks(self.local is not None)
+        tg, vs, ve, number, copies = self.live.tuples_of(g[entries])
+        ends, ranks = tu.by_end(tg, ve), self._ranks(number)
         which, chosen, place = tu.best_k(g, t, entries, tg, vs, ve, copies, ends, ranks, self.k)
         words = number[chosen][:, None]
+        if self.local is not None:
+            return None, self._packed(which, words, len(entries))
         return which, np.column_stack((words, place)) if self.rank else words
 
-    def _ranks(self) -> Times:
-        """The place of each distinct row in the order; missing values come last, either way."""
-        rows = self.live.index.rows
+    def _ranks(self, number: Times) -> Times:
+        """The place of each of these rows in the order; missing values come last, either way."""
+        if self.live.blocks is None:
+            return self._order(self.live.index.rows)[number]
+        numbers, place = np.unique(number, return_inverse=True)
+        return self._order(self.live.index.take(numbers))[place]
+
+    def _order(self, rows: pl.DataFrame) -> Times:
         order = rows.with_row_index("_row").sort(self.sort_by, descending=self.descending, nulls_last=self.nulls_last)[
             "_row"
         ]
@@ -66,10 +87,55 @@ class TopKOperator(SnapshotOperator):
         rows = self.live.index.take(words[:, 0])
         return rows.with_columns(pl.Series(self.rank, words[:, 1])) if self.rank else rows
 
+    # --- in blocks: one answer for each snapshot ---------------------------------------------------------------------
+
+    def _packed(self, which: Times, words: Words, n: int) -> Words:
+        """The rows of each of n snapshots as k numbers; they are in order."""
+        packed = np.full((n, self.k), NO_ROW, dtype=np.int64)
+        packed[which, np.arange(len(which)) - np.searchsorted(which, which)] = words[:, 0]
+        return packed
+
+    def _unpacked(self, packed: Words) -> tuple[Times, Words]:
+        """The words of each row, and the snapshot it belongs to."""
+        which, place = np.nonzero(packed != NO_ROW)
+        words = packed[which, place][:, None]
+        return which, np.column_stack((words, place + 1)) if self.rank else words
+
+    def _update_locally(self, changes: EndPoints | None, front: Times, promised: Times) -> tuple[Net, Times]:
+        (g, packed, start, before, after), held = super()._update_locally(changes, front, promised)
+        answers = []
+        for end in (before, after):
+            there = end > start
+            which, words = self._unpacked(packed[there])
+            answers += [g[there][which], start[there][which], end[there][which], words]
+        return net_change(*answers, np.array([INF])), held
+
+    def _to_blocks(self) -> None:
+        emitted = self.emitted
+        first = np.append(True, (emitted.g[1:] != emitted.g[:-1]) | (emitted.start[1:] != emitted.start[:-1]))
+        heads = np.flatnonzero(first[: len(emitted)])
+        self.emitted = Synopsis(self.k)
+        self.emitted.g, self.emitted.start, self.emitted.end = (
+            c[heads] for c in (emitted.g, emitted.start, emitted.end)
+        )
+        self.emitted.words = self._packed(np.cumsum(first[: len(emitted)]) - 1, emitted.words, len(heads))
+        super()._to_blocks()
+        self.emitted = Synopsis(emitted.words.shape[1])
+
+    def _to_arrays(self) -> None:
+        super()._to_arrays()
+        packed = self.emitted
+        which, words = self._unpacked(packed.words)
+        self.emitted = Synopsis(words.shape[1])
+        self.emitted.g, self.emitted.start, self.emitted.end = (c[which] for c in (packed.g, packed.start, packed.end))
+        self.emitted.words = words
+
+    # --- state -------------------------------------------------------------------------------------------------------
+
     def forget(self, before: Times) -> None:
         used = self.emitted.words[:, 0]
         live = self.live
-        live.tuples = live.tuples.where(still_matters(live.tuples.key, live.tuples.ve, before))
+        live.drop(before)
         numbers = live.index.compact(np.concatenate((live.tuples.value, used)))
         if numbers is not None:
             live.tuples = live.tuples.renumber_values(numbers)

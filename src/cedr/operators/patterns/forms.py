@@ -117,30 +117,56 @@ class SequenceForm(OrderedForm):
         self, part: PatternPart, scope: Scope, evaluation: "Evaluation", forbidden: PatternPart | None = None
     ) -> Instances:
         """All matches, or those without an instance of what is forbidden between their first and last contributor."""
-        questions, selection = evaluation.questions, evaluation.selection
+        selection = evaluation.selection
         found = [evaluation.instances(p, scope) for p in part.positive]
         threats = None if forbidden is None else evaluation.instances(forbidden, scope)
-        matches = selection.in_order(part, found[-1], part.positive[-1])
+        found[-1] = selection.in_order(part, found[-1], part.positive[-1])
+        found[-1] = evaluation.questions.ask(predicates_due(part, len(found) - 1), found[-1], scope)
+        compared = any(predicates_due(part, step) for step in range(len(found) - 1)) or evaluation.questions.codes
+        finds = self._selected if selection.goes_step_by_step(part) and not compared else self._all
+        return selection.select(part, finds(part, found, scope, threats, evaluation))
+
+    def _selected(
+        self,
+        part: PatternPart,
+        found: list[Instances],
+        scope: Scope,
+        threats: Instances | None,
+        evaluation: "Evaluation",
+    ) -> Instances:
+        """The matches that selection and consumption leave, where no condition compares events."""
+        *before, completing = found
+        before = [evaluation.selection.in_order(part, i, p) for i, p in zip(before, part.positive, strict=False)]
+        times = preceding_times(completing, completing.vs, scope_length(part), scope, threats)
+        ranges = [ranges_between(offsets(i.g, scope.groups), i.vs, completing.g, *times) for i in before]
+        which, places = evaluation.selection.chains(part, completing, before, ranges)
+        matches = completing.take(which)
+        for step in reversed(range(len(before))):
+            matches = side_by_side(matches, slice(None), before[step], places[:, step])
+        return matches
+
+    def _all(
+        self,
+        part: PatternPart,
+        found: list[Instances],
+        scope: Scope,
+        threats: Instances | None,
+        evaluation: "Evaluation",
+    ) -> Instances:
+        """All matches, from the last step to the first."""
+        questions, matches = evaluation.questions, found[-1]
         earliest = matches.vs
-        selects_pairs = selection.can_pair(part) and not questions.codes and not predicates_due(part, 0)
-        if selects_pairs:
-            found[0] = selection.in_order(part, found[0], part.positive[0])
-        for step in reversed(range(len(found))):
-            if step < len(found) - 1:
-                between_times = preceding_times(matches, earliest, scope_length(part), scope, threats)
-                query = (offsets(found[step].g, scope.groups), found[step].vs, matches.g, *between_times)
-                if selects_pairs:
-                    which, other = selection.pairs(part, matches, found[step], *ranges_between(*query))
-                else:
-                    which, other = between(*query)
-                matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
-                new = list(found[step].columns)
-                matches, earliest = questions.unlike(matches, earliest, new)
+        for step in reversed(range(len(found) - 1)):
+            between_times = preceding_times(matches, earliest, scope_length(part), scope, threats)
+            first = offsets(found[step].g, scope.groups)
+            which, other = between(first, found[step].vs, matches.g, *between_times)
+            matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
+            matches, earliest = questions.unlike(matches, earliest, list(found[step].columns))
             due = predicates_due(part, step)
             if due:
                 holds = questions.holds(due, matches, scope)
                 matches, earliest = matches.where(holds), earliest[holds]
-        return selection.select(part, matches)
+        return matches
 
 
 class AtLeastForm(OrderedForm):
@@ -203,7 +229,7 @@ def preceding_times(
     return since, np.where(scope.alone[matches.g], MIN, earliest) if scope.alone.any() else earliest
 
 
-def side_by_side(matches: Instances, which: Times, found: Instances, other: Times) -> Instances:
+def side_by_side(matches: Instances, which: Times | slice, found: Instances, other: Times) -> Instances:
     columns = {c: a[which] for c, a in matches.columns.items()}
     columns |= {c: a[other] for c, a in found.columns.items()}
     return Instances(matches.g[which], matches.vs[which], columns)

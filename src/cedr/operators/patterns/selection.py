@@ -4,7 +4,7 @@ Completing instances are taken in the order of start and id. What was consumed b
 that is evaluated again is remembered from one evaluation to the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from cedr.columnar.chunk import Times
 from cedr.columnar.times import earlier
 from cedr.kernels.ids import event_ids, numbers_of
 from cedr.kernels.instances import expanded
-from cedr.kernels.selection import order_of_ties, select_and_consume, selected_pairs
+from cedr.kernels.selection import order_of_ties, select_and_consume, selected_chains
 from cedr.operators.patterns.headers import Headers
 from cedr.operators.patterns.instances import Instances, Mask
 from cedr.plan.patterns.parts import PatternPart
@@ -87,36 +87,43 @@ class MatchSelection:
         order = order_of_ties(found.g, found.vs, ids)
         return (found, role) if order is None else (found.take(order), role[order])
 
-    def can_pair(self, part: PatternPart) -> bool:
-        """Whether a sequence selects or consumes among pairs of events. Several versions may have one id."""
-        events = len(part.positive) == 2 and all(p.leaf >= 0 for p in part.positive)
+    def goes_step_by_step(self, part: PatternPart) -> bool:
+        """Whether a sequence selects or consumes among events. Several versions may have one id."""
+        events = len(part.positive) > 1 and all(p.leaf >= 0 for p in part.positive)
         return events and (part.selects or part.consumes) and self.headers.event_ve is None
 
-    def pairs(
-        self, part: PatternPart, matches: Instances, earlier_ones: Instances, low: Times, high: Times
+    def chains(
+        self,
+        part: PatternPart,
+        completing: Instances,
+        before: Sequence[Instances],
+        ranges: Sequence[tuple[Times, Times]],
     ) -> tuple[Times, Times]:
-        """Pairs of a completing event and one of the earlier events in [low, high) that contain all selected ones.
+        """The selected chains: the place of the completing event of each, and those of the events before it, by step.
 
-        Without it all pairs are compared, which are many where a key is dense. Both are in order.
+        `ranges` are the places [low, high) where the event of each step may be. Without this all chains are compared,
+        which are many where a key is dense. All events are in order.
         """
-        first, last = part.positive
         consumes = np.array([p.pattern.consumption == "CONSUME" for p in part.positive])
-        completes = np.ones(len(matches), dtype=np.bool_)
-        numbers, completing = np.zeros(len(earlier_ones), dtype=np.int64), np.zeros(len(matches), dtype=np.int64)
+        modes = np.array([MODES[p.pattern.selection] for p in part.positive[:-1]])
+        begins = np.cumsum([0, *(len(events) for events in before)])
+        completes = np.ones(len(completing), dtype=np.bool_)
+        numbers, last = np.zeros(begins[-1], dtype=np.int64), np.zeros(len(completing), dtype=np.int64)
         consumed = np.zeros(1, dtype=np.bool_)
         if part.consumes:
-            completes = matches.vs >= self._since(part)[matches.g]
+            completes = completing.vs >= self._since(part)[completing.g]
             gone = self._consumed_before(part)
-            lists = [(earlier_ones, self.headers.id(first, earlier_ones.columns))]
-            lists += [(matches, self.headers.id(last, matches.columns))]
-            ids = np.concatenate((gone.id, *(i for _, i in lists)))
-            groups = np.concatenate((gone.g, *(self.groups[found.g] for found, _ in lists)))
-            words, size = numbers_of(event_ids(ids, groups))
-            known, numbers, completing = np.split(words, np.cumsum((len(gone.id), len(earlier_ones))))
+            lists = [*before, completing]
+            ids = [self.headers.id(p, events.columns) for p, events in zip(part.positive, lists, strict=True)]
+            groups = np.concatenate((gone.g, *(self.groups[events.g] for events in lists)))
+            words, size = numbers_of(event_ids(np.concatenate((gone.id, *ids)), groups))
+            known, numbers, last = np.split(words, np.cumsum((len(gone.id), begins[-1])))
             consumed = np.zeros(size, dtype=np.bool_)
             consumed[known] = True
-        mode = MODES[first.pattern.selection]
-        return selected_pairs(low, high, completes, mode, consumes, numbers, completing, consumed)
+        vs = np.concatenate([events.vs for events in before])
+        low, high = (np.stack([r[side] for r in ranges], axis=1) + begins[:-1] for side in (0, 1))
+        which, places = selected_chains(vs, low, high, completes, modes, consumes, numbers, last, consumed)
+        return which, places - begins[:-1]
 
     def select(self, part: PatternPart, matches: Instances) -> Instances:
         """The selected matches, in the order of group, start and completing instance."""
