@@ -63,7 +63,7 @@ class Upgrade:
 
 
 @dataclass
-class Changes:
+class PlanChanges:
     """What comparing two plans has found."""
 
     stages: tuple[StageUpgrade, ...] = ()
@@ -76,13 +76,13 @@ class Changes:
     """Whether rows of the result, once emitted, are not found again by their corrections."""
 
 
-def changes(old: PlanRecord, new: PlanRecord) -> Changes:
-    return Comparison(old, new).found
+def changes(old: PlanRecord, new: PlanRecord) -> PlanChanges:
+    return PlanComparison(old, new).found
 
 
-class Comparison:
+class PlanComparison:
     def __init__(self, old: PlanRecord, new: PlanRecord) -> None:
-        self.old, self.new, self.found = old, new, Changes()
+        self.old, self.new, self.found = old, new, PlanChanges()
         self.before = {(o.stage, o.identity): o for o in old.operators}
         self.now = {(o.stage, o.identity): o for o in new.operators}
         self._list_operators()

@@ -22,7 +22,7 @@ from cedr.plan.aspects.properties import Properties
 from cedr.plan.excluded import ExcludedValues, excluded_values
 from cedr.plan.fragment import Fragment, Input, PhysicalStep
 from cedr.plan.node import Node, Speculative, Work
-from cedr.plan.nodes import Aggregate, Align, Finalize, Fused, Guard, Merge, MergeBy, Select, Union
+from cedr.plan.nodes import Aggregate, Align, Finalize, Fused, Guard, Merge, MergeBy, Project, Select, Union
 from cedr.plan.nodes.merge import choose
 from cedr.plan.partitioning import Exchange, Path, StagedPlan
 from cedr.plan.schema import Schema, show_expression
@@ -113,7 +113,7 @@ def plan_record(plan: StagedPlan, lines: list[str], sources: list[str]) -> PlanR
     return PlanRecorder(plan).record(lines, sources)
 
 
-class Way(NamedTuple):
+class RowsWay(NamedTuple):
     """How rows come to an input: from where, with which lifetimes; and through what else."""
 
     origins: Any
@@ -137,7 +137,7 @@ class PlanRecorder:
             for number, exchange in stage.outputs
         }
         self.identities: dict[tuple[int, int], str] = {}
-        self.ways: dict[tuple[int, Input], Way] = {}
+        self.ways: dict[tuple[int, Input], RowsWay] = {}
         self.counts: dict[str, int] = {}
 
     def record(self, lines: list[str], sources: list[str]) -> PlanRecord:
@@ -211,21 +211,21 @@ class PlanRecorder:
 
     # --- ways --------------------------------------------------------------------------------------------------------
 
-    def _way(self, stage: int, origin: Input) -> Way:
+    def _way(self, stage: int, origin: Input) -> RowsWay:
         if (stage, origin) not in self.ways:
             self.ways[stage, origin] = self._found_way(stage, origin)
         return self.ways[stage, origin]
 
-    def _found_way(self, stage: int, origin: Input) -> Way:
+    def _found_way(self, stage: int, origin: Input) -> RowsWay:
         if isinstance(origin, str):
             return self._through_exchange(origin)
         step = self.plan.stages[stage - 1].fragment.steps[origin]
         if role_of(step.node) == STATE:
             results = [step.node.describe_aggregates()] if isinstance(step.node, Aggregate) else []
-            return Way(["operator", self.identities[stage, origin]], results, [], [])
+            return RowsWay(["operator", self.identities[stage, origin]], results, [], [])
         return passed(step.node, [self._way(stage, i) for i in step.inputs])
 
-    def _through_exchange(self, name: str) -> Way:
+    def _through_exchange(self, name: str) -> RowsWay:
         if name in self.paths:
             path = self.paths[name]
             way = way_of_path(path.fragment, path.fragment.output)
@@ -235,14 +235,14 @@ class PlanRecorder:
         return way._replace(origins=["exchange", spread(exchange), way.origins])
 
 
-def way_of_path(fragment: Fragment, origin: Input) -> Way:
+def way_of_path(fragment: Fragment, origin: Input) -> RowsWay:
     if isinstance(origin, str):
-        return Way(["source", origin], [], [], [])
+        return RowsWay(["source", origin], [], [], [])
     step = fragment.steps[origin]
     return passed(step.node, [way_of_path(fragment, i) for i in step.inputs])
 
 
-def passed(node: Node, below: list[Way]) -> Way:
+def passed(node: Node, below: list[RowsWay]) -> RowsWay:
     """The way of rows above a node without state."""
     if isinstance(node, Union):
         return united(below)
@@ -251,7 +251,7 @@ def passed(node: Node, below: list[Way]) -> Way:
         return way
     for part in node.steps if isinstance(node, Fused) else (node,):
         if part.keeps_lifetimes:
-            way = way._replace(between=[*way.between, text_of(part)])
+            way = way._replace(between=[*way.between, *([] if only_drops_columns(part) else [text_of(part)])])
         else:
             way = way._replace(origins=["lifetimes", type(part).__name__, plain(part), way.origins])
         new = excluded_values(part.predicates, part.schema) if isinstance(part, Select) else []
@@ -260,9 +260,13 @@ def passed(node: Node, below: list[Way]) -> Way:
     return way
 
 
-def united(members: list[Way]) -> Way:
+def only_drops_columns(node: Node) -> bool:
+    return isinstance(node, Project) and node.passed_columns == {name: name for name in node.schema}
+
+
+def united(members: list[RowsWay]) -> RowsWay:
     first, *others = members
-    return Way(
+    return RowsWay(
         ["union", [member.origins for member in members]],
         [text for member in members for text in member.between],
         [values for member in members for values in member.excluded],

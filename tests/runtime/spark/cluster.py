@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from cedr.columnar.tally import net_changes
-from cedr.plan.changes import Changes
+from cedr.plan.changes import PlanChanges
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
 from cedr.runtime.spark.driver.job import SparkJob, description, record_of
@@ -62,7 +62,7 @@ class Cluster:
         self.job = rescale(self.job, shards, batch)
         self.shards = {}
 
-    def change(self, query, batch: int) -> Changes:
+    def change(self, query, batch: int) -> PlanChanges:
         """Go on with another query after a micro-batch, as a start would; returns what that has found."""
         for shard in self.shards.values():
             shard.tidy(ending=True)

@@ -225,6 +225,25 @@ def test_results_may_come_earlier_and_not_later(tmp_path):
     assert_same(run.history(), sums().run(frame(FIRST + SECOND)).history())
 
 
+def test_a_where_about_groups_counts_as_below(tmp_path):
+    """What the state has of other groups is still emitted."""
+    run = Changing(tmp_path, sums()).rows(*FIRST)
+    (text, *_) = run.change(sums().where(pl.col("m") == 0)).consequences
+    assert "Aggregate by m" in text
+    kept = FIRST + [row for row in SECOND if row[1] == 0]
+    assert_same(run.rows(*SECOND).history(), sums().run(frame(kept)).history())
+
+
+def test_columns_of_a_source_that_no_operator_reads(tmp_path):
+    def query(more):
+        source = source_of_keys("a", {**SCHEMA, **more}, vs="vs", delay=3)
+        return source.sliding(10).group_by("m").agg(v=cedr.sum("v"))
+
+    run = Changing(tmp_path, query({"x": pl.String})).rows()
+    assert not run.change(query({})).consequences
+    assert_same(run.rows(*SECOND).history(), sums().run(frame(SECOND)).history())
+
+
 # --- other aggregates ------------------------------------------------------------------------------------------------
 
 MIDDLE = {"mid": cedr.median("v"), "s": cedr.sum("v")}
@@ -331,6 +350,24 @@ def test_a_lost_snapshot_is_named(tmp_path):
         file.unlink()
     with pytest.raises(DamagedFileError, match="it is missing, and the changed query starts from it"):
         run.rows(*SECOND)
+
+
+def test_a_pattern_that_changes_is_refused(tmp_path):
+    """The line of an operator in the plan does not show its pattern."""
+
+    def query(scope: str):
+        text = f"EVENT X WHEN SEQUENCE(A x, A y, {scope}) WHERE x.m = y.m OUTPUT x.m AS m"
+        return cedr.query(text, A=source_of_keys("a", SCHEMA, vs="vs", delay=3))
+
+    with pytest.raises(QueryError, match=r"Match by m.* is new, and has no state"):
+        Changing(tmp_path, query("5")).change(query("6"))
+
+
+def test_a_join_keeps_the_columns_that_are_read(tmp_path):
+    a, b = (source_of_keys(name, SCHEMA, vs="vs", delay=3).sliding(10) for name in "ab")
+    joined = a.join(b, on="m")
+    with pytest.raises(QueryError, match=r"Join inner .* is new, and has no state"):
+        Changing(tmp_path, joined).change(joined.select("m", "v"))
 
 
 # --- several changes -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ query that they were made for, so there must be none.
 import json
 from dataclasses import asdict, dataclass
 
-from cedr.plan.changes import FIRST_VERSION, Changes, StageUpgrade, Upgrade, changes
+from cedr.plan.changes import FIRST_VERSION, PlanChanges, StageUpgrade, Upgrade, changes
 from cedr.plan.identity import PlanRecord
 from cedr.runtime.spark.shard.cells import Layout
 from cedr.runtime.spark.shard.state import state_folder
@@ -72,7 +72,7 @@ class ChangedQuery:
     """A query that may continue with the checkpoint of another one; `plan` is still to be written."""
 
     plan: KeptPlan
-    found: Changes
+    found: PlanChanges
 
     def check_accepted(self, accepted: bool) -> None:
         if self.found.consequences and not accepted:
@@ -139,7 +139,7 @@ class Checkpoint:
             )
 
 
-def refusal(folder: Folder, old: PlanRecord, new: PlanRecord, found: Changes) -> str:
+def refusal(folder: Folder, old: PlanRecord, new: PlanRecord, found: PlanChanges) -> str:
     """Which operators are there, which are not, and what to do."""
     there, here = first_difference(old.lines, new.lines)
     operators = {"unchanged": found.unchanged, "new": found.new, "gone": found.gone}
