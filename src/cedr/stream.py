@@ -474,6 +474,7 @@ class Stream:
         late: str | None = None,
         shards: int | None = None,
         name: str | None = None,
+        upgrade: bool = False,
     ) -> "RunningQuery":
         """Run on Spark as a stream: process input in micro-batches and keep the sink up to date.
 
@@ -486,6 +487,8 @@ class Stream:
         late         a folder for rows that could not be used; by default a folder below the checkpoint
         shards       the number of shards; by default that of the last start, at first the number of Spark's cores.
                      Another number than before splits or moves the state
+        upgrade      accept that a changed query continues with the rows and results of the one before, and that an
+                     empty sink gets results from here on; see docs/upgrading.md
         """
         from cedr.runtime.spark.driver.streaming import start
 
@@ -500,6 +503,7 @@ class Stream:
             late=late,
             shards=shards,
             name=name,
+            upgrade=upgrade,
         )
 
     def batch(

@@ -141,6 +141,8 @@ def test_json_has_no_nan(cedr, tmp_path):
 def test_a_local_run_always_closes(cedr):
     message = "error: --no-close: a local run starts from scratch each time and emits every result; leave it out\n"
     assert cedr("run", "job.toml", "--local", "--no-close") == (2, "", message)
+    message = "error: --upgrade: a local run starts from scratch each time; leave it out\n"
+    assert cedr("run", "job.toml", "--local", "--upgrade") == (2, "", message)
 
 
 def test_a_folder_that_looks_like_a_glob(cedr, tmp_path):

@@ -13,7 +13,7 @@ from cedr.job.local import LocalAnswer
 from cedr.job.on_spark import SparkAnswer
 from cedr.recording.changelog import read_changelog
 from cedr.runtime.spark.driver.streaming import settings_for
-from cedr.temporal.errors import QueryError, StreamError
+from cedr.temporal.errors import CedrError, QueryError, StreamError
 
 TWO = """
 [query]
@@ -132,6 +132,19 @@ def test_another_number_of_shards(spark, tmp_path):
     tables = [pl.read_csv(tmp_path / "data" / name) for name in ("a.csv", "2.csv", "5.csv", "1.csv")]
     hot = made.streams["Hot"].run({"readings": pl.concat(tables)}, close=False).table()
     assert sinks.read_parquet(tmp_path / "out" / "hot").rows() == hot.rows()
+
+
+def test_a_changed_query_has_to_be_accepted(spark, tmp_path):
+    job = put(tmp_path)
+    made = read(job)
+    SparkAnswer(made, made.sinks["hot"], spark, once=True, close=False).running.await_termination()
+    job.write_text(job.read_text().replace('"out/hot"', '"out/other"'))
+    made = read(job)
+    with pytest.raises(CedrError, match="--upgrade"):
+        SparkAnswer(made, made.sinks["hot"], spark, once=True, close=False)
+    SparkAnswer(made, made.sinks["hot"], spark, once=True, close=False, upgrade=True).running.await_termination()
+    assert sinks.read_parquet(tmp_path / "out" / "other").height == 0
+    assert sinks.read_parquet(tmp_path / "out" / "hot").height > 0
 
 
 def check(made, reports) -> None:

@@ -48,6 +48,11 @@ class Tally:
         self._sum_up()
         return self._sums.filter(pl.col(COUNT) < 0).drop(COUNT)
 
+    def drop_unknown(self) -> None:
+        """Forget that they were removed."""
+        self._sum_up()
+        self._sums = self._sums.filter(pl.col(COUNT) > 0)
+
     def _sum_up(self) -> None:
         if not self._waiting:
             return

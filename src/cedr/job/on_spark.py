@@ -54,10 +54,17 @@ class SparkAnswer:
     """One answer of a job, as a running query."""
 
     def __init__(
-        self, job: Job, sink: JobSink, spark: SparkSession, once: bool, close: bool, shards: int | None = None
+        self,
+        job: Job,
+        sink: JobSink,
+        spark: SparkSession,
+        once: bool,
+        close: bool,
+        shards: int | None = None,
+        upgrade: bool = False,
     ) -> None:
         """`once` ends it after all available input, `close` then treats the input as complete. `shards`: their number,
-        if not that of the job file."""
+        if not that of the job file. `upgrade`: accept what follows from a change of the query."""
         self.sink = sink
         self._passing = TemporaryDirectory(prefix="cedr-") if sink.place == "memory" else None
         travel_by_value(job)
@@ -78,6 +85,7 @@ class SparkAnswer:
                 late=sink.late,
                 shards=shards or settings.shards,
                 name=f"{job.file.stem}/{sink.name}",
+                upgrade=upgrade,
             )
         self._last = -1
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.state import NUMBER, PART, PARTS, fields
+from cedr.columnar.state import NUMBER, PART, PARTS, State, fields
 from cedr.kernels.cells import cells
 from cedr.operators.exact_sums import Parts
 from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
@@ -65,6 +65,19 @@ class AggregateOperator(SnapshotOperator):
         self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
         super().__init__(by_schema, latency, len(self.weights), width)
+
+    def take_over(self, saved: State, places: Mapping[str, tuple[str, str]]) -> None:
+        """Continue from a snapshot of an operator with other aggregates of the same groups, which kept all that these
+        need. `places`: by name of a minimum or maximum, the field of the snapshot and the name in it that has its
+        values. What was emitted is computed again, with the values of these aggregates, and not emitted again."""
+        mine = self.snapshot()
+        fresh = {name: mine[name] for name in ("emitted", "codecs")}
+        weights = {**saved["weights"], "sums": {what: saved["weights"]["sums"][what] for what in self.weights.sums}}
+        extremes = {name: saved[places[name][0]][places[name][1]] for name in self.extremes}
+        live = {column: saved["live"][column] for column in self.live}
+        rows = saved["live_rows"] if self.live_rows else mine["live_rows"]
+        self.restore({**saved, **fresh, "weights": weights, "extremes": extremes, "live": live, "live_rows": rows})
+        self._update(None, self.front.all(), self.front.promised())
 
     def take(self, chunk: Chunk, g: Times) -> Rows:
         vs, old, new = chunk.vs, chunk.old, chunk.new

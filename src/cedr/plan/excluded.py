@@ -45,6 +45,27 @@ def excluded(predicates: Iterable[pl.Expr], schema: Schema) -> Promises:
     return found
 
 
+def excluded_values(predicates: Iterable[pl.Expr], schema: Schema) -> list["ExcludedValues"]:
+    """The same, as values of single columns."""
+    parts = [part for predicate in predicates for part in conjuncts(predicate)]
+    return [values for part in parts for found in comparisons(part) for values in values_outside(found, schema)]
+
+
+class ExcludedValues(NamedTuple):
+    """Values of a column from `low` to `high`; None is without bound. `kind`: missing, number or text."""
+
+    column: str
+    kind: str
+    low: Any = None
+    high: Any = None
+
+    def covers(self, other: "ExcludedValues") -> bool:
+        if (self.column, self.kind) != (other.column, other.kind):
+            return False
+        low = self.low is None or (other.low is not None and self.low <= other.low)
+        return low and (self.high is None or (other.high is not None and other.high <= self.high))
+
+
 # --- reading a predicate ---------------------------------------------------------------------------------------------
 
 
@@ -102,6 +123,25 @@ def outside(comparison: Comparison, schema: Schema) -> Promises:
         texts = texts_outside(comparison.compare, max(values))
         return missing.plus(promises_of([Punctuation({name: texts})], schema)) if texts else missing
     return missing
+
+
+def values_outside(comparison: Comparison, schema: Schema) -> Iterator[ExcludedValues]:
+    """The values of `outside`."""
+    name, kind = comparison.column, schema[comparison.column]
+    if kind.is_nested():
+        return
+    yield ExcludedValues(name, "missing")
+    values = comparison.values.drop_nulls()
+    if not len(values):
+        return
+    if is_whole(kind) and (numbers := whole_numbers(values, kind)):
+        yield from (
+            ExcludedValues(name, "number", *gap) for gap in gaps(comparison.compare, numbers) if gap[0] <= gap[1]
+        )
+    if kind == pl.String and values.dtype == pl.String:
+        texts = texts_outside(comparison.compare, max(values))
+        if texts is not None:
+            yield ExcludedValues(name, "text", texts.low, texts.high)
 
 
 def whole_numbers(values: pl.Series, kind: pl.DataType) -> list[int]:

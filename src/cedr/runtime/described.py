@@ -10,15 +10,16 @@ from cedr.plan.fragment import Fragment, Input
 from cedr.runtime.engine import Engine
 
 
-def described(place: str, engine: Engine) -> list[dict[str, Any]]:
+def described(place: str, engine: Engine, names: list[str] | None = None) -> list[dict[str, Any]]:
     """The operators of an engine; `place` names the engine among those of the query.
 
-    identity   the same as long as the operator and everything that leads to it stay the same
+    identity   `names`, where the plan has them (`cedr.plan.identity`); else a hash of the operator and everything that
+               leads to it
     step       its position in the engine
     text       the node of the plan
     fields     names and kinds of its state
     """
-    names = identities(engine.fragment)
+    names = names or identities(engine.fragment)
     return [
         {
             "identity": names[number],

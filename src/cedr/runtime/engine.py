@@ -48,10 +48,11 @@ class Engine:
         """The changes of the answer after the next chunk of a source."""
         return self._answer(self.feed({source: chunk}))
 
-    def feed(self, arrived: Mapping[str, Chunk]) -> dict[Input, Chunk]:
+    def feed(self, arrived: Mapping[str, Chunk], entering: Mapping[Place, Chunk] = NOTHING) -> dict[Input, Chunk]:
         """Take the next chunks of some sources; returns the output of each source and step, by its name or number.
 
-        Steps without input are omitted. A chunk whose CTI is MIN promises nothing new.
+        Steps without input are omitted. A chunk whose CTI is MIN promises nothing new. `entering` is additional input
+        of single ports.
         """
         chunks: dict[Input, Chunk] = {}
         for source, chunk in arrived.items():
@@ -59,7 +60,7 @@ class Engine:
                 names = ", ".join(map(repr, self.fragment.sources))
                 raise QueryError(f"this query has no source {source!r}; its sources are {names}")
             chunks[source] = chunk
-        return self._run(chunks)
+        return self._run(chunks, entering)
 
     def tick(self) -> Chunk:
         """The changes because time has passed: rows that an Align with a clock has held long enough."""

@@ -10,7 +10,7 @@ import io
 import json
 import struct
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,8 @@ class SinkTable:
     time_type     the type of the user's times: `pl.Int64`, or a `pl.Datetime("us")` with its zone
     shards        number of shards that prepare each batch
     first_batch   number of the first batch of an empty table
+    later         whether the table begins in the middle of the query: tuples from before are not in it, so what is
+                  removed need not be there
     """
 
     query: str
@@ -49,6 +51,7 @@ class SinkTable:
     time_type: pl.DataType = field(default_factory=pl.Int64)
     shards: int = 1
     first_batch: int = 0
+    later: bool = False
 
     def __post_init__(self) -> None:
         if taken := [name for name in self.columns if name in PUBLIC]:
@@ -89,6 +92,10 @@ class SinkTable:
                 f"{self.query!r}); use a separate place for each query"
             )
 
+    def begun_as(self, stored: "SinkTable") -> "SinkTable":
+        """This table, which was begun before."""
+        return replace(self, first_batch=stored.first_batch, later=stored.later)
+
     @property
     def shown_schema(self) -> dict[str, pl.DataType]:
         return dict(self.shown(pl.DataFrame(schema=self.inner_schema).drop(COUNT)).schema)
@@ -100,6 +107,7 @@ class SinkTable:
             "query": self.query,
             "shards": self.shards,
             "first_batch": self.first_batch,
+            **({"later": True} if self.later else {}),
             "columns": {name: str(kind) for name, kind in self.shown_schema.items()},
             "types": base64.b64encode(as_ipc(empty)).decode(),
         }
@@ -108,7 +116,8 @@ class SinkTable:
     def from_json(stored: dict[str, Any]) -> "SinkTable":
         schema = dict(pl.read_ipc_stream(io.BytesIO(base64.b64decode(stored["types"]))).schema)
         time_type = schema.pop(VS)
-        return SinkTable(stored["query"], schema, time_type, stored["shards"], stored["first_batch"])
+        begin = stored["first_batch"], stored.get("later", False)
+        return SinkTable(stored["query"], schema, time_type, stored["shards"], *begin)
 
     def __str__(self) -> str:
         return json.dumps(self.to_json())
@@ -171,7 +180,8 @@ class TableSink(ABC):
             noted = "is new" if reached is None else f"has reached batch {reached}"
             raise SinkError(
                 f"{self} {there}, but the checkpoint {noted}: they do not belong together. Use the checkpoint this "
-                "table was written with, or start with an empty table and a new checkpoint"
+                "table was written with, or start with an empty table and a new checkpoint. With upgrade=True "
+                "(--upgrade) an empty table gets the results from here on"
             )
 
     def _is_new(self, batch: int, last: int | None) -> bool:

@@ -21,7 +21,7 @@ class MemorySink(TableSink):
         return {**self.__dict__, "_tally": None}
 
     def open(self, table: SinkTable) -> None:
-        if self._tally is None:
+        if self._tally is None or (self._batch is None and table.later):
             self.table, self._tally = table, Tally(table.columns)
         table.check_same(self.table, str(self))
 
@@ -35,7 +35,9 @@ class MemorySink(TableSink):
         if self._is_new(batch, self._batch):
             after = self._opened().copy()
             after.add(Chunk(joined(prepared)[0]))
-            if (missing := after.unknown()).height:
+            if self.table.later:
+                after.drop_unknown()
+            elif (missing := after.unknown()).height:
                 raise never_there(missing.row(0, named=True), missing.height, str(self))
             self._batch, self._tally = batch, after
 

@@ -90,7 +90,10 @@ class ParquetSink(TableSink):
             manifest.write(self.folder)
         else:
             self._check_same(table, manifest)
-        self.table = table
+            if manifest.batch is None and table.later:
+                manifest = Manifest(table)
+                manifest.write(self.folder)
+        self.table = table.begun_as(manifest.table)
         self.folder.sweep()
         self._sweep(manifest, staged_too=True)
 
@@ -132,7 +135,8 @@ class ParquetSink(TableSink):
             files = [self._write("settled", shard, batch, settled)] if settled.height else []
             opened = self._write("open", shard, batch, still_open) if still_open.height else None
             after[shard] = replace(part, open=opened, settled=(*part.settled, *files))
-        all_there(negated(rest), str(self))
+        if not self.table.later:
+            all_there(negated(rest), str(self))
         return after
 
     def read(self) -> pl.DataFrame:
@@ -185,7 +189,7 @@ class ParquetSink(TableSink):
             if self.split_shards & manifest.parts.keys():
                 missing, after = after.filter(pl.col(COUNT) < 0), after.filter(pl.col(COUNT) > 0)
                 elsewhere = base64.b64encode(as_ipc(missing)).decode() if missing.height else ""
-            after = all_there(after, str(self))
+            after = after.filter(pl.col(COUNT) > 0) if self.table.later else all_there(after, str(self))
         is_settled = settled_by(cti)
         settled, still_open = after.filter(is_settled), after.filter(~is_settled)
         part = replace(before, cti=cti, elsewhere=elsewhere)

@@ -105,10 +105,9 @@ class SqlSink(TableSink):
     def open(self, table: SinkTable) -> None:
         self.retry.stopped = False
         columns = self._column_types(table)
-        self.retry(lambda: self._open(table, columns), self.opening)
-        self.table, self._types = table, columns
+        self.table, self._types = self.retry(lambda: self._open(table, columns), self.opening), columns
 
-    def _open(self, table: SinkTable, columns: dict[str, str]) -> None:
+    def _open(self, table: SinkTable, columns: dict[str, str]) -> SinkTable:
         with self._transaction() as db:
             db.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._qualified(BATCHES)} (table_name text PRIMARY KEY, batch bigint, "
@@ -122,6 +121,13 @@ class SqlSink(TableSink):
                     f"INSERT INTO {self._qualified(BATCHES)} (table_name, definition) VALUES ($1, $2)",
                     [self.name, str(table)],
                 )
+            elif table.later:
+                db.execute(
+                    f"UPDATE {self._qualified(BATCHES)} SET definition = $1 WHERE table_name = $2 AND batch IS NULL",
+                    [str(table), self.name],
+                )
+            stored = self._stored(db)
+            return table.begun_as(stored) if stored else table
 
     def _check_same(self, db: Database, table: SinkTable, columns: dict[str, str]) -> bool:
         """Whether the table already exists; raises if it belongs to something else."""
@@ -180,6 +186,8 @@ class SqlSink(TableSink):
         # gets a whole row group (122,880 rows) in the same transaction.
         db.execute(f"CREATE TEMPORARY TABLE {CHANGE} ({declared({name: self._types[name] for name in net.columns})})")
         self._fill(db, net)
+        if self.table.later:
+            net = net.head(net.height - self._forget_missing(db))
         missing = db.execute(
             f"SELECT c.* FROM {CHANGE} c LEFT JOIN {table} t ON t.{key} = c.{key} "
             f"WHERE c.{copies} < 0 AND coalesce(t.{copies}, 0) + c.{copies} < 0"
@@ -204,6 +212,17 @@ class SqlSink(TableSink):
                 f"and inserted {inserted}; the batch was rolled back. The database or a trigger in it is the cause"
             )
         db.execute(f"DROP TABLE {CHANGE}")
+
+    def _forget_missing(self, db: Database) -> int:
+        """Of what is removed, leave what is not there as it is; returns the number of such tuples that are not there at
+        all."""
+        table, copies, key = self._place, quoted(self.table.public[COUNT]), quoted(self.table.public[ID])
+        db.execute(
+            f"UPDATE {CHANGE} c SET {copies} = -t.{copies} FROM {table} t "
+            f"WHERE t.{key} = c.{key} AND t.{copies} + c.{copies} < 0"
+        )
+        there = f"SELECT 1 FROM {table} t WHERE t.{key} = c.{key}"
+        return db.change(f"DELETE FROM {CHANGE} c WHERE c.{copies} < 0 AND NOT EXISTS ({there})")
 
     def _last(self, db: Database) -> int | None:
         found = db.execute(f"SELECT batch FROM {self._qualified(BATCHES)} WHERE table_name = $1", [self.name])

@@ -1,18 +1,23 @@
 """The tasks of a query on Spark without Spark, so that crashes and retries can be drawn at random."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import polars as pl
 
 from cedr.columnar.tally import net_changes
+from cedr.plan.changes import PlanChanges
 from cedr.plan.nodes.level import Level
 from cedr.plan.partitioning import staged
-from cedr.runtime.spark.driver.job import SparkJob
+from cedr.runtime.spark.driver.job import SparkJob, description, record_of
+from cedr.runtime.spark.driver.upgrading import Checkpoint, KeptPlan
 from cedr.runtime.spark.reader.packer import Packer, closing
+from cedr.runtime.spark.shard.cells import Layout
 from cedr.runtime.spark.shard.packet import Packet, from_blob
 from cedr.runtime.spark.shard.rescale import rescale
 from cedr.runtime.spark.shard.shard import Shard
 from cedr.runtime.spark.shard.state import SpillFile
+from cedr.storage.folder import Folder
 from cedr.temporal import Event, History, Row
 
 
@@ -56,6 +61,25 @@ class Cluster:
         """Go on with another number of shards after a micro-batch."""
         self.job = rescale(self.job, shards, batch)
         self.shards = {}
+
+    def change(self, query, batch: int) -> PlanChanges:
+        """Go on with another query after a micro-batch, as a start would; returns what that has found."""
+        for shard in self.shards.values():
+            shard.tidy(ending=True)
+        folder = Folder(self.job.folder)
+        kept = KeptPlan.read(folder)
+        if kept is None:
+            kept = KeptPlan(record_of(self.job.plan, description(self.job.plan, self.job.shards)))
+            kept.write(folder)
+        plan, layout = staged(Level(query.plan)), self.job.layout or Layout.first(self.job.shards, self.job.last)
+        record = record_of(plan, description(plan, self.job.shards))
+        last = None if batch < 0 else batch
+        changed = Checkpoint(folder, layout, last, last).changed(kept, record)
+        changed.plan.write(folder)
+        again = KeptPlan.read(folder)
+        assert again == changed.plan
+        self.job, self.shards = replace(self.job, plan=plan, upgrade=again.upgrade), {}
+        return changed.found
 
     def _shard(self, stage: int, shard: int) -> Shard:
         if (stage, shard) not in self.shards:

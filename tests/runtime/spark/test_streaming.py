@@ -75,10 +75,15 @@ def test_a_restart_goes_on_where_the_query_stopped(run):
 
 
 def test_the_state_in_a_checkpoint_is_listed_and_verified(run):
-    """After a run with logs only: the metrics name the operators."""
+    """A query that ends takes a snapshot. With logs only, as after a crash, the metrics name the operators."""
     for n in range(3):
         run.write(table((10 * n, "a", 1), (10 * n + 5, "b", 2)))
     run.all(totals(), cedr.sinks.memory())
+    found = Inspection(str(run.folder / "checkpoint"))
+    assert found.damaged == []
+    assert {(s.batch, s.snapshot) for s in found.shards} == {(2, 2)}
+    for snapshot in (run.folder / "checkpoint").rglob("snapshot-*"):
+        snapshot.unlink()
     found = Inspection(str(run.folder / "checkpoint"))
     assert found.damaged == []
     assert {(s.batch, s.snapshot) for s in found.shards} == {(2, None)}

@@ -26,6 +26,9 @@ def run(
         int | None,
         typer.Option("--shards", min=1, help="Number of shards; another than before splits or moves the state."),
     ] = None,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Continue a changed query with the rows and results of the one before.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print only problems and the answer, no progress.")
@@ -46,6 +49,8 @@ def run(
         raise QueryError("--no-close: a local run starts from scratch each time and emits every result; leave it out")
     if local and shards:
         raise QueryError("--shards: a local run has no shards; leave it out")
+    if local and upgrade:
+        raise QueryError("--upgrade: a local run starts from scratch each time; leave it out")
     made = read(job)
     check_writable(made.sinks.values())
     for text in made.warnings() if not (local or once) else ():
@@ -58,5 +63,5 @@ def run(
         else:
             from cedr.cli.run.spark import run_on_spark
 
-            good = run_on_spark(made, view, once, close, shards)
+            good = run_on_spark(made, view, once, close, shards, upgrade)
     raise typer.Exit(0 if good else 1)

@@ -22,7 +22,9 @@ JAVA_IS_GONE = (Py4JError, ConnectionError)
 """The Java process was stopped, or killed because the machine ran out of memory."""
 
 
-def run_on_spark(job: Job, view: View, once: bool, close: bool, shards: int | None = None) -> bool:
+def run_on_spark(
+    job: Job, view: View, once: bool, close: bool, shards: int | None = None, upgrade: bool = False
+) -> bool:
     answers: list[SparkAnswer] = []
     gone = False
     logging.getLogger("cedr").addHandler(logging.NullHandler())  # the view shows what a sink waits for
@@ -33,7 +35,7 @@ def run_on_spark(job: Job, view: View, once: bool, close: bool, shards: int | No
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CedrWarning)  # the command has printed them
                 for sink in job.sinks.values():
-                    answers.append(SparkAnswer(job, sink, spark, once, once and close, shards))
+                    answers.append(SparkAnswer(job, sink, spark, once, once and close, shards, upgrade))
                     view.message("started", f"{sink.name}: {sink.statement} to {sink}", sink=sink.name)
                 good = watched(answers, view, stop)
             if stop.is_set():

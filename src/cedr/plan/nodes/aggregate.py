@@ -53,8 +53,10 @@ class Aggregate(Speculative, Unary):
         return self if len(aggregates) == len(self.aggregates) else replace(self, aggregates=aggregates)
 
     def describe(self) -> str:
-        shown = ", ".join(f"{name}={aggregate}" for name, aggregate in self.aggregates)
-        return f"{type(self).__name__}{text.by(self.by)}: {shown}{text.latency(self.latency)}"
+        return f"{type(self).__name__}{text.by(self.by)}: {self.describe_aggregates()}{text.latency(self.latency)}"
+
+    def describe_aggregates(self) -> str:
+        return ", ".join(f"{name}={aggregate}" for name, aggregate in self.aggregates)
 
     def describe_state(self, inputs: Sequence[Properties]) -> str:
         return text.bounded("end points and live rows of each group past the CTI", inputs)

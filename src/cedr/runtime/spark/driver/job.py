@@ -4,14 +4,16 @@ import hashlib
 import os
 import re
 import secrets
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Literal
 
 import polars as pl
 from pyspark import cloudpickle
 
+from cedr.plan.changes import Upgrade
+from cedr.plan.identity import PlanRecord, plan_record
 from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
 from cedr.runtime.spark.shard.cells import Cells, Layout, even_cells
@@ -41,6 +43,17 @@ class SparkJob:
     """The folder in which a merge records what it no longer needs."""
     layout: Layout | None = None
     """The cells of the shards; None if each shard has one."""
+    upgrade: Upgrade | None = None
+    """The newest change of the query since the checkpoint was created."""
+
+    @cached_property
+    def identities(self) -> dict[int, list[str]]:
+        """By stage the identities of its operators."""
+        operators = plan_record(self.plan, [], []).operators
+        return {
+            stage.number: [operator.identity for operator in operators if operator.stage == stage.number]
+            for stage in self.plan.stages
+        }
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]
@@ -139,6 +152,18 @@ def description(plan: StagedPlan, shards: int) -> list[str]:
         lines += [f"  {step.node.describe()} of {step.inputs}" for step in stage.fragment.steps]
         lines += [f"  {number} -> {exchange.name} {spreading_text(exchange)}" for number, exchange in stage.outputs]
     return lines
+
+
+def full_description(plan: StagedPlan, lines: list[str]) -> list[str]:
+    """The lines with what operators leave out of theirs, such as patterns and bodies of loops."""
+    steps = [step for stage in plan.stages for step in stage.fragment.steps]
+    return [*lines, *(f"  {line}" for step in steps for line in step.node.details())]
+
+
+def record_of(plan: StagedPlan, lines: list[str]) -> PlanRecord:
+    """What another query is compared with. Columns of a source may change, unless an operator reads them."""
+    sources = [source_text(replace(source, columns=())) for source in plan.sources.values()]
+    return plan_record(plan, full_description(plan, lines), sources)
 
 
 def spreading_text(exchange: Exchange) -> str:

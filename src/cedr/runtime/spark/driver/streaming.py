@@ -29,13 +29,14 @@ from cedr.plan.analysis import analyse
 from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.nodes.level import Level
 from cedr.plan.optimizer import optimize
-from cedr.plan.partitioning import staged
+from cedr.plan.partitioning import StagedPlan, staged
 from cedr.runtime.spark.driver import answers
 from cedr.runtime.spark.driver.answers import answer_schema
 from cedr.runtime.spark.driver.inputs import Inputs
-from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint
+from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint, record_of
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.starting import start_until_running
+from cedr.runtime.spark.driver.upgrading import PLAN, ChangedQuery, Checkpoint, KeptPlan, first_difference
 from cedr.runtime.spark.driver.waiting import why_query_waits
 from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint
 from cedr.runtime.spark.reader.packer import closing
@@ -81,6 +82,7 @@ def start(
     late: str | None = None,
     name: str | None = None,
     feedback: str | None = None,
+    upgrade: bool = False,
 ) -> "RunningQuery":
     """See `Stream.start`."""
     plan = staged(query)
@@ -97,19 +99,28 @@ def start(
         layout = Layout.read(folder) if before else None
         lines = [*description(plan, first), f"close: {close}"]
         lines += ["each source closes after its last file"] if close and inputs.packed else []
-        now = CheckpointIdentity(lines, first, inputs.time_type, before.checkpoint if before else uuid.uuid4().hex)
-        table = SinkTable(now.name, dict(plan.schema), inputs.time_type, first)
+        created = before or CheckpointIdentity(lines, first, inputs.time_type, uuid.uuid4().hex)
+        reached = last_committed(folder)
+        kept, changed = plan_for(folder, before, plan, lines, layout or Layout.first(first, len(plan.stages)))
+        if changed is not None:
+            changed.check_accepted(upgrade)
+        table = SinkTable(created.name, dict(plan.schema), inputs.time_type, first)
+        if upgrade and reached is not None:
+            table = replace(table, first_batch=reached + 1, later=True)
         sink.check(table)
-        if before is None:
+        if before is None or changed is not None:
             inputs.check_lengths(query)
-            now.write(folder)
-        else:
-            before.check(now, folder)
+        if before is None:
+            created.write(folder)
         if not close:
             warn_of_findings(query, stacklevel=3)
         sink.open(table)
         if isinstance(sink, TableSink):
-            sink.check_reached(last_committed(folder))
+            sink.check_reached(reached)
+            if changed is not None:
+                changed.check_table(sink, sink.last_batch() is not None)
+        if not folder.has(f"{PLAN}{kept.version}"):
+            kept.write(folder)
         job = SparkJob(
             plan,
             layout.shards if layout else first,
@@ -122,6 +133,7 @@ def start(
             sink if isinstance(sink, TableSink) else None,
             feedback=feedback,
             layout=layout,
+            upgrade=kept.upgrade,
         )
         late_folder(job.late).sweep()
         if layout is not None:
@@ -168,19 +180,31 @@ class CheckpointIdentity:
         content = {"plan": self.plan, "shards": self.shards, "timestamps": timestamps, "zone": zone}
         folder.write_once("query.json", json.dumps({**content, "checkpoint": self.checkpoint}, indent=1).encode())
 
-    def check(self, now: "CheckpointIdentity", folder: Folder) -> None:
-        if self.plan != now.plan:
-            old, new = first_difference(self.plan, now.plan)
+    def check(self, lines: list[str], folder: Folder) -> None:
+        """In a checkpoint of an earlier version, which has not recorded its operators."""
+        if self.plan != lines:
+            old, new = first_difference(self.plan, lines)
             raise QueryError(
                 f"the checkpoint {folder.place} belongs to another query. It has:\n  {old}\nthis query has:\n  {new}\n"
-                "Its state does not fit this query: use a new checkpoint, or run the query it belongs to"
+                "Use a new checkpoint, or run the query it belongs to. An earlier version of cedr wrote it: once that "
+                "query has run with this version, some changes are possible (docs/upgrading.md)"
             )
 
 
-def first_difference(old: list[str], new: list[str]) -> tuple[str, str]:
-    longest = max(len(old), len(new))
-    padded = [lines + ["nothing more"] * (longest - len(lines)) for lines in (old, new)]
-    return next((a.strip(), b.strip()) for a, b in zip(*padded, strict=True) if a != b)
+def plan_for(
+    folder: Folder, before: CheckpointIdentity | None, plan: StagedPlan, lines: list[str], layout: Layout
+) -> tuple[KeptPlan, ChangedQuery | None]:
+    """The plan that the checkpoint has from this start on; and how it has changed, if it has."""
+    record = record_of(plan, lines)
+    kept = KeptPlan.read(folder) if before else None
+    if before is None or kept is None:
+        if before is not None:
+            before.check(lines, folder)
+        return KeptPlan(record), None
+    if kept.record.lines == record.lines:
+        return kept, None
+    changed = Checkpoint(folder, layout, last_committed(folder), last_planned(folder)).changed(kept, record)
+    return changed.plan, changed
 
 
 def last_committed(folder: Folder) -> int | None:

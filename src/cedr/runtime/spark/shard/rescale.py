@@ -20,6 +20,7 @@ from cedr.runtime.spark.shard.cells import SPACE, Cell, Layout, SplitCell, resca
 from cedr.runtime.spark.shard.shard import Core, Shard
 from cedr.runtime.spark.shard.state import StateStore, state_folder
 from cedr.storage.folder import Folder
+from cedr.temporal.errors import QueryError
 
 
 def rescale(job: SparkJob, shards: int, batch: int) -> SparkJob:
@@ -48,6 +49,11 @@ def split_state(job: SparkJob, changed: SparkJob, stage: Stage, split: SplitCell
     if batch < 0:
         return  # there is no state yet
     whole = Shard(job, stage.number, split.cell.number).core_after(batch)
+    if whole.entering:
+        raise QueryError(
+            "the query has just changed to another level of consistency, which releases rows: let it process a "
+            "micro-batch before you change the number of shards"
+        )
     columns = columns_of_stage(job.plan, stage)
     for cell, store in stores.items():
         part = Core(changed, stage.number, cell.number, store)

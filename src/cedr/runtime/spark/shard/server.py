@@ -71,6 +71,7 @@ class Server:
                     except CedrError as e:  # it is too large
                         wire.send(["error", kind_of(e), str(e)])
                 case ["forget", str(run)], _:
+                    self._last_snapshots(run)
                     self._forget(place for place in self.shards if place.run == run)
                     job_file(self.home, self.digests.pop(run, "")).unlink(missing_ok=True)
                     wire.send(["forgotten"])
@@ -96,6 +97,15 @@ class Server:
             return ["error", kind_of(e), str(e)], []
         except Exception:
             return ["error", "", traceback.format_exc()], []
+
+    def _last_snapshots(self, run: str) -> None:
+        """Of a query that ends. One that cannot be written is not missed: the log is there."""
+        for place, shard in self.shards.items():
+            if place.run == run:
+                try:
+                    shard.tidy(ending=True)
+                except (CedrError, OSError):
+                    traceback.print_exc()
 
     def _forget(self, places: Iterable[ShardId]) -> None:
         for place in list(places):

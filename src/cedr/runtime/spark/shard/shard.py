@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -20,8 +20,10 @@ from cedr.columnar.stored import incremental
 from cedr.operators.align import AlignOperator
 from cedr.operators.finalize.finalize import FinalizeOperator
 from cedr.operators.late import Late, LateStream
+from cedr.plan.changes import FIRST_VERSION
 from cedr.plan.fragment import Input
 from cedr.plan.partitioning import Exchange
+from cedr.runtime.change_level import OUTPUT, Place
 from cedr.runtime.described import described
 from cedr.runtime.engine import Engine
 from cedr.runtime.spark.driver.job import SparkJob
@@ -30,12 +32,14 @@ from cedr.runtime.spark.reader.batch_time import sync_notes
 from cedr.runtime.spark.reader.packer import highest_of, highest_packets, row_packets
 from cedr.runtime.spark.shard.packet import Highest, Packet, from_blob, from_header, to_blob, to_header
 from cedr.runtime.spark.shard.state import SOURCE_STATUS, SpillFile, StateStore, state_folder
+from cedr.runtime.spark.shard.upgrade import plan_version, take_over
 from cedr.runtime.spark.shard.upstream import Upstream
 from cedr.sinks.readable import readable
 from cedr.sources.progress import SourceProgress
 from cedr.sources.source_status import source_status
 from cedr.storage.folder import Folder
 from cedr.storage.plain import allowed
+from cedr.storage.snapshots import SNAPSHOT, file_name
 from cedr.temporal.time import INF, MIN
 
 
@@ -106,9 +110,11 @@ class Shard:
         if self.number == 1:  # later stages run after all shards of the first
             sync_notes(self.job, batch)
 
-    def tidy(self) -> None:
-        """Deferred work, done after the answer was sent: a snapshot, when one is due."""
-        if self.core is not None and self.version is not None and self.store.due:
+    def tidy(self, ending: bool = False) -> None:
+        """Deferred work, done after the answer was sent: a snapshot, when one is due. When the query is `ending`, one
+        is due if anything was logged since the last: a changed query can only start from a snapshot."""
+        due = self.store.due or (ending and self.store.log_batches > 0)
+        if self.core is not None and self.version is not None and due:
             core = self.core
             self.store.snapshot(self.version, core.increment(), core.described(), lambda: core.increment(afresh=True))
 
@@ -130,13 +136,21 @@ class Shard:
 
     def _rebuild(self, version: int) -> None:
         """From the newest snapshot that is not after this version, if there is one."""
-        self.core, self.version = Core(self.job, self.number, self.shard, self.store), -1
-        if (found := self.store.newest_snapshot(version + 1)) is not None:
-            self.version, state = found
+        self.core = Core(self.job, self.number, self.shard, self.store)
+        self.version, state = self.store.newest_snapshot(version + 1) or (-1, None)
+        self._check_plan(self.version, state)
+        if state is not None:
             try:
                 self.core.load(state)
             except Exception as error:  # its checksum is right, but nothing else is known of it
                 raise self.store.unreadable(self.version, error) from error
+
+    def _check_plan(self, version: int, state: Any) -> None:
+        """The packets between the last snapshot of the query before and its change cannot be processed by this one."""
+        change = self.job.upgrade
+        if change is not None and version != change.batch and plan_version(state) < change.version:
+            file = file_name(SNAPSHOT, change.batch)
+            raise self.store.folder.damaged(file, "it is missing, and the changed query starts from it")
 
     def _work(self, core: "Core", batch: int, packets: list[Packet]) -> "ShardOutput":
         worked = core.work(packets)
@@ -221,6 +235,8 @@ class Core:
         self.upstream: dict[str, Upstream] = {}
         self.ctis_in: dict[str, int] = defaultdict(lambda: MIN)
         self.ctis_out: dict[Input, int] = defaultdict(lambda: MIN)
+        self.entering: dict[Place, Chunk] = {}
+        """Rows that operators of the query before held back, to be processed with the next micro-batch."""
 
     def work(self, packets: list[Packet]) -> Worked:
         """Process the packets of a micro-batch, round by round; they are sorted."""
@@ -228,8 +244,10 @@ class Core:
         outputs: dict[Input, list[Chunk]] = defaultdict(list)
         late = [from_blob(p.blob) for p in packets if p.kind == "late"]
         needed: set[Input] = {self.stage.fragment.output, *(number for number, _ in self.stage.outputs)}
-        for _, round_ in groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq):
-            emitted = self.engine.feed(self._arrived(list(round_)))
+        rounds = groupby((p for p in packets if p.kind != "late"), key=lambda p: p.seq)
+        for arrived in chain(self._released(outputs), (self._arrived(list(round_)) for _, round_ in rounds)):
+            emitted = self.engine.feed(arrived, self.entering)
+            self.entering = {}
             for number in needed & emitted.keys():
                 outputs[number].append(emitted[number].without_files())
                 self.ctis_out[number] = max(self.ctis_out[number], emitted[number].cti)
@@ -239,6 +257,14 @@ class Core:
             {number: concat(outputs[number]) if outputs[number] else empty(schemas[number]) for number in needed},
             [frame for frame in late if frame.height],
         )
+
+    def _released(self, outputs: dict[Input, list[Chunk]]) -> list[dict[str, Chunk]]:
+        """A round of its own, without input, if operators of the query before held rows back."""
+        if not self.entering:
+            return []
+        if (rows := self.entering.pop(OUTPUT, None)) is not None:
+            outputs[self.stage.fragment.output].append(rows)
+        return [{}]
 
     def leaving(self, number: Input, exchange: Exchange, worked: Worked, spill: SpillFile) -> Iterator[Packet]:
         """Packets for a later stage: the rows by shard, and our progress for every shard."""
@@ -323,14 +349,17 @@ class Core:
 
     def described(self) -> list[dict[str, Any]]:
         """The operators, for the list in a snapshot."""
-        found = described(f"stage {self.stage.number}", self.engine)
+        names = self.job.identities[self.stage.number]
+        found = described(f"stage {self.stage.number}", self.engine, names)
         for path, engine in self.paths:
             found += described(f"path {path.source} -> {path.exchange.name}", engine)
         return found
 
     def save(self) -> dict[str, Any]:
         """The state as plain data, which shares what never changes."""
+        assert not self.entering, "rows of the query before are not processed yet"
         return {
+            "plan": self.job.upgrade.version if self.job.upgrade else FIRST_VERSION,
             "engine": self.engine.snapshot(),
             "paths": [engine.snapshot() for _, engine in self.paths],
             "progress": {name: progress.snapshot() for name, progress in self.progress.items()},
@@ -345,12 +374,20 @@ class Core:
             return self.save()
 
     def load(self, state: dict[str, Any]) -> None:
+        change = self.job.upgrade
+        if change is not None and plan_version(state) < change.version:
+            take_over(self, state, change)
+            return
         self.engine.restore(state["engine"])
         for (_, engine), saved in zip(self.paths, state["paths"], strict=True):
             engine.restore(saved)
+        self.load_progress(state)
+        self.ctis_out.update(state["ctis_out"])
+
+    def load_progress(self, state: dict[str, Any]) -> None:
+        """How far sources and earlier stages are."""
         for name, saved in state["progress"].items():
             self.progress[name].restore(saved)
         for name, saved in state["upstream"].items():
             self._upstream(name).restore(saved)
         self.ctis_in.update(state["ctis_in"])
-        self.ctis_out.update(state["ctis_out"])
