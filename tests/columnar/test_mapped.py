@@ -24,7 +24,7 @@ def on_disk(monkeypatch, tmp_path):
     """Everything is in files, and pages are given back at every opportunity."""
     monkeypatch.setattr(mapped, "LARGE", 1)
     monkeypatch.setattr(mapped, "FRAME", 1)
-    monkeypatch.setattr(MEMORY, "limit", 0)
+    monkeypatch.setattr(MEMORY, "limits", {"test": 0})
     monkeypatch.setattr(MEMORY, "folder", str(tmp_path))
 
 
@@ -51,12 +51,17 @@ def test_zeros_are_zeros(on_disk):
 
 def test_small_state_stays_in_memory():
     memory = StateMemory()
-    memory.limit = 1000
+    memory.allow("one", 600)
+    memory.allow("two", 400)
     memory.note(test_small_state_stays_in_memory, 249)
     assert not memory.is_short
     memory.note(test_small_state_stays_in_memory, 250)
     assert memory.is_short
     assert not memory.trim()  # nothing is in files
+    memory.withdraw("one")
+    assert memory.limit == 400
+    memory.withdraw("two")
+    assert not memory.is_short
 
 
 def test_files_have_no_names_and_are_gone_with_their_arrays(on_disk, tmp_path):
@@ -72,7 +77,7 @@ def test_files_have_no_names_and_are_gone_with_their_arrays(on_disk, tmp_path):
 
 
 def test_only_pages_in_use_are_resident(on_disk, monkeypatch):
-    monkeypatch.setattr(MEMORY, "limit", 2 << 20)
+    monkeypatch.setattr(MEMORY, "limits", {"test": 2 << 20})
     MEMORY.note(test_only_pages_in_use_are_resident, 2 << 20)
     array = MEMORY.room((4 << 20,))
     for part in range(8):
@@ -98,7 +103,9 @@ EVERY_TYPE = pl.DataFrame(
         "date": [datetime.date(2024, 2, 29), None, datetime.date(1, 1, 1)],
         "time": [datetime.time(12, 30), None, datetime.time(0)],
         "duration": [datetime.timedelta(seconds=1), None, datetime.timedelta(days=-3)],
-        "zoned": pl.Series([datetime.datetime(2024, 10, 27, 0, 30), None, None]).dt.replace_time_zone("UTC").cast(BERLIN),
+        "zoned": pl.Series([datetime.datetime(2024, 10, 27, 0, 30), None, None])
+        .dt.replace_time_zone("UTC")
+        .cast(BERLIN),
         "nano": pl.Series([1, None, 2**62]).cast(pl.Datetime("ns")),
         "list": [[1, None], None, []],
         "nested": [[{"x": "a", "y": [1.5]}], None, [None]],
@@ -128,7 +135,7 @@ def test_an_index_in_files_gives_what_one_in_memory_gives(on_disk, column, monke
     chunks = [frame, frame[::-1], frame.with_columns(n=pl.col("n") + 1), frame]
     spilled = RowIndex(dict(frame.schema))
     numbers = [spilled.ids(chunk).tolist() for chunk in chunks]
-    monkeypatch.setattr(MEMORY, "limit", mapped.UNLIMITED)
+    monkeypatch.setattr(MEMORY, "limits", {})
     plain = RowIndex(dict(frame.schema))
     assert numbers == [plain.ids(chunk).tolist() for chunk in chunks]
     every = np.arange(len(plain))
@@ -204,7 +211,7 @@ def test_a_folder_that_does_not_exist(on_disk, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("value", "nbytes"), [("1g", 1 << 30), ("512m", 512 << 20), ("3 MB".replace(" ", ""), 3 << 20), (7, 7), ("7", 7)]
+    ("value", "nbytes"), [("1g", 1 << 30), ("512m", 512 << 20), ("3MB", 3 << 20), (7, 7), ("7", 7)]
 )
 def test_sizes(value, nbytes):
     assert memory_size(value) == nbytes
@@ -212,7 +219,7 @@ def test_sizes(value, nbytes):
 
 @pytest.mark.parametrize("value", ["", "much", "1.5g", "-1g", 0, -5, True, "0m", 1.5])
 def test_what_is_not_a_size(value):
-    with pytest.raises(QueryError, match='state_memory is .*, which is not a size; write "512m", "1g" or a number'):
+    with pytest.raises(QueryError, match=r'state_memory is .*, which is not a size; write "512m", "1g" or a number'):
         memory_size(value)
 
 

@@ -36,6 +36,8 @@ FRAME = 1 << 24
 """Bytes from which on rows of an index are put into a file: they are small pieces at first, and are merged."""
 UNLIMITED = 1 << 62
 PAGE = mmap.PAGESIZE
+LOCAL = "local"
+"""The limit of queries that run in this process."""
 
 
 class SpillError(CedrError, RuntimeError):
@@ -57,7 +59,8 @@ class StateMemory:
     """Where the state of this process is: `limit` bytes of it may be resident. `folder`: of the files."""
 
     def __init__(self) -> None:
-        self.limit = UNLIMITED
+        self.limits: dict[str, int] = {}
+        """By query."""
         self.folder = spill_folder()
         self.files: WeakValueDictionary[int, MappedFile] = WeakValueDictionary()
         """By the address of their first byte."""
@@ -67,6 +70,18 @@ class StateMemory:
 
     # --- how much there is -------------------------------------------------------------------------------------------
 
+    def allow(self, query: str, nbytes: int) -> None:
+        """A query may keep this number of bytes resident in this process; those of several are added up."""
+        self.limits[query] = nbytes
+
+    def withdraw(self, query: str) -> None:
+        """The query has ended."""
+        self.limits.pop(query, None)
+
+    @property
+    def limit(self) -> int:
+        return sum(self.limits.values()) if self.limits else UNLIMITED
+
     def note(self, owner: Any, nbytes: int) -> None:
         """The state of an engine has this number of bytes, wherever they are."""
         self._sizes[owner] = nbytes
@@ -74,7 +89,7 @@ class StateMemory:
     @property
     def is_short(self) -> bool:
         """Whether state is so large that large parts of it belong into files."""
-        return self.limit < UNLIMITED and 4 * sum(self._sizes.values()) >= self.limit
+        return bool(self.limits) and 4 * sum(self._sizes.values()) >= self.limit
 
     @property
     def on_disk(self) -> int:
@@ -187,6 +202,11 @@ UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+def limit_of(state_memory: str | int | None, shards: int = 1) -> int:
+    """The setting in bytes; without it, what fits the machine."""
+    return default_limit(shards) if state_memory is None else memory_size(state_memory)
+
+
 def memory_size(value: str | int) -> int:
     """Bytes: 1073741824, "512m", "1g"."""
     found = re.fullmatch(r"(\d+)([kmgt]?)b?", str(value).strip().lower()) if not isinstance(value, bool) else None
@@ -203,7 +223,7 @@ def default_limit(shards: int = 1) -> int:
     for file in MEMORY_LIMITS:
         with suppress(OSError, ValueError):
             memory = min(memory, int(Path(file).read_text()))
-    return memory // 2 // shards
+    return max(memory // 2 // shards, 1)
 
 
 def spill_folder() -> str:

@@ -77,6 +77,7 @@ class SparkAnswer:
                 close=close,
                 late=sink.late,
                 shards=shards or settings.shards,
+                state_memory=settings.state_memory,
                 name=f"{job.file.stem}/{sink.name}",
             )
         self._last = -1

@@ -41,6 +41,8 @@ class SparkJob:
     """The folder in which a merge records what it no longer needs."""
     layout: Layout | None = None
     """The cells of the shards; None if each shard has one."""
+    state_memory: int | None = None
+    """Bytes of memory for the state of a shard; None: what fits the machine."""
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]

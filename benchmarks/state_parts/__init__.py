@@ -1,0 +1,1 @@
+"""Parts of `benchmarks/state.py` that are questions of their own."""
