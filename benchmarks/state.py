@@ -9,6 +9,8 @@ What a snapshot of large state writes is measured by `state_parts/checkpoint.py`
 
 Eager aggregates emit the snapshots of the future, too: a tuple that is added to a group of n changes n of them. They
 are measured with ten tuples a group.
+
+`--only memory` measures state that is larger than memory instead (`state_parts/memory.py`).
 """
 
 import json
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from harness import BenchmarkReport, median, one_core, spread
+from state_parts import memory
 
 import cedr
 from cedr.columnar.chunk import Chunk, assemble
@@ -188,6 +191,9 @@ def chosen(only: str) -> list[str]:
 
 def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     one_core()
+    if only == "memory":  # takes hours, so it runs only on request
+        memory.run(report, quick)
+        return
     for setting in QUICK if quick else SETTINGS:
         for name in chosen(only):
             if name in QUERIES:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from harness import BenchmarkReport, one_core
+from harness import BenchmarkReport
 
 import cedr
 from cedr.columnar.chunk import Chunk, assemble
@@ -56,9 +56,7 @@ def query(name: str, live: int) -> cedr.Stream:
         schema = {"k": pl.Int64, "v": pl.Float64}
         left, right = (cedr.source(side, schema, vs="ts", ve="te") for side in SOURCES[name])
         return left.join(right, on="k")
-    return (
-        cedr.source("events", {"k": pl.Int64}, vs="ts").sliding(live * STEP).group_by("k").agg(n=cedr.count())
-    )
+    return cedr.source("events", {"k": pl.Int64}, vs="ts").sliding(live * STEP).group_by("k").agg(n=cedr.count())
 
 
 def chunks(name: str, live: int, first: int, n: int) -> Iterator[tuple[str, Chunk]]:

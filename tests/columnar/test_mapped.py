@@ -4,13 +4,12 @@ import datetime
 import decimal
 import gc
 import os
-import resource
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from in_files import files_of_at_most, use_files
 
 from cedr.columnar import mapped
 from cedr.columnar.blocks import SortedBlocks
@@ -21,11 +20,7 @@ from cedr.temporal.errors import QueryError
 
 @pytest.fixture
 def on_disk(monkeypatch, tmp_path):
-    """Everything is in files, and pages are given back at every opportunity."""
-    monkeypatch.setattr(mapped, "LARGE", 1)
-    monkeypatch.setattr(mapped, "FRAME", 1)
-    monkeypatch.setattr(MEMORY, "limits", {"test": 0})
-    monkeypatch.setattr(MEMORY, "folder", str(tmp_path))
+    use_files(monkeypatch, tmp_path)
 
 
 def test_an_array_in_a_file_grows_and_keeps_its_values(on_disk):
@@ -173,16 +168,6 @@ def test_blocks_in_files(on_disk):
 
 
 # --- the disk is full -------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def files_of_at_most(nbytes: int):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_an_array_that_does_not_fit_on_the_disk(on_disk, tmp_path):

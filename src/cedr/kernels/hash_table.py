@@ -1,7 +1,8 @@
 """An open-addressing hash table from rows of 64-bit words to small numbers, as one array.
 
 A slot is 0 if it is empty; otherwise its upper half is the tag, 32 bits of the mixed hash, and its lower half the
-number plus 1. The rows themselves are in another array, by number: `stored[number]`. A tag that matches is confirmed there.
+number plus 1. The rows themselves are in another array, by number: `stored[number]`. A tag that matches is confirmed
+there.
 
 The tag also says where the search begins: the part of the table that it is of all tags. So a table that grows is read
 and written from front to back, and slots need no hash.
