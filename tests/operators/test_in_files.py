@@ -137,7 +137,7 @@ def test_the_same_changes_as_in_memory(name, monkeypatch, tmp_path):
     assert first + changes(restored, steps[middle:]) == plain
 
 
-@pytest.mark.usefixtures("changing_layout", "snapshot_layout")
+@pytest.mark.usefixtures("changing_layout")
 def test_a_full_disk_is_an_error_and_the_restart_goes_on(monkeypatch, tmp_path):
     steps = one_source(stream(3)) + [("b", elements) for _, elements in stream(4)]
     plain = changes(QUERIES["join"]().engine(), steps)
