@@ -31,6 +31,8 @@ def test_an_array_in_a_file_grows_and_keeps_its_values(on_disk):
     assert (larger[:10] == np.arange(30).reshape(10, 3)).all()
     larger[9_999] = 7
     assert MEMORY.on_disk == 30 * 8 + 30_000 * 8
+    number = MEMORY.files[mapped.address(larger)].number
+    assert os.fstat(number).st_blocks * 512 >= 30_000 * 8  # a full disk is noticed now, not when a page is written
     del array
     gc.collect()
     MEMORY.trim()

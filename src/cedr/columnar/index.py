@@ -186,11 +186,9 @@ class RowIndex:
         return self._size - 1
 
     def take(self, ids: Ids) -> pl.DataFrame:
-        if self._wordy:
-            words = self._words[ids]
-            if not words[:, -1].any():
-                columns = zip(self.schema.items(), words.T, strict=False)
-                return pl.DataFrame([pl.Series(name, column).cast(kind) for (name, kind), column in columns])
+        if self._wordy and not self._words[:, -1][ids].any():
+            columns = zip(self.schema.items(), self._words.T, strict=False)
+            return pl.DataFrame([pl.Series(name, words[ids]).cast(kind) for (name, kind), words in columns])
         return self.rows[ids]
 
     def may_compact(self) -> bool:
