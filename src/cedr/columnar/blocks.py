@@ -51,6 +51,7 @@ class SortedBlocks:
         if (self.used + blocks) * self.block > len(self.pool):
             larger = max(2 * (len(self.pool) // self.block), self.used + blocks)
             self.pool = MEMORY.grown(self.pool, larger * self.block)
+        MEMORY.trim()
 
     @property
     def directory(self) -> tuple[Matrix, int, Matrix, Matrix, Matrix]:

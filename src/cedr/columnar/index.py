@@ -37,7 +37,7 @@ WORTH_COMPACTING = 4096
 """Minimum number of rows for `compact`. Tests of operators set it to 1, so that short streams compact, too."""
 
 
-PART = 16_384
+PART = 4_096
 """Rows that are looked up at once where tables are in files."""
 SLOTS_AT_ONCE = 1 << 22
 
