@@ -2,6 +2,7 @@
 
 import resource
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from cedr.columnar import mapped
 from cedr.columnar.mapped import MEMORY
@@ -13,6 +14,7 @@ def use_files(monkeypatch, folder):
     monkeypatch.setattr(mapped, "FRAME", 1)
     monkeypatch.setattr(MEMORY, "limits", {"test": 0})
     monkeypatch.setattr(MEMORY, "folder", str(folder))
+    monkeypatch.setattr(MEMORY, "files", WeakValueDictionary())  # other tests may have left some
     count = Operator._count
 
     def count_and_trim(self, chunk, out):
