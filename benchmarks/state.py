@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from harness import BenchmarkReport, median, one_core, spread
-from state_parts import memory
 
 import cedr
 from cedr.columnar.chunk import Chunk, assemble
@@ -32,7 +31,7 @@ from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from state_parts import checkpoint
+from state_parts import checkpoint, memory
 
 STEP = 1_000
 """Microseconds between two events."""
@@ -185,7 +184,7 @@ def chosen(only: str) -> list[str]:
     wanted = [name.strip() for name in only.split(",")] if only else available
     for name in wanted:
         if name not in available:
-            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(available)}")
+            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(available)}, memory")
     return wanted
 
 

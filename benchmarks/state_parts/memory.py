@@ -25,7 +25,7 @@ from cedr.columnar.mapped import MEMORY
 
 STEP = 1_000
 """Microseconds between two events."""
-CHUNK = 10_000
+CHUNK = 5_000
 SAMPLE = 200
 """One key of this many is compared."""
 SOURCES = {"join": ("left", "right"), "sliding count": ("events",)}
