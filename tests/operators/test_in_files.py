@@ -15,8 +15,10 @@ from cedr import reference as ref
 from cedr.columnar import mapped
 from cedr.columnar.chunk import chunk_of
 from cedr.columnar.mapped import MEMORY, SpillError
+from cedr.operators import layout
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.join import JoinOperator
+from cedr.operators.locality import Locality
 from cedr.plan import aggregates as agg
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.temporal.time import INF
@@ -164,3 +166,13 @@ def test_small_state_is_not_in_files():
     changes(engine, one_source(stream(1)))
     assert MEMORY.limit == 1 << 30
     assert mapped.address(engine.operators[-1].keys.index._slots) not in MEMORY.files
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_state_is_in_blocks_if_memory_is_short(short, monkeypatch):
+    """Even if chunks are as large as the state."""
+    monkeypatch.setattr(MEMORY, "limits", {"test": 0} if short else {})
+    rows = layout.MUCH_STATE
+    assert Locality(touched_cost=100).prefers_blocks(rows, rows, now=False) is short
+    assert layout.is_small(rows, rows) is short
+    assert layout.is_large(rows, rows) is not short
