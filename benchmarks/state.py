@@ -11,6 +11,7 @@ Eager aggregates emit the snapshots of the future, too: a tuple that is added to
 are measured with ten tuples a group.
 
 Queries without a bar, by live tuples and by events of one key: `state_parts/others.py`.
+`--only memory` measures state that is larger than memory instead (`state_parts/memory.py`).
 """
 
 import json
@@ -31,7 +32,7 @@ from cedr.temporal.errors import QueryError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from state_parts import checkpoint, others
+from state_parts import checkpoint, memory, others
 
 STEP = 1_000
 """Microseconds between two events."""
@@ -184,12 +185,15 @@ def chosen(only: str) -> list[str]:
     wanted = [name.strip() for name in only.split(",")] if only else available
     for name in wanted:
         if name not in available:
-            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(available)}")
+            raise QueryError(f"--only {only}: nothing is called {name!r}; there are: {', '.join(available)}, memory")
     return wanted
 
 
 def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
     one_core()
+    if only == "memory":  # takes hours, so it runs only on request
+        memory.run(report, quick)
+        return
     for setting in QUICK if quick else SETTINGS:
         for name in chosen(only):
             if name in QUERIES:

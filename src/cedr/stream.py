@@ -29,6 +29,7 @@ from cedr.arguments import (
     split_times,
 )
 from cedr.columnar.chunk import Chunk
+from cedr.columnar.mapped import LOCAL, MEMORY, limit_of
 from cedr.plan import nodes
 from cedr.plan.analysis import Findings, analyse
 from cedr.plan.explain import explain
@@ -417,19 +418,37 @@ class Stream:
         """The operators that run this query."""
         return fragment_of(nodes.Level(self.plan), rules)
 
-    def engine(self) -> Engine:
-        """An engine that takes chunks of input and returns chunks of output."""
+    def engine(self, *, state_memory: str | int | None = None) -> Engine:
+        """An engine that takes chunks of input and returns chunks of output. `state_memory`: see `run`."""
+        MEMORY.allow(LOCAL, limit_of(state_memory))
         return Engine(self.fragment())
 
-    def run(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Result:
+    def run(
+        self,
+        data: Any,
+        *,
+        chunk_size: int = local.CHUNK_SIZE,
+        close: bool = True,
+        state_memory: str | int | None = None,
+    ) -> Result:
         """Run over data in memory: a table, elements, or for several sources a mapping by name.
 
         The data are processed in chunks of `chunk_size` rows. `close` ends the stream after the last one.
+        `state_memory`: how much memory state may take, "1g", "512m" or bytes; larger state goes to temporary files. By
+        default half of the memory of this machine. It holds for all queries that run in this process.
         """
+        MEMORY.allow(LOCAL, limit_of(state_memory))
         return local.run(self.fragment(), data, chunk_size=chunk_size, close=close)
 
-    def updates(self, data: Any, *, chunk_size: int = local.CHUNK_SIZE, close: bool = True) -> Iterator[Result]:
-        """A result after each chunk. `data` may also be an endless iterator of tables.
+    def updates(
+        self,
+        data: Any,
+        *,
+        chunk_size: int = local.CHUNK_SIZE,
+        close: bool = True,
+        state_memory: str | int | None = None,
+    ) -> Iterator[Result]:
+        """A result after each chunk. `data` may also be an endless iterator of tables. `state_memory`: see `run`.
 
         For an iterator, a `CedrWarning` reports operators that would never emit or whose state would grow forever.
         """
@@ -437,6 +456,7 @@ class Stream:
             from cedr.plan.analysis.warning import warn_of_findings
 
             warn_of_findings(nodes.Level(self.plan), stacklevel=2)
+        MEMORY.allow(LOCAL, limit_of(state_memory))
         return local.updates(self.fragment(), data, chunk_size=chunk_size, close=close)
 
     def why(self, data: Any, match: Mapping[str, Any] | None = None, /, vs: Any = None, **columns: Any) -> "Why":
@@ -473,6 +493,7 @@ class Stream:
         close: bool = False,
         late: str | None = None,
         shards: int | None = None,
+        state_memory: str | int | None = None,
         name: str | None = None,
         upgrade: bool = False,
     ) -> "RunningQuery":
@@ -489,6 +510,8 @@ class Stream:
                      Another number than before splits or moves the state
         upgrade      accept that a changed query continues with the rows and results of the one before, and that an
                      empty sink gets results from here on; see docs/upgrading.md
+        state_memory how much memory the state of a shard may take: "1g", "512m" or bytes. Larger state goes to
+                     temporary files. By default half of the memory of a machine, divided by the shards
         """
         from cedr.runtime.spark.driver.streaming import start
 
@@ -502,6 +525,7 @@ class Stream:
             close=close,
             late=late,
             shards=shards,
+            state_memory=state_memory,
             name=name,
             upgrade=upgrade,
         )

@@ -264,6 +264,12 @@ MISTAKES = {
         'master = "lcal[2]"',
         '24: spark.master: "lcal[2]" is not a Spark master; write "local[*]" for this machine, or "spark://host:7077"',
     ),
+    "no memory": (
+        "shards = 2",
+        'state_memory = "1.5g"',
+        "25: spark.state_memory: state_memory is '1.5g', which is not a size; "
+        'write "512m", "1g" or a number of bytes, at least 1',
+    ),
     "no shards": ("shards = 2", "shards = 0", "25: spark.shards: 0 is too small; write shards = 1 or more"),
     "half a shard": ("shards = 2", "shards = 2.5", "25: spark.shards: 2.5 is not an integer; write shards = 10"),
     "a trigger": (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cedr.columnar.increments import BlockIncrements
+from cedr.columnar.mapped import MEMORY
 from cedr.kernels import blocks as kernels
 from cedr.kernels.increments import current_rows, differing_keys, keys_of_every, rows_from
 
@@ -43,14 +44,14 @@ class SortedBlocks:
 
     def _pool(self, blocks: int) -> Matrix:
         """Room for blocks. The only place that allocates it."""
-        return np.empty((blocks * self.block, self.width), dtype=np.int64)
+        return MEMORY.room((blocks * self.block, self.width))
 
     def _reserve(self, blocks: int) -> None:
         """Make sure that this many blocks more fit into the pool."""
         if (self.used + blocks) * self.block > len(self.pool):
-            larger = self._pool(max(2 * (len(self.pool) // self.block), self.used + blocks))
-            larger[: self.used * self.block] = self.pool[: self.used * self.block]
-            self.pool = larger
+            larger = max(2 * (len(self.pool) // self.block), self.used + blocks)
+            self.pool = MEMORY.grown(self.pool, larger * self.block)
+        MEMORY.trim()
 
     @property
     def directory(self) -> tuple[Matrix, int, Matrix, Matrix, Matrix]:

@@ -7,18 +7,24 @@ valid until `compact`, which drops rows that are no longer in use.
 Rows of several columns of at most 64 bits each are also stored and compared as 64-bit words.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from cedr.columnar import mapped
+from cedr.columnar.mapped import MEMORY
 from cedr.columnar.picked import picked
 from cedr.columnar.pieces import joined, pieces_of, stored_of
 from cedr.columnar.stored import FrameIncrements, SavedFrame, is_incremental
 from cedr.columnar.verified import verify_frame
-from cedr.kernels.hash_table import fill, grow, hash_words, lookup, lookup_words, new_table
+from cedr.kernels.hash_table import MOST_NUMBERS, hash_words, lookup, reinsert, slots_for
+from cedr.temporal.errors import QueryError
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
+Slots = np.ndarray[Any, np.dtype[np.uint64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 SINGLE_WORD = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Boolean, pl.Date)
 """Types whose value itself serves as the hash; without missing values a hit needs no comparison."""
@@ -31,6 +37,11 @@ WORTH_COMPACTING = 4096
 """Minimum number of rows for `compact`. Tests of operators set it to 1, so that short streams compact, too."""
 
 
+PART = 4_096
+"""Rows that are looked up at once where tables are in files."""
+SLOTS_AT_ONCE = 1 << 22
+
+
 class RowIndex:
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = dict(schema)
@@ -38,16 +49,19 @@ class RowIndex:
         self._clear()
 
     def _clear(self) -> None:
-        self._table = new_table(64)
+        self._slots: Slots = np.zeros(slots_for(0), dtype=np.uint64)
+        """The hash table."""
+        self._words: Ids = np.empty((0, len(self.schema) + 1 if self._wordy else 1), dtype=np.int64)
+        """For each number the row as words, the last of which is the bit mask of missing values; or its hash."""
         self._pieces: list[pl.DataFrame] = [pl.DataFrame(schema=self.schema)]
+        self._stored = 0
+        """How many of the first pieces are in files."""
         self._size = 0
         self.nbytes = 0
         """Bytes of the rows."""
         self._has_null = False
         self._collided: dict[int, list[int]] = {}
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
-        self._words = np.empty((len(self.schema) + 1, 0), dtype=np.int64)
-        """For each number the row as words; the last word is the bit mask of missing values."""
         self._increments = FrameIncrements()
 
     def __len__(self) -> int:
@@ -59,53 +73,72 @@ class RowIndex:
         return pl.concat(self._pieces, rechunk=False) if len(self._pieces) > 1 else self._pieces[0]
 
     def _append(self, piece: pl.DataFrame) -> None:
-        """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times."""
+        """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times.
+        Large ones are put into files if memory is short, and stay as they are."""
+        if not self._pieces[-1].height:
+            self._pieces.pop()
         self._pieces.append(piece)
         self.nbytes += int(piece.estimated_size())
-        while len(self._pieces) > 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
+        while len(self._pieces) > self._stored + 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
             self._pieces[-2:] = [pl.concat(self._pieces[-2:], rechunk=True)]
+        if self.nbytes >= mapped.FRAME and MEMORY.is_short:
+            self._store_pieces(max(mapped.FRAME, self.nbytes // 16))
+
+    def _store_pieces(self, enough: int) -> None:
+        """Put pieces of enough bytes into files; the largest come first."""
+        while self._stored < len(self._pieces) and self._pieces[self._stored].estimated_size() >= enough:
+            self._pieces[self._stored] = MEMORY.stored(self._pieces[self._stored])
+            self._stored += 1
 
     def ids(self, rows: pl.DataFrame, *, add: bool = True) -> Ids:
         """The number of each row; new rows get the next ones, or -1 when `add` is off."""
         if not self.schema:
             self._size = max(self._size, 1)
             return np.zeros(rows.height, dtype=np.int64)
+        if rows.height > PART and MEMORY.files:  # each part touches pages, and may have to give them back
+            parts = [self.ids(rows[a : a + PART], add=add) for a in range(0, rows.height, PART)]
+            return np.concatenate(parts)
         if not rows.height:
             return np.empty(0, dtype=np.int64)
-        if self._wordy:
-            return self._ids_of_words(rows, add)
-        hashes, exact = self.hashes(rows)
-        if add and (self._size + rows.height) * 2 > len(self._table[0]):
-            self._table = grow(self._table, (self._size + rows.height) * 4)
-        ids, fresh, self._size = lookup(*self._table, hashes, self._size, add)
+        words, hashes, exact = self._keys(rows)
+        if add:
+            self._reserve(self._size + rows.height)
+        ids, fresh, self._size = lookup(self._slots, self._words, words, hashes, self._size, add)
         if len(fresh):
             self._append(picked(rows, self.schema)[fresh])
+        MEMORY.trim()
         return ids if exact else self._settle_collisions(rows, hashes, ids, fresh, add)
 
-    def _ids_of_words(self, rows: pl.DataFrame, add: bool) -> Ids:
-        words = self._as_words(rows)
-        if add and (self._size + rows.height) * 2 > len(self._table[0]):
-            self._table = grow(self._table, (self._size + rows.height) * 4)
-        ids, fresh, size = lookup_words(*self._table, self._words, words, hash_words(words), self._size, add)
-        if len(fresh):
-            if size > self._words.shape[1]:
-                room = np.empty((len(words), 2 * size), dtype=np.int64)
-                room[:, : self._size] = self._words[:, : self._size]
-                self._words = room
-            np.take(words, fresh, axis=1, out=self._words[:, self._size : size])
-            self._append(picked(rows, self.schema)[fresh])
-            self._size = size
-        return ids
+    def _keys(self, rows: pl.DataFrame) -> tuple[Ids, Slots, bool]:
+        """The words by which rows are compared, their hashes, and whether rows with the same words are the same."""
+        if self._wordy:
+            words = self._as_words(rows)
+            return words, hash_words(words), True
+        hashes, exact = self.hashes(rows)
+        return hashes.view(np.int64).reshape(-1, 1), hashes, exact
+
+    def _reserve(self, rows: int) -> None:
+        """Make sure that words and slots have room for this number of rows."""
+        if rows > len(self._words):
+            self._words = MEMORY.grown(self._words, 2 * rows)
+        if slots_for(rows) <= len(self._slots):
+            return
+        if rows > MOST_NUMBERS:
+            raise QueryError(f"a shard has {rows:,} different rows or keys, and the maximum is {MOST_NUMBERS:,}")
+        old, self._slots = self._slots, MEMORY.zeros(slots_for(2 * rows), np.uint64)
+        for begin in range(0, len(old), SLOTS_AT_ONCE):
+            reinsert(old, self._slots, begin, min(begin + SLOTS_AT_ONCE, len(old)))
+            MEMORY.trim()
 
     def _as_words(self, rows: pl.DataFrame) -> Ids:
-        words = np.empty((len(self.schema) + 1, rows.height), dtype=np.int64)
-        words[-1] = 0
+        words = np.empty((rows.height, len(self.schema) + 1), dtype=np.int64)
+        words[:, -1] = 0
         for i, name in enumerate(self.schema):
             column = rows.get_column(name)
             if column.null_count():
-                words[-1] |= column.is_null().to_numpy().astype(np.int64) << i
+                words[:, -1] |= column.is_null().to_numpy().astype(np.int64) << i
                 column = column.cast(pl.Int64).fill_null(0)
-            words[i] = column.cast(pl.Int64).to_numpy()
+            words[:, i] = column.cast(pl.Int64).to_numpy()
         return words
 
     def hashes(self, rows: pl.DataFrame) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], bool]:
@@ -129,7 +162,7 @@ class RowIndex:
         found = np.flatnonzero(met)
         if not len(found):
             return ids
-        stored = self.rows[ids[found]]
+        stored = self.take(ids[found])
         same = rows[found].select(
             pl.all_horizontal(pl.col(name).eq_missing(stored[name]) for name in self.schema).alias("same")
         )["same"]
@@ -147,13 +180,14 @@ class RowIndex:
         if not add:
             return -1
         self._collided.setdefault(hash_, []).append(self._size)
+        self._reserve(self._size + 1)
         self._append(row)
         self._size += 1
         return self._size - 1
 
     def take(self, ids: Ids) -> pl.DataFrame:
-        if self._wordy and not self._words[-1][ids].any():
-            columns = zip(self.schema.items(), self._words, strict=False)
+        if self._wordy and not self._words[:, -1][ids].any():
+            columns = zip(self.schema.items(), self._words.T, strict=False)
             return pl.DataFrame([pl.Series(name, words[ids]).cast(kind) for (name, kind), words in columns])
         return self.rows[ids]
 
@@ -170,9 +204,8 @@ class RowIndex:
         kept = int(keep.sum())
         if kept * 2 > self._size:
             return None
-        rows = self.rows.filter(pl.Series(keep))
         renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
-        self.restore(rows)
+        self._load(kept_of(self._pieces, keep))
         return renumbered
 
     # --- state: the rows, each at the position of its number -------------------------------------------------------
@@ -191,17 +224,33 @@ class RowIndex:
 
     def restore(self, rows: pl.DataFrame) -> None:
         """Load a snapshot: the number of each row is its position."""
-        self._clear()
-        self._size = rows.height if self.schema else 1
-        if rows.height and self.schema:
-            self._pieces = list(pieces_of(rows))
+        self._load(pieces_of(rows))
+        if rows.height:
             self._increments = FrameIncrements(stored_of(rows))
-            self.nbytes = int(rows.estimated_size())
-            if self._wordy:
-                self._words, self._table = self._as_words(rows), new_table(rows.height * 4)
-                lookup_words(*self._table, self._words, self._words, hash_words(self._words), 0, True)
-                return
-            hashes, _ = self.hashes(rows)
-            self._table = new_table(rows.height * 4)
-            for i in fill(*self._table, hashes):
-                self._collided.setdefault(int(hashes[i]), []).append(int(i))
+
+    def _load(self, pieces: Iterable[pl.DataFrame]) -> None:
+        self._clear()
+        self._size = 0 if self.schema else 1
+        for piece in pieces:
+            if piece.height and self.schema:
+                self._load_piece(piece)
+
+    def _load_piece(self, piece: pl.DataFrame) -> None:
+        words, hashes, _ = self._keys(piece)
+        begin = self._size
+        self._reserve(begin + piece.height)
+        ids, _, self._size = lookup(self._slots, self._words, words, hashes, begin, True, True)
+        for i in np.flatnonzero(ids != np.arange(begin, self._size)):
+            self._collided.setdefault(int(hashes[i]), []).append(begin + int(i))
+        self._append(piece)
+        MEMORY.trim()
+
+
+def kept_of(pieces: list[pl.DataFrame], keep: Mask) -> Iterator[pl.DataFrame]:
+    """The rows that are kept, piece by piece; no more than one piece is needed at a time."""
+    at = 0
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        yield piece.filter(pl.Series(keep[at : at + piece.height]))
+        at += piece.height

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from cedr.columnar.chunk import NEW, OLD, VS, Chunk
+from cedr.columnar.mapped import LOCAL, MEMORY, limit_of
 from cedr.columnar.tally import VE
 from cedr.job.job import Job
 from cedr.job.reports import StepReport, lag_of, progress_of
@@ -39,6 +40,7 @@ class LocalAnswer:
             raise sink.section.mistake("only Spark writes to Kafka; run it without --local", "kafka")
         self.job, self.sink = job, sink
         self.stream = job.stream(sink)
+        MEMORY.allow(LOCAL, limit_of(job.spark.state_memory))
         self.run = LocalRun(self.stream.fragment(), chunk_size=ALL)
         self.rows = {made.name: Rows.of(made) for made in job.read_by(self.stream) if made.name in self.run.ingests}
         for name, rows in self.rows.items():  # the type in the files, even if they have no rows yet

@@ -84,6 +84,7 @@ class SparkAnswer:
                 close=close,
                 late=sink.late,
                 shards=shards or settings.shards,
+                state_memory=settings.state_memory,
                 name=f"{job.file.stem}/{sink.name}",
                 upgrade=upgrade,
             )

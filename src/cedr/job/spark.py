@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cedr.columnar.mapped import memory_size
 from cedr.job.section import LENGTH, TABLE, TEXT, WHOLE, Section, show
 from cedr.job.sources import flat
 from cedr.secret import Discreet, Secret
 from cedr.temporal.duration import duration
 
-KEYS = {"master": TEXT, "shards": WHOLE, "checkpoint": TEXT, "trigger": LENGTH, "conf": TABLE}
+KEYS = {"master": TEXT, "shards": WHOLE, "state_memory": TEXT, "checkpoint": TEXT, "trigger": LENGTH, "conf": TABLE}
 MASTER = re.compile(r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|(spark|k8s)://.+|yarn")
 
 
@@ -23,6 +24,7 @@ class SparkSettings(Discreet):
     shards: int | None = None
     trigger: int | None = None
     conf: Mapping[str, str | Secret] = field(default_factory=dict)
+    state_memory: str | None = None
 
 
 def spark_of(section: Section) -> SparkSettings:
@@ -42,7 +44,11 @@ def spark_of(section: Section) -> SparkSettings:
         if not key.startswith("spark."):
             raise section.mistake(f"{key!r} is not a Spark setting; their names begin with spark.", "conf", key)
     checkpoint = section.place("checkpoint") if "checkpoint" in section else default_checkpoint(section)
-    return SparkSettings(checkpoint, master, shards, trigger, conf)
+    state_memory = section.get("state_memory")
+    if state_memory is not None:
+        with section.about():
+            memory_size(state_memory)
+    return SparkSettings(checkpoint, master, shards, trigger, conf, state_memory)
 
 
 def default_checkpoint(section: Section) -> str:

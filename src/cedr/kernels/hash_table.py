@@ -1,133 +1,96 @@
-"""An open-addressing hash table from 64-bit hashes to small numbers, as two arrays."""
+"""An open-addressing hash table from rows of 64-bit words to small numbers, as one array.
 
-from typing import Any
+A slot is 0 if it is empty; otherwise its upper half is the tag, 32 bits of the mixed hash, and its lower half the
+number plus 1. The rows themselves are in another array, by number: `stored[number]`. A tag that matches is confirmed
+there.
+
+The tag also says where the search begins: the part of the table that it is of all tags. So a table that grows is read
+and written from front to back, and slots need no hash.
+"""
 
 import numpy as np
 from numba import njit
 
-Table = tuple[np.ndarray[Any, np.dtype[np.uint64]], np.ndarray[Any, np.dtype[np.int64]]]
-
-EMPTY = -1
-
-
-def new_table(capacity: int) -> Table:
-    size = 1 << max(int(capacity - 1).bit_length(), 6)
-    return np.zeros(size, dtype=np.uint64), np.full(size, EMPTY, dtype=np.int64)
+FULL = 0.5
+"""The part of the slots that is used at most. With 0.7 a row that is not there takes twice as long to look up."""
+MOST_NUMBERS = 2**32 - 2
+EMPTY, ONE = np.uint64(0), np.uint64(1)
+HALF, LOWER = np.uint64(32), np.uint64(2**32 - 1)
 
 
-def grow(table: Table, capacity: int) -> Table:
-    bigger = new_table(capacity)
-    _reinsert(*table, *bigger)
-    return bigger
+def slots_for(rows: int) -> int:
+    """Slots of a table with room for some rows."""
+    return max(64, int(rows / FULL) + 1)
 
 
 @njit(cache=True)
-def _slot(hash_, mask):
-    mixed = hash_ * np.uint64(0x9E3779B97F4A7C15)
-    return (mixed ^ (mixed >> np.uint64(32))) & mask
+def tag_of(hash_):
+    mixed = (hash_ ^ (hash_ >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(32)
 
 
 @njit(cache=True)
-def _reinsert(old_hashes, old_ids, hashes, ids):
-    mask = np.uint64(len(hashes) - 1)
-    for i in range(len(old_hashes)):
-        if old_ids[i] >= 0:
-            slot = _slot(old_hashes[i], mask)
-            while ids[slot] >= 0:
-                slot = (slot + np.uint64(1)) & mask
-            hashes[slot] = old_hashes[i]
-            ids[slot] = old_ids[i]
+def reinsert(old, new, begin, end):
+    """Copy the used slots of a part of a table to a larger table."""
+    last = np.uint64(len(new))
+    for i in range(begin, end):
+        if old[i] != EMPTY:
+            slot = ((old[i] >> HALF) * last) >> HALF
+            while new[slot] != EMPTY:
+                slot += ONE
+                if slot == last:
+                    slot = EMPTY
+            new[slot] = old[i]
 
 
 @njit(cache=True)
-def lookup(hashes, ids, requested, size, add):
-    """The number of each requested hash; with `add`, unknown ones get numbers from `size` on.
+def lookup(slots, stored, rows, hashes, size, add, skip=False):
+    """The number of each row; with `add`, unknown ones get numbers from `size` on, and `stored` has room for them.
+    With `skip` known rows also use up a number, so that a new one is at its own place.
 
     Returns the numbers, the positions of the first row of each new number, and the new size.
     """
-    mask = np.uint64(len(hashes) - 1)
-    result = np.empty(len(requested), dtype=np.int64)
-    fresh = np.empty(len(requested) if add else 0, dtype=np.int64)
-    added = 0
-    for i in range(len(requested)):
-        slot = _slot(requested[i], mask)
-        while ids[slot] >= 0 and hashes[slot] != requested[i]:
-            slot = (slot + np.uint64(1)) & mask
-        if ids[slot] < 0:
-            if not add:
-                result[i] = -1
-                continue
-            hashes[slot] = requested[i]
-            ids[slot] = size + added
+    result = np.empty(len(rows), dtype=np.int64)
+    fresh = np.empty(len(rows) if add else 0, dtype=np.int64)
+    end, width, added = np.uint64(len(slots)), rows.shape[1], 0
+    for i in range(len(rows)):
+        tag = tag_of(hashes[i])
+        slot = (tag * end) >> HALF
+        found = np.int64(-1)
+        while True:  # a function for the search would count references to the arrays, and take ten times as long
+            entry = slots[slot]
+            if entry == EMPTY:
+                break
+            if entry >> HALF == tag:
+                number = (entry & LOWER) - ONE
+                m = 0
+                while m < width and stored[number, m] == rows[i, m]:
+                    m += 1
+                if m == width:
+                    found = np.int64(number)
+                    break
+            slot += ONE
+            if slot == end:
+                slot = EMPTY
+        if found < 0 and add:
+            found = size + (i if skip else added)
+            for m in range(width):
+                stored[found, m] = rows[i, m]
             fresh[added] = i
             added += 1
-        result[i] = ids[slot]
-    return result, fresh[:added], size + added
+            slots[slot] = (tag << HALF) | np.uint64(found + 1)
+        result[i] = found
+    return result, fresh[:added], size + (len(rows) if skip else added)
 
 
 @njit(cache=True)
-def fill(hashes, ids, requested):
-    """Give each hash the number of its place; returns the places whose hash was taken already."""
-    mask = np.uint64(len(hashes) - 1)
-    collided = np.empty(len(requested), dtype=np.int64)
-    size = 0
-    for i in range(len(requested)):
-        slot = _slot(requested[i], mask)
-        while ids[slot] >= 0 and hashes[slot] != requested[i]:
-            slot = (slot + np.uint64(1)) & mask
-        if ids[slot] >= 0:
-            collided[size] = i
-            size += 1
-            continue
-        hashes[slot] = requested[i]
-        ids[slot] = i
-    return collided[:size]
-
-
-@njit(cache=True)
-def hash_words(columns):
-    """A hash of each row; the words of a row are a column."""
-    result = np.zeros(columns.shape[1], dtype=np.uint64)
-    for column in columns:
-        for i in range(len(result)):
-            h = (result[i] ^ np.uint64(column[i])) * np.uint64(0x9E3779B97F4A7C15)
-            result[i] = h ^ (h >> np.uint64(32))
+def hash_words(rows):
+    """A hash of each row of words."""
+    result = np.zeros(len(rows), dtype=np.uint64)
+    for i in range(len(rows)):
+        h = np.uint64(0)
+        for m in range(rows.shape[1]):
+            h = (h ^ np.uint64(rows[i, m])) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(32)
+        result[i] = h
     return result
-
-
-@njit(cache=True)
-def same_words(one, i, two, j):
-    for m in range(len(one)):  # noqa: SIM110 compiled code has no generators
-        if one[m, i] != two[m, j]:
-            return False
-    return True
-
-
-@njit(cache=True)
-def lookup_words(hashes, ids, stored, requested, requested_hashes, size, add):
-    """As `lookup`, for rows of words that are compared themselves; those of number n are `stored[:, n]`."""
-    mask = np.uint64(len(hashes) - 1)
-    n = len(requested_hashes)
-    result = np.empty(n, dtype=np.int64)
-    fresh = np.empty(n if add else 0, dtype=np.int64)
-    added = 0
-    for i in range(n):
-        slot = _slot(requested_hashes[i], mask)
-        while ids[slot] >= 0:
-            number = ids[slot]
-            if hashes[slot] == requested_hashes[i]:
-                if number < size and same_words(stored, number, requested, i):
-                    break
-                if number >= size and same_words(requested, fresh[number - size], requested, i):
-                    break
-            slot = (slot + np.uint64(1)) & mask
-        if ids[slot] < 0:
-            if not add:
-                result[i] = -1
-                continue
-            hashes[slot] = requested_hashes[i]
-            ids[slot] = size + added
-            fresh[added] = i
-            added += 1
-        result[i] = ids[slot]
-    return result, fresh[:added], size + added

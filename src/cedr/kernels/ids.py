@@ -8,7 +8,7 @@ idgen(i1 .. in)      scramble of the sum of scrambled ids; order needs no care, 
 import numpy as np
 from numba import njit
 
-from cedr.kernels.hash_table import lookup, new_table
+from cedr.kernels.hash_table import lookup, slots_for
 from cedr.kernels.hashing import SEED, absorb_bytes, scramble
 
 
@@ -60,8 +60,9 @@ def running_sums(words):
 
 def numbers_of(words):
     """Equal words get equal small numbers, in the order in which they first come; and how many there are."""
-    table = new_table(2 * len(words) + 1)
-    numbers, _, size = lookup(*table, words.view(np.uint64), 0, True)
+    rows = words.view(np.int64).reshape(-1, 1)
+    slots = np.zeros(slots_for(len(words)), dtype=np.uint64)
+    numbers, _, size = lookup(slots, np.empty_like(rows), rows, words.view(np.uint64), 0, True)
     return numbers, size
 
 

@@ -19,6 +19,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
+from cedr.columnar.mapped import MEMORY
 from cedr.columnar.picked import picked
 from cedr.columnar.state import (
     BLOCKS,
@@ -194,7 +195,9 @@ class JoinBlocks:
         self.tuples.add(changes)
         needed = int(changes.key[-1]) + 1 if changes.rows else 0
         if needed > len(self.longest):
-            self.longest = np.concatenate((self.longest, np.zeros(needed, dtype=np.int64)))
+            known = len(self.longest)
+            self.longest = MEMORY.grown(self.longest, known + needed)
+            self.longest[known:] = 0
         raise_longest(self.longest, changes.key, changes.vs, changes.ve)
 
     def overlaps(self, g: Times, chunk: Chunk) -> tuple[Times, Times, Times, Times, Times]:

@@ -18,6 +18,7 @@ import numpy as np
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.mapped import MEMORY
 from cedr.columnar.state import FORMAT
 from cedr.kernels import frontiers as fr
 from cedr.operators.synopsis import Synopsis
@@ -167,10 +168,11 @@ class LocalSnapshots:
 
     def _make_room(self, group: int) -> None:
         if group >= len(self.start):
-            n = 2 * group + 16
-            start, end, base = np.full(n, INF), np.full(n, INF), np.zeros((n, self.base.shape[1]), dtype=np.int64)
-            start[: len(self.start)], end[: len(self.end)], base[: len(self.base)] = self.start, self.end, self.base
-            self.start, self.end, self.base = start, end, base
+            known, n = len(self.start), 2 * group + 16
+            self.start, self.end = MEMORY.grown(self.start, n), MEMORY.grown(self.end, n)
+            self.base = MEMORY.grown(self.base, n)
+            self.start[known:] = self.end[known:] = INF
+            self.base[known:] = 0
 
 
 def saved_endpoints(blocks: SortedBlocks) -> SavedColumns:

@@ -8,6 +8,8 @@ no longer matter only when as many have arrived as there are, in one pass over a
 The layout has no effect on results. A snapshot has the arrays, or for increments blocks that are read as these arrays.
 """
 
+from cedr.columnar.mapped import MEMORY
+
 FEW = 16_384
 """The minimum number of rows for blocks. Tests set it to 0, so that short streams use them."""
 
@@ -32,6 +34,8 @@ class Locality:
         self.lost = max(0, self.lost + (-saved if now else saved))
         if rows < FEW:
             return now and rows >= FEW // 2
+        if MEMORY.is_short:  # only blocks can be in files
+            return True
         if self.lost < self.patience * rows:
             return now
         if now:

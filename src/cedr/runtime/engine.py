@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, concat, empty
+from cedr.columnar.mapped import MEMORY
 from cedr.operators.align import AlignOperator
 from cedr.operators.base import Operator, OperatorMetrics
 from cedr.operators.feedback import GivesFeedback, judged_below, skip_before
@@ -78,6 +79,8 @@ class Engine:
                 arrived[number] = concat(outputs)
                 if isinstance(operator := self.operators[number], GivesFeedback):
                     self._feed_back(number, operator.feedback())
+        MEMORY.note(self, sum([operator.metrics.state_bytes for operator in self.operators]))
+        MEMORY.trim()
         return arrived
 
     def skip_before(self, t: int) -> None:

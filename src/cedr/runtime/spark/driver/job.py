@@ -45,6 +45,8 @@ class SparkJob:
     """The cells of the shards; None if each shard has one."""
     upgrade: Upgrade | None = None
     """The newest change of the query since the checkpoint was created."""
+    state_memory: int | None = None
+    """Bytes of memory for the state of a shard; None: what fits the machine."""
 
     @cached_property
     def identities(self) -> dict[int, list[str]]:

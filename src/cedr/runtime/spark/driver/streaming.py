@@ -25,6 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
+from cedr.columnar.mapped import memory_size
 from cedr.plan.analysis import analyse
 from cedr.plan.analysis.warning import warn_of_findings
 from cedr.plan.nodes.level import Level
@@ -77,6 +78,7 @@ def start(
     sink: TableSink | Changelog,
     checkpoint: str,
     shards: int | None = None,
+    state_memory: str | int | None = None,
     trigger: Trigger | None = None,
     close: bool = False,
     late: str | None = None,
@@ -88,6 +90,7 @@ def start(
     plan = staged(query)
     if close and not (trigger or {}).get("availableNow"):
         raise QueryError('close=True declares the end of the input; it requires trigger={"availableNow": True}')
+    memory = None if state_memory is None else memory_size(state_memory)
     folder = checkpoint_folder(str(checkpoint))
     with Lock(folder) as lock:
         folder.sweep()
@@ -134,6 +137,7 @@ def start(
             feedback=feedback,
             layout=layout,
             upgrade=kept.upgrade,
+            state_memory=memory,
         )
         late_folder(job.late).sweep()
         if layout is not None:

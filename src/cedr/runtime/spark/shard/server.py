@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cedr.columnar.mapped import MEMORY, limit_of
 from cedr.runtime.spark.driver.job import find_job, job_file
 from cedr.runtime.spark.shard.errors import kind_of
 from cedr.runtime.spark.shard.packet import from_parts, to_parts
@@ -88,7 +89,9 @@ class Server:
             if place not in self.shards:
                 if (job := find_job(self.home, place.run, digest)) is None:
                     return ["job?"], []
-                self.shards[place] = Shard(job.open(), place.stage, place.shard)
+                opened = job.open()
+                MEMORY.allow(place.run, limit_of(opened.state_memory, opened.shards))
+                self.shards[place] = Shard(opened, place.stage, place.shard)
                 self.digests[place.run] = digest
             answer = self.shards[place].process(batch, from_parts(small, parts))
             small, parts = to_parts(answer.packets)
@@ -111,6 +114,8 @@ class Server:
         for place in list(places):
             self.shards.pop(place, None)
             self.last_used.pop(place, None)
+        for run in MEMORY.limits.keys() - {place.run for place in self.shards}:
+            MEMORY.withdraw(run)
 
 
 def main(address: Path, executor: int) -> None:
