@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from operators.test_increments import Checkpoint
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
@@ -13,6 +14,7 @@ from cedr.operators import layout as layouts
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.top_k import TopKOperator
 from cedr.plan import aggregates as agg
+from cedr.storage.folder import Folder
 from cedr.temporal.time import INF
 from cedr.testing import rows
 
@@ -181,3 +183,23 @@ def test_a_long_stream_gives_the_same_chunks(keys, window, retracts, latency):
     for tuples in held[len(local.live) :]:
         lifetimes = list(zip(tuples.key.tolist(), tuples.vs.tolist(), tuples.ve.tolist(), strict=True))
         assert len(lifetimes) == len(set(lifetimes)), "only the best value of a lifetime is kept"
+
+
+@pytest.mark.parametrize("latency", ["perfect", "eager"])
+@pytest.mark.parametrize("name", ["all by key", "top 3 by key"])
+def test_operators_go_on_from_what_increments_have_written(name, latency, tmp_path, monkeypatch):
+    for setting in ("MUCH_STATE", "PATIENCE", "SMALL_CHUNK"):
+        monkeypatch.setattr(layouts, setting, 0)
+    folder = Folder(str(tmp_path / "state"), label="state")
+    folder.make()
+    make = lambda: MAKERS[name](latency)  # noqa: E731
+    checkpoint, whole, operator = Checkpoint(folder, make), make(), make()
+    in_blocks = 0
+    for number, chunk in enumerate(long_stream(5, 60, 6, 200, True)):
+        one, two = (some.process(0, chunk).elements() for some in (operator, whole))
+        assert sorted(map(str, one)) == sorted(map(str, two))
+        in_blocks += operator.local is not None
+        if number % 6 == 5:
+            checkpoint.write(operator)
+            operator = checkpoint.restored()
+    assert in_blocks > 20

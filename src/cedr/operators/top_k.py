@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.state import PART, fields
+from cedr.columnar.state import PART, State, fields
 from cedr.kernels import tuples as tu
 from cedr.kernels.difference import net_change
 from cedr.operators.live import LiveTuples
@@ -131,6 +131,16 @@ class TopKOperator(SnapshotOperator):
         self.emitted.words = words
 
     # --- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> State:
+        """Always as sorted arrays, row by row: only blocks have several rows in one answer."""
+        local, nothing = self.local, self.endpoints
+        if local is None:
+            return super().snapshot()
+        self._to_arrays()
+        state = super().snapshot()
+        self.local, self.endpoints, self.emitted = local, nothing, Synopsis(self.emitted.words.shape[1])
+        return state
 
     def forget(self, before: Times) -> None:
         used = self.emitted.words[:, 0]
