@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cedr.columnar.chunk import Chunk, empty
 from cedr.operators.align import AlignOperator
 from cedr.operators.base import OperatorMetrics
+from cedr.operators.finalize.finalize import FinalizeOperator
+from cedr.operators.guard import GuardOperator
 from cedr.physical import make
 from cedr.plan.changes import FIRST_VERSION, RESULT, StageUpgrade, Upgrade
 from cedr.plan.fragment import Input
@@ -72,14 +74,15 @@ def released(core: "Core", saved: dict[str, Any], moved: StageUpgrade) -> dict[P
 def begin(core: "Core", number: int, saved: dict[str, Any], moved: StageUpgrade) -> None:
     """An operator that is new knows how far its inputs are, and which times have passed."""
     step, operator = core.engine.fragment.steps[number], core.engine.operators[number]
-    twin = make(step)  # what it promises of itself is still to come
     seen = max((saved["highest"][b] for b in moved.steps if b is not None), default=MIN)
     if isinstance(operator, AlignOperator):
         operator.note_highest(seen)
+    checks = isinstance(operator, FinalizeOperator | GuardOperator | AlignOperator)
+    informed = operator if checks else make(step)  # what a `where` promises of itself is still to come
     for port, origin in enumerate(step.inputs):
         if (cti := progress_of(core, origin)) != MIN:
-            twin.process(port, empty(dict(step.node.inputs[port].schema), cti))
-    operator.ctis, operator.cti_out = twin.ctis, twin.cti_out
+            informed.process(port, empty(dict(step.node.inputs[port].schema), cti))
+    operator.ctis, operator.cti_out = informed.ctis, informed.cti_out
 
 
 def progress_of(core: "Core", origin: Input) -> int:
