@@ -12,9 +12,9 @@ from operators.test_layouts import output, stream
 from operators.test_snapshot_layouts import OPERATORS as BY_SNAPSHOT
 from operators.test_snapshot_layouts import long_stream
 
-from cedr.columnar import increments, index
+from cedr.columnar import blocks, increments, index
 from cedr.columnar.stored import incremental
-from cedr.operators import layout, local_snapshots
+from cedr.operators import layout
 from cedr.storage import snapshots
 from cedr.storage.folder import Folder
 from cedr.storage.snapshots import Snapshots
@@ -94,7 +94,8 @@ def test_joins_and_others_by_key(name, seed, folder, monkeypatch):
 def test_snapshots_and_levels(name, latency, folder, monkeypatch):
     for setting, value in {"MUCH_STATE": 0, "PATIENCE": 0, "SMALL_CHUNK": 0}.items():
         monkeypatch.setattr(layout, setting, value)
-    monkeypatch.setattr(local_snapshots, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
     make, ports = BY_SNAPSHOT[name]
     choose = random.Random(name)
     whole, operator = make(latency), make(latency)
