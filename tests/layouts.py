@@ -21,3 +21,4 @@ def use_layout(monkeypatch, name):
     monkeypatch.setattr(locality.Locality, "prefers_blocks", prefers_blocks)
     monkeypatch.setattr(locality, "FEW", 5)
     monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)

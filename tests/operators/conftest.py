@@ -6,7 +6,6 @@ from layouts import LAYOUTS, use_layout
 
 from cedr.columnar import blocks, index
 from cedr.operators import layout as layouts
-from cedr.operators import local_snapshots
 from cedr.operators.finalize import chains
 
 
@@ -33,5 +32,5 @@ def snapshot_layout(request, monkeypatch):
     monkeypatch.setattr(layouts, "MUCH_STATE", 0)
     monkeypatch.setattr(layouts, "PATIENCE", patience)
     monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
-    monkeypatch.setattr(local_snapshots, "BLOCK", 4)
     monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)

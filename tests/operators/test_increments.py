@@ -11,9 +11,9 @@ from operators.test_layouts import OPERATORS as BY_KEY
 from operators.test_layouts import output, stream
 from operators.test_snapshot_layouts import OPERATORS, SCHEMA, long_stream
 
-from cedr.columnar import increments, index
+from cedr.columnar import blocks, increments, index
 from cedr.columnar.stored import incremental
-from cedr.operators import layout, local_snapshots
+from cedr.operators import layout
 from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.top_k import TopKOperator
 from cedr.plan import aggregates as agg
@@ -103,7 +103,8 @@ def test_joins_and_others_by_key(name, seed, folder, monkeypatch):
 def test_snapshots_and_levels(name, latency, folder, monkeypatch):
     for setting, value in {"MUCH_STATE": 0, "PATIENCE": 0, "SMALL_CHUNK": 0}.items():
         monkeypatch.setattr(layout, setting, value)
-    monkeypatch.setattr(local_snapshots, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
     make, ports = BY_SNAPSHOT[name]
     choose = random.Random(name)
     whole, operator = make(latency), make(latency)

@@ -81,6 +81,7 @@ def output(operator, step):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
     monkeypatch.setattr(locality, "FEW", 8)
 
 

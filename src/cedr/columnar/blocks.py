@@ -17,17 +17,22 @@ from cedr.kernels.increments import current_rows, differing_keys, keys_of_every,
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of whole numbers: `(rows, columns)`."""
 
-BLOCK = 64
-"""Rows in a block at most. Tests set it to 4, so that short streams cross every boundary."""
+BLOCK = 32
+"""Rows in a block at most: a row that is added moves half of them. Tests set it to 4, so that short streams cross every
+boundary."""
+SEGMENT_BITS = 6
+"""Entries in a segment of the directory at most: two to the power of this. Tests set it to 1."""
+AT_ONCE = 4_096
+"""Rows that are added at once: each may need a block, for which there must be room before."""
 
 
 class SortedBlocks:
     """Rows sorted by their first `depth` columns, which identify a row; other columns are added up, and rows whose
     column `zero` becomes 0 are gone."""
 
-    def __init__(self, width: int, depth: int, zero: int, block: int | None = None) -> None:
+    def __init__(self, width: int, depth: int, zero: int) -> None:
         self.width, self.depth, self.zero = width, depth, zero
-        self.room = block or BLOCK
+        self.block, self.bits = BLOCK, SEGMENT_BITS
         self.increments = BlockIncrements(depth)
         """What is stored of the rows, and which were touched since."""
         self.replace(np.empty((0, width), dtype=np.int64))
@@ -35,83 +40,95 @@ class SortedBlocks:
     def replace(self, rows: Matrix) -> None:
         """Sorted rows, with different keys, become the content."""
         self.increments.forget()
-        self.block = self.room
         blocks = -(-len(rows) // kernels.rows_of_full(self.block))
+        self.numbers = np.zeros(10, dtype=np.int64)
+        self.numbers[kernels.BLOCK], self.numbers[kernels.BITS] = self.block, self.bits
         self.pool = self._pool(max(1, 2 * blocks))
-        self.place, self.size, self.first = kernels.fill_pool(self.pool, rows, self.block, self.depth)
-        self.used, self.free = blocks, np.empty(0, dtype=np.int64)
-        self.rows = len(rows)
+        self.entries, self.segments = self._directory(2 * -(-blocks // kernels.rows_of_full(1 << self.bits)) + 1)
+        kernels.fill(*self.arrays, np.ascontiguousarray(rows))
 
     def _pool(self, blocks: int) -> Matrix:
         """Room for blocks. The only place that allocates it."""
         return MEMORY.room((blocks * self.block, self.width))
 
+    def _directory(self, segments: int) -> tuple[Matrix, Matrix]:
+        """Room for segments and their entries."""
+        columns = kernels.KEY + self.depth
+        entries = np.empty((segments << self.bits, columns), dtype=np.int64)
+        return entries, np.empty((segments, columns), dtype=np.int64)
+
     def _reserve(self, blocks: int) -> None:
-        """Make sure that this many blocks more fit into the pool."""
-        if (self.used + blocks) * self.block > len(self.pool):
-            larger = max(2 * (len(self.pool) // self.block), self.used + blocks)
+        """Make sure that this many blocks more fit into the pool, and their entries into the directory."""
+        used = int(self.numbers[kernels.USED])
+        if (used + blocks - int(self.numbers[kernels.FREE])) * self.block > len(self.pool):
+            larger = max(2 * (len(self.pool) // self.block), used + blocks)
             self.pool = MEMORY.grown(self.pool, larger * self.block)
         MEMORY.trim()
+        segments = kernels.new_blocks(blocks, int(self.numbers[kernels.SEGMENTS]), 1 << self.bits)
+        used = int(self.numbers[kernels.USED_SEGMENTS])
+        if used + segments - int(self.numbers[kernels.FREE_SEGMENTS]) > len(self.segments):
+            entries, lines = self._directory(max(2 * len(self.segments), used + segments))
+            entries[: len(self.entries)], lines[: len(self.segments)] = self.entries, self.segments
+            self.entries, self.segments = entries, lines
 
     @property
-    def directory(self) -> tuple[Matrix, int, Matrix, Matrix, Matrix]:
-        """The first arguments of kernels that read."""
-        return self.pool, self.block, self.place, self.size, self.first
+    def arrays(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """The first arguments of kernels."""
+        return self.pool, self.entries, self.segments, self.numbers
+
+    @property
+    def rows(self) -> int:
+        return int(self.numbers[kernels.ROWS])
 
     @property
     def nbytes(self) -> int:
-        return int(self.pool.nbytes + self.place.nbytes + self.size.nbytes + self.first.nbytes)
+        return int(self.pool.nbytes + self.entries.nbytes + self.segments.nbytes)
 
     def add(self, rows: Matrix) -> None:
         """Add sorted rows; their keys may repeat."""
         if not len(rows):
             return
-        if not len(self.place):
-            nothing, out = np.empty((0, self.width), dtype=np.int64), np.empty_like(rows)
-            n = kernels.merged(out, nothing, 0, 0, rows, 0, len(rows), self.depth, self.zero)
-            self.replace(out[:n])
+        if not self.rows:
+            self.replace(kernels.summed(rows, self.depth, self.zero))
             return
-        self._reserve(kernels.new_blocks(len(rows), len(self.place), self.block) - len(self.free))
-        self.used, self.free, self.place, self.size, self.first = kernels.add(
-            self.pool,
-            self.used,
-            self.free,
-            self.block,
-            self.place,
-            self.size,
-            self.first,
-            self.depth,
-            self.zero,
-            np.ascontiguousarray(rows),
-        )
-        self.rows = int(self.size.sum())
+        rows = np.ascontiguousarray(rows)
+        start = 0
+        while start < len(rows):
+            end = kernels.end_of_equal(rows, start + AT_ONCE, self.depth)
+            some, start = rows[start:end], end
+            self._reserve(kernels.new_blocks(len(some), int(self.numbers[kernels.USED]), self.block))
+            kernels.add(*self.arrays, self.zero, some)
         self.increments.touch(rows, self.rows)
 
     def flat(self) -> Matrix:
         """All rows, sorted."""
-        found: Matrix = kernels.flat(self.pool, self.block, self.place, self.size)
+        return self.head(self.rows)
+
+    def head(self, count: int) -> Matrix:
+        """The first rows."""
+        found: Matrix = kernels.head(*self.arrays, count)
         return found
 
     def between(self, low: Sequence[Matrix], high: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
         """For each pair of keys the rows from the low key up to the high one, which is not included: the number of the
         pair and the row. Keys are given by column and may be shorter than those of rows; pairs are sorted by `low`."""
         lows, highs = np.column_stack(low), np.column_stack(high)
-        which, rows = kernels.between(*self.directory, lows, highs, lows.shape[1])
+        which, rows = kernels.between(*self.arrays, lows, highs, lows.shape[1])
         return which, rows
 
     def of_keys(self, keys: Matrix) -> Matrix:
         """The rows of sorted keys; those of keys without a row have zeros."""
-        found: Matrix = current_rows(*self.directory, keys, self.depth)
+        found: Matrix = current_rows(*self.arrays, keys, self.depth)
         return found
 
     def every(self, count: int) -> Matrix:
         """The keys of the first row and of every so many rows after it."""
-        found: Matrix = keys_of_every(*self.directory, count)
+        found: Matrix = keys_of_every(*self.arrays, count)
         return found
 
     def run(self, key: Sequence[int], count: int) -> Matrix:
         """So many rows from a key on, or all that are left."""
-        found: Matrix = rows_from(*self.directory, np.array([key]), count)
+        found: Matrix = rows_from(*self.arrays, np.array([key]), count)
         return found
 
     def save_as_changes_of(self, other: "SortedBlocks") -> None:

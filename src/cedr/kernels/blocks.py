@@ -3,15 +3,30 @@
 A row is a line of whole numbers. The first `depth` numbers are its key, by which rows are sorted and which no two rows
 share; the others are added up when a row with the same key is added. A row whose number in column `zero` is 0 is gone.
 
-Blocks lie in `pool`, `block` rows of room each, in any order. The directory has an entry per block, in the order of the
-rows: `place`, the number of the block in the pool; `size`, how many rows it has; and `first`, its first key. No block
-is empty. Adding rows changes blocks in place and makes a new directory only if blocks were split or are gone.
+Blocks lie in `pool`, `numbers[BLOCK]` rows of room each, in any order. The directory has an entry per block, in the
+order of the rows: a line of `entries` with the number of the block in the pool, how many rows it has, and its first
+key. Entries lie in segments of `1 << numbers[BITS]` entries of room each. `segments` has a line for each, in the order
+of the rows: its number, how many entries it has, and its first key. No block and no segment is empty. So a row that is
+added moves the rows behind it in its block, a block that is split moves the entries behind it in its segment, and a
+segment that is split moves the lines of other segments.
 
-A position is `(b, i)`: row i of entry b of the directory. Behind the last row is `(len(place), 0)`.
+A position is `(b, i)`: row i of entry b. The number of an entry shows its order: the place of its segment, and its
+place in the segment. Behind the last row is `(end(numbers), 0)`. A change of rows makes positions invalid.
+
+Free blocks and segments are lists: the first number of each has the number of the next one.
+
+Kernels get four arrays: a tuple of them costs more at each call than many of the calls do.
 """
 
 import numpy as np
 from numba import njit
+
+BLOCK, BITS, ROWS, USED, FREE, FIRST_FREE, SEGMENTS, USED_SEGMENTS, FREE_SEGMENTS, FIRST_FREE_SEGMENT = range(10)
+"""Positions in `numbers`: the rows of a block at most, and the logarithm of the entries of a segment; how many rows
+there are; how many blocks were ever used, how many of them are free, and the first of those; how many segments are in
+use, were ever used, and are free, and the first of those."""
+PLACE, SIZE, KEY = range(3)
+"""Columns of `entries` and `segments`: the number, how many rows or entries, and where the key begins."""
 
 
 @njit(cache=True)
@@ -24,17 +39,72 @@ def compare(a, i, b, j, depth):
 
 
 @njit(cache=True)
-def entry_of(first, keys, q, depth, low):
-    """The last entry, from `low` on, whose first key is not after a key; `low` itself if there is none."""
-    high = len(first)
-    step = 1
-    while low + step < high and compare(first, low + step, keys, q, depth) <= 0:
-        low += step
-        step *= 2
-    high = min(high, low + step)
+def compare_line(lines, i, key, q, depth):
+    """The order of the key of a line of the directory and another key."""
+    for m in range(depth):
+        if lines[i, KEY + m] != key[q, m]:
+            return -1 if lines[i, KEY + m] < key[q, m] else 1
+    return 0
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def end(numbers):
+    """The entry behind the last one."""
+    return numbers[SEGMENTS] << numbers[BITS]
+
+
+@njit(cache=True)
+def slot(segments, numbers, b):
+    """The line of an entry."""
+    bits = numbers[BITS]
+    return (segments[b >> bits, PLACE] << bits) + (b & ((1 << bits) - 1))
+
+
+@njit(cache=True)
+def row_at(entries, segments, numbers, b, i):
+    """The row of the pool at a position."""
+    return entries[slot(segments, numbers, b), PLACE] * numbers[BLOCK] + i
+
+
+@njit(cache=True)
+def next_entry(segments, numbers, b):
+    j = b >> numbers[BITS]
+    within = b - (j << numbers[BITS])
+    return b + 1 if within + 1 < segments[j, SIZE] else (j + 1) << numbers[BITS]
+
+
+@njit(cache=True)
+def next_row(entries, segments, numbers, b, i):
+    """The position of the next row."""
+    if i + 1 < entries[slot(segments, numbers, b), SIZE]:
+        return b, i + 1
+    return next_entry(segments, numbers, b), 0
+
+
+@njit(cache=True)
+def previous_row(entries, segments, numbers, b, i):
+    """The position of the row before; -1 as entry if there is none."""
+    if i > 0:
+        return b, i - 1
+    j = b >> numbers[BITS]
+    if b > j << numbers[BITS]:
+        b -= 1
+    elif j > 0:
+        b = ((j - 1) << numbers[BITS]) + segments[j - 1, SIZE] - 1
+    else:
+        return -1, 0
+    return b, entries[slot(segments, numbers, b), SIZE] - 1
+
+
+@njit(cache=True)
+def last_before(lines, low, high, key, q, depth, limit):
+    """The last of sorted lines in [low, high) with a key before a key (limit 0) or not after it (1); `low` if none."""
     while high - low > 1:
-        middle = (low + high) // 2
-        if compare(first, middle, keys, q, depth) <= 0:
+        middle = (low + high) >> 1
+        if compare_line(lines, middle, key, q, depth) < limit:
             low = middle
         else:
             high = middle
@@ -42,12 +112,27 @@ def entry_of(first, keys, q, depth, low):
 
 
 @njit(cache=True)
-def place_in(pool, start, size, keys, q, depth):
+def entry(entries, segments, numbers, key, q, depth, limit, low):
+    """The last entry whose first key is before a key (limit 0) or not after it (1), or the first one; `low`: an entry
+    that is not behind it. With short keys several blocks may begin alike, and the first row that is not before the key
+    may be in the block before them."""
+    bits = numbers[BITS]
+    j, high, step = low >> bits, numbers[SEGMENTS], 1
+    while j + step < high and compare_line(segments, j + step, key, q, depth) < limit:
+        j += step
+        step *= 2
+    j = last_before(segments, j, min(high, j + step), key, q, depth, limit)
+    start = segments[j, PLACE] << bits
+    return (j << bits) + last_before(entries, start, start + segments[j, SIZE], key, q, depth, limit) - start
+
+
+@njit(cache=True)
+def place_in(pool, start, size, key, q, depth):
     """The first row of a block whose key is not before a key."""
     low, high = 0, size
     while low < high:
-        middle = (low + high) // 2
-        if compare(pool, start + middle, keys, q, depth) < 0:
+        middle = (low + high) >> 1
+        if compare(pool, start + middle, key, q, depth) < 0:
             low = middle + 1
         else:
             high = middle
@@ -55,202 +140,382 @@ def place_in(pool, start, size, keys, q, depth):
 
 
 @njit(cache=True)
-def seek(pool, block, place, size, first, keys, q, depth, low):
+def seek(pool, entries, segments, numbers, key, q, depth, low):
     """The position of the first row whose key is not before a key; `low`: an entry that is not behind it. A key may be
-    shorter than `depth` numbers where that is given as a smaller depth."""
-    if len(place) == 0:
+    shorter than those of rows: `depth` numbers."""
+    if numbers[SEGMENTS] == 0:
         return 0, 0
-    b = entry_before(first, keys, q, depth, low)
-    i = place_in(pool, place[b] * block, size[b], keys, q, depth)
-    return (b, i) if i < size[b] else (b + 1, 0)
+    b = entry(entries, segments, numbers, key, q, depth, 0, low)
+    s = slot(segments, numbers, b)
+    i = place_in(pool, entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE], key, q, depth)
+    if i < entries[s, SIZE]:
+        return b, i
+    return next_entry(segments, numbers, b), 0
 
 
 @njit(cache=True)
-def entry_before(first, keys, q, depth, low):
-    """The last entry, from `low` on, whose first key is before a key: with short keys several blocks may begin alike,
-    and the first row that is not before the key may be in the one before them."""
-    high = len(first)
-    step = 1
-    while low + step < high and compare(first, low + step, keys, q, depth) < 0:
-        low += step
-        step *= 2
-    high = min(high, low + step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if compare(first, middle, keys, q, depth) < 0:
-            low = middle
-        else:
-            high = middle
-    return low
+def near(numbers, b):
+    """An entry before or at one that was found: where to begin the search for a key that is not before it."""
+    return max(0, (b >> numbers[BITS]) - 1) << numbers[BITS]
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
-def between(pool, block, place, size, first, low_keys, high_keys, depth):
+def between(pool, entries, segments, numbers, low_keys, high_keys, depth):
     """For each pair of keys the rows from the low one up to, but not including, the high one: which pair, and the row.
-    Pairs are sorted."""
-    begin = np.empty((len(low_keys), 2), dtype=np.int64)
-    end = np.empty((len(low_keys), 2), dtype=np.int64)
-    total = b = 0
+    Pairs are sorted by the low key."""
+    width, block = pool.shape[1], numbers[BLOCK]
+    which = np.empty(2 * len(low_keys) + 16, dtype=np.int64)
+    rows = np.empty((len(which), width), dtype=np.int64)
+    n = b = 0
     for q in range(len(low_keys)):
-        b, i = seek(pool, block, place, size, first, low_keys, q, depth, min(b, max(0, len(place) - 1)))
-        begin[q, 0], begin[q, 1] = b, i
-        e, j = seek(pool, block, place, size, first, high_keys, q, depth, min(b, max(0, len(place) - 1)))
-        end[q, 0], end[q, 1] = e, j
-        if e > b or j > i:
-            total += j - i
-            for x in range(b, e):
-                total += size[x]
-        b = max(0, b - 1)
-    which = np.empty(total, dtype=np.int64)
-    rows = np.empty((total, pool.shape[1]), dtype=np.int64)
-    n = 0
-    for q in range(len(low_keys)):
-        b, i = begin[q, 0], begin[q, 1]
-        while b < end[q, 0] or (b == end[q, 0] and i < end[q, 1]):
-            last = end[q, 1] if b == end[q, 0] else size[b]
-            for x in range(i, last):
+        b, i = seek(pool, entries, segments, numbers, low_keys, q, depth, near(numbers, b))
+        e, last = b, end(numbers)
+        while e < last:
+            s = slot(segments, numbers, e)
+            start, size = entries[s, PLACE] * block, entries[s, SIZE]
+            while i < size and compare(pool, start + i, high_keys, q, depth) < 0:
+                if n == len(which):
+                    which, rows = twice(which, rows)
                 which[n] = q
-                for m in range(pool.shape[1]):
-                    rows[n, m] = pool[place[b] * block + x, m]
+                for m in range(width):
+                    rows[n, m] = pool[start + i, m]
                 n += 1
-            b, i = b + 1, 0
-    return which, rows
+                i += 1
+            if i < size:
+                break
+            e, i = next_entry(segments, numbers, e), 0
+    return which[:n], rows[:n]
 
 
 @njit(cache=True)
-def flat(pool, block, place, size):
-    """All rows in order."""
-    total = 0
-    for b in range(len(place)):
-        total += size[b]
-    rows = np.empty((total, pool.shape[1]), dtype=np.int64)
-    n = 0
-    for b in range(len(place)):
-        start = place[b] * block
-        for i in range(size[b]):
-            for m in range(pool.shape[1]):
+def twice(which, rows):
+    """The same with twice the room."""
+    n = len(which)
+    more_which = np.empty(2 * n, dtype=np.int64)
+    more_rows = np.empty((2 * n, rows.shape[1]), dtype=np.int64)
+    more_which[:n] = which
+    more_rows[:n] = rows
+    return more_which, more_rows
+
+
+@njit(cache=True)
+def head(pool, entries, segments, numbers, count):
+    """The first rows, at most as many as there are."""
+    rows = np.empty((min(count, numbers[ROWS]), pool.shape[1]), dtype=np.int64)
+    n = b = 0
+    while n < len(rows):
+        s = slot(segments, numbers, b)
+        start = entries[s, PLACE] * numbers[BLOCK]
+        for i in range(min(entries[s, SIZE], len(rows) - n)):
+            for m in range(rows.shape[1]):
                 rows[n, m] = pool[start + i, m]
             n += 1
+        b = next_entry(segments, numbers, b)
     return rows
 
 
-@njit(cache=True)
-def fill_pool(pool, rows, block, depth):
-    """Fill the first blocks of a pool with sorted rows, with some room in each block; returns the directory."""
-    fill = rows_of_full(block)
-    blocks = -(-len(rows) // fill)
-    place = np.arange(blocks)
-    size = np.empty(blocks, dtype=np.int64)
-    first = np.empty((blocks, depth), dtype=np.int64)
-    for b in range(blocks):
-        size[b] = min(fill, len(rows) - b * fill)
-        first[b] = rows[b * fill, :depth]
-        for i in range(size[b]):
-            for m in range(rows.shape[1]):
-                pool[b * block + i, m] = rows[b * fill + i, m]
-    return place, size, first
+# --- changing --------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
 def rows_of_full(block):
-    """Rows that a new block gets at most."""
+    """Rows that a block gets at first, and entries of a segment."""
     return max(1, block * 3 // 4)
 
 
 @njit(cache=True)
 def new_blocks(rows, blocks, block):
-    """How many new blocks adding some rows to some blocks may need. A block of at most 4/3 * rows_of_full that gets k
-    rows is split into at most k / rows_of_full + 3 blocks, one of which is not new."""
-    return 2 * min(rows, blocks) + rows // rows_of_full(block)
+    """How many new blocks adding some rows to some blocks may need: a row may split a block, and a block that was split
+    takes half a block of rows before it is split again. The same for entries and segments."""
+    return min(rows, blocks) + rows // max(1, block // 2) + 1
 
 
 @njit(cache=True)
-def merged(out, pool, start, size, rows, r, end, depth, zero):
-    """Merge a block with new rows r to end, both sorted, into `out`; returns the number of rows that are left."""
-    n, i = -1, 0
-    while i < size or r < end:
-        old = r == end or (i < size and compare(pool, start + i, rows, r, depth) <= 0)
-        source, x = (pool, start + i) if old else (rows, r)
-        if old:
-            i += 1
-        else:
-            r += 1
-        if n >= 0 and compare(out, n, source, x, depth) == 0:
-            for m in range(depth, out.shape[1]):
-                out[n, m] += source[x, m]
+def fill(pool, entries, segments, numbers, rows):
+    """Fill empty blocks with sorted rows, with some room in each block and segment. The pool has room for them."""
+    depth, block, bits = entries.shape[1] - KEY, numbers[BLOCK], numbers[BITS]
+    each, in_segment = rows_of_full(block), rows_of_full(1 << bits)
+    blocks = -(-len(rows) // each)
+    for b in range(blocks):
+        j = b // in_segment
+        s = (j << bits) + b % in_segment
+        entries[s, PLACE], entries[s, SIZE] = b, min(each, len(rows) - b * each)
+        for i in range(entries[s, SIZE]):
+            for m in range(rows.shape[1]):
+                pool[b * block + i, m] = rows[b * each + i, m]
+        if b % in_segment == 0:
+            segments[j, PLACE], segments[j, SIZE] = j, 0
+            for m in range(depth):
+                segments[j, KEY + m] = rows[b * each, m]
+        for m in range(depth):
+            entries[s, KEY + m] = rows[b * each, m]
+        segments[j, SIZE] += 1
+    numbers[ROWS], numbers[USED], numbers[FREE] = len(rows), blocks, 0
+    numbers[SEGMENTS] = numbers[USED_SEGMENTS] = -(-blocks // in_segment)
+    numbers[FREE_SEGMENTS] = 0
+
+
+@njit(cache=True)
+def summed(rows, depth, zero):
+    """Sorted rows with those of equal keys added up, without those that are gone."""
+    out = np.empty(rows.shape, dtype=np.int64)
+    n = -1
+    for r in range(len(rows)):
+        if n >= 0 and compare(out, n, rows, r, depth) == 0:
+            for m in range(depth, rows.shape[1]):
+                out[n, m] += rows[r, m]
             continue
         if n < 0 or out[n, zero] != 0:
             n += 1
-        for m in range(out.shape[1]):
-            out[n, m] = source[x, m]
-    return n + 1 if n >= 0 and out[n, zero] != 0 else max(n, 0)
+        for m in range(rows.shape[1]):
+            out[n, m] = rows[r, m]
+    return out[: n + 1] if n >= 0 and out[n, zero] != 0 else out[: max(n, 0)]
 
 
 @njit(cache=True)
-def add(pool, used, free, block, place, size, first, depth, zero, rows):
-    """Add sorted rows, whose keys may repeat, to at least one block. The pool has room for `new_blocks` more. Returns how
-    many of its blocks were ever used, those of them that are free, and the directory."""
-    fill = rows_of_full(block)
-    fresh = np.empty((new_blocks(len(rows), len(place), block), 3), dtype=np.int64)  # block, entry before it, size
-    splits = emptied = b = r = 0
-    out = np.empty((block + 16, pool.shape[1]), dtype=np.int64)
+def end_of_equal(rows, n, depth):
+    """The first of sorted rows, from n on, whose key is not that of the row before."""
+    while 0 < n < len(rows) and compare(rows, n - 1, rows, n, depth) == 0:
+        n += 1
+    return min(n, len(rows))
+
+
+@njit(cache=True)
+def add(pool, entries, segments, numbers, zero, rows):
+    """Add sorted rows, whose keys may repeat. There is room for `new_blocks` more blocks, and their segments.
+
+    Rows that are gone stay in their block with a 0 until the next row belongs elsewhere, so that a block from which
+    many rows are removed is moved together once.
+    """
+    depth, width, block = entries.shape[1] - KEY, pool.shape[1], numbers[BLOCK]
+    row = np.empty((1, width), dtype=np.int64)
+    r = b = gone = start = size = 0
     while r < len(rows):
-        b = entry_of(first, rows, r, depth, b)
-        end = r + 1
-        while end < len(rows) and (b + 1 == len(place) or compare(rows, end, first, b + 1, depth) < 0):
-            end += 1
-        if len(out) < size[b] + end - r:
-            out = np.empty((2 * (size[b] + end - r), pool.shape[1]), dtype=np.int64)
-        n = merged(out, pool, place[b] * block, size[b], rows, r, end, depth, zero)
-        pieces = 1 if n <= block else -(-n // fill)
-        taken = 0
-        for piece in range(pieces):
-            count = (n - taken) // (pieces - piece)
-            at = place[b]
-            if piece:
-                if len(free):
-                    at, free = free[-1], free[:-1]
-                else:
-                    at, used = used, used + 1
-                fresh[splits, 0], fresh[splits, 1], fresh[splits, 2] = at, b, count
-                splits += 1
-            else:
-                size[b] = count
-                emptied += count == 0
-                for m in range(depth if count else 0):
-                    first[b, m] = out[0, m]
-            for x in range(count):
-                for m in range(pool.shape[1]):
-                    pool[at * block + x, m] = out[taken + x, m]
-            taken += count
-        r = end
-    if splits or emptied:
-        place, size, first, free = directory(pool, block, place, size, first, fresh[:splits], free)
-    return used, free, place, size, first
+        for m in range(width):
+            row[0, m] = rows[r, m]
+        r += 1
+        while r < len(rows) and compare(rows, r, row, 0, depth) == 0:
+            for m in range(depth, width):
+                row[0, m] += rows[r, m]
+            r += 1
+        if size == 0 or compare(pool, start + size - 1, row, 0, depth) < 0:  # another block than before
+            if gone:
+                remove_gone(pool, entries, segments, numbers, b, zero)
+                gone = 0
+            if numbers[SEGMENTS] == 0:
+                if row[0, zero] != 0:
+                    fill(pool, entries, segments, numbers, row)
+                b = size = 0
+                continue
+            b = entry(entries, segments, numbers, row, 0, depth, 1, near(numbers, b))
+            s = slot(segments, numbers, b)
+            start, size = entries[s, PLACE] * block, entries[s, SIZE]
+        i = place_in(pool, start, size, row, 0, depth)
+        if i < size and compare(pool, start + i, row, 0, depth) == 0:
+            for m in range(depth, width):
+                pool[start + i, m] += row[0, m]
+            gone += pool[start + i, zero] == 0
+            continue
+        if row[0, zero] == 0:
+            continue
+        if gone:
+            remove_gone(pool, entries, segments, numbers, b, zero)
+            gone = 0
+            if numbers[SEGMENTS] == 0:
+                fill(pool, entries, segments, numbers, row)
+                size = 0
+                continue
+            b = entry(entries, segments, numbers, row, 0, depth, 1, near(numbers, b))
+            s = slot(segments, numbers, b)
+            start, size = entries[s, PLACE] * block, entries[s, SIZE]
+            i = place_in(pool, start, size, row, 0, depth)
+        numbers[ROWS] += 1
+        if size == block:
+            insert_and_split(pool, entries, segments, numbers, b, i, row)
+            size = 0
+            continue
+        insert(pool, start, size, i, row)
+        size += 1
+        entries[slot(segments, numbers, b), SIZE] = size
+        if i == 0:
+            set_first(pool, entries, segments, numbers, b)
+    if gone:
+        remove_gone(pool, entries, segments, numbers, b, zero)
 
 
 @njit(cache=True)
-def directory(pool, block, place, size, first, fresh, free):
-    """The directory with new blocks and without empty ones."""
-    n = len(place) + len(fresh)
-    new_place = np.empty(n, dtype=np.int64)
-    new_size = np.empty(n, dtype=np.int64)
-    new_first = np.empty((n, first.shape[1]), dtype=np.int64)
-    unused = np.empty(len(place), dtype=np.int64)
-    gone = entries = f = 0
-    for b in range(len(place)):
-        if size[b] == 0:
-            unused[gone] = place[b]
-            gone += 1
-        else:
-            new_place[entries], new_size[entries] = place[b], size[b]
-            for m in range(first.shape[1]):
-                new_first[entries, m] = first[b, m]
-            entries += 1
-        while f < len(fresh) and fresh[f, 1] == b:
-            new_place[entries], new_size[entries] = fresh[f, 0], fresh[f, 2]
-            for m in range(first.shape[1]):
-                new_first[entries, m] = pool[fresh[f, 0] * block, m]
-            entries += 1
-            f += 1
-    return new_place[:entries], new_size[:entries], new_first[:entries], np.concatenate((free, unused[:gone]))
+def insert(pool, start, size, i, row):
+    """Insert a row into a block that has room."""
+    for x in range(start + size, start + i, -1):
+        for m in range(row.shape[1]):
+            pool[x, m] = pool[x - 1, m]
+    for m in range(row.shape[1]):
+        pool[start + i, m] = row[0, m]
+
+
+@njit(cache=True)
+def insert_and_split(pool, entries, segments, numbers, b, i, row):
+    """Insert a row into a full block, which becomes two."""
+    s, block = slot(segments, numbers, b), numbers[BLOCK]
+    start, size = entries[s, PLACE] * block, entries[s, SIZE]
+    kept = size if i == size else size // 2  # rows that come in order fill their blocks
+    at = new_block(pool, numbers)
+    for x in range(kept, size):
+        for m in range(row.shape[1]):
+            pool[at * block + x - kept, m] = pool[start + x, m]
+    moved = size - kept
+    if i > kept or moved == 0:
+        insert(pool, at * block, moved, i - kept, row)
+        moved += 1
+    else:
+        insert(pool, start, kept, i, row)
+        kept += 1
+        if i == 0:
+            set_first(pool, entries, segments, numbers, b)
+    entries[s, SIZE] = kept
+    insert_entry(pool, entries, segments, numbers, b, at, moved)
+
+
+@njit(cache=True)
+def remove_gone(pool, entries, segments, numbers, b, zero):
+    """Remove the rows of a block that are gone."""
+    s = slot(segments, numbers, b)
+    start, n = entries[s, PLACE] * numbers[BLOCK], 0
+    for x in range(start, start + entries[s, SIZE]):
+        if pool[x, zero] != 0:
+            if x != start + n:
+                for m in range(pool.shape[1]):
+                    pool[start + n, m] = pool[x, m]
+            n += 1
+    numbers[ROWS] -= entries[s, SIZE] - n
+    entries[s, SIZE] = n
+    if n == 0:
+        remove_entry(pool, entries, segments, numbers, b)
+        return
+    set_first(pool, entries, segments, numbers, b)
+    if n <= numbers[BLOCK] // 4:
+        unite(pool, entries, segments, numbers, b)
+
+
+@njit(cache=True)
+def unite(pool, entries, segments, numbers, b):
+    """Make one block of a small one and the next one of its segment, if that is small, too."""
+    s, block = slot(segments, numbers, b), numbers[BLOCK]
+    n = entries[s, SIZE]
+    j = b >> numbers[BITS]
+    is_last = b - (j << numbers[BITS]) + 1 == segments[j, SIZE]
+    if is_last or n + entries[s + 1, SIZE] > block // 2:
+        return
+    start, other = entries[s, PLACE] * block, entries[s + 1, PLACE] * block
+    for x in range(entries[s + 1, SIZE]):
+        for m in range(pool.shape[1]):
+            pool[start + n + x, m] = pool[other + x, m]
+    entries[s, SIZE] += entries[s + 1, SIZE]
+    remove_entry(pool, entries, segments, numbers, b + 1)
+
+
+@njit(cache=True)
+def set_first(pool, entries, segments, numbers, b):
+    """The first row of a block has changed."""
+    s, j = slot(segments, numbers, b), b >> numbers[BITS]
+    x = entries[s, PLACE] * numbers[BLOCK]
+    for m in range(entries.shape[1] - KEY):
+        entries[s, KEY + m] = pool[x, m]
+        if b == j << numbers[BITS]:
+            segments[j, KEY + m] = pool[x, m]
+
+
+@njit(cache=True)
+def new_block(pool, numbers):
+    if numbers[FREE]:
+        at = numbers[FIRST_FREE]
+        numbers[FREE] -= 1
+        numbers[FIRST_FREE] = pool[at * numbers[BLOCK], 0]
+        return at
+    numbers[USED] += 1
+    return numbers[USED] - 1
+
+
+@njit(cache=True)
+def new_segment(entries, numbers):
+    if numbers[FREE_SEGMENTS]:
+        at = numbers[FIRST_FREE_SEGMENT]
+        numbers[FREE_SEGMENTS] -= 1
+        numbers[FIRST_FREE_SEGMENT] = entries[at << numbers[BITS], PLACE]
+        return at
+    numbers[USED_SEGMENTS] += 1
+    return numbers[USED_SEGMENTS] - 1
+
+
+@njit(cache=True)
+def insert_entry(pool, entries, segments, numbers, b, at, size):
+    """Insert a block of the pool behind an entry."""
+    bits = numbers[BITS]
+    j = b >> bits
+    i = b - (j << bits) + 1
+    if segments[j, SIZE] == 1 << bits:
+        kept = split_segment(entries, segments, numbers, j, i)
+        if i > kept or kept == 1 << bits:
+            j, i = j + 1, i - kept
+    start = segments[j, PLACE] << bits
+    move_lines(entries, start + i, start + segments[j, SIZE], 1)
+    entries[start + i, PLACE], entries[start + i, SIZE] = at, size
+    segments[j, SIZE] += 1
+    set_first(pool, entries, segments, numbers, (j << bits) + i)
+
+
+@njit(cache=True)
+def split_segment(entries, segments, numbers, j, i):
+    """Make room for an entry at place i of a full segment; returns how many entries the segment keeps."""
+    bits = numbers[BITS]
+    n = 1 << bits
+    kept = n if i == n else n // 2  # blocks that come in order fill their segments
+    old, new = segments[j, PLACE] << bits, new_segment(entries, numbers)
+    for x in range(kept, n):
+        for m in range(entries.shape[1]):
+            entries[(new << bits) + x - kept, m] = entries[old + x, m]
+    move_lines(segments, j + 1, numbers[SEGMENTS], 1)
+    segments[j, SIZE] = kept
+    segments[j + 1, PLACE], segments[j + 1, SIZE] = new, n - kept
+    for m in range(KEY, entries.shape[1]):
+        segments[j + 1, m] = entries[new << bits, m]
+    numbers[SEGMENTS] += 1
+    return kept
+
+
+@njit(cache=True)
+def move_lines(lines, start, end, by):
+    """Move lines of a matrix by one line, forwards or backwards."""
+    if by > 0:
+        for x in range(end, start, -1):
+            for m in range(lines.shape[1]):
+                lines[x, m] = lines[x - 1, m]
+        return
+    for x in range(start, end):
+        for m in range(lines.shape[1]):
+            lines[x - 1, m] = lines[x, m]
+
+
+@njit(cache=True)
+def remove_entry(pool, entries, segments, numbers, b):
+    """Remove an entry; its block is free."""
+    bits = numbers[BITS]
+    j, s = b >> bits, slot(segments, numbers, b)
+    start = segments[j, PLACE] << bits
+    pool[entries[s, PLACE] * numbers[BLOCK], 0] = numbers[FIRST_FREE]
+    numbers[FIRST_FREE] = entries[s, PLACE]
+    numbers[FREE] += 1
+    move_lines(entries, s + 1, start + segments[j, SIZE], -1)
+    segments[j, SIZE] -= 1
+    if segments[j, SIZE]:
+        for m in range(KEY, entries.shape[1]):
+            segments[j, m] = entries[start, m]
+        return
+    entries[start, PLACE] = numbers[FIRST_FREE_SEGMENT]
+    numbers[FIRST_FREE_SEGMENT] = segments[j, PLACE]
+    numbers[FREE_SEGMENTS] += 1
+    move_lines(segments, j + 1, numbers[SEGMENTS], -1)
+    numbers[SEGMENTS] -= 1

@@ -10,7 +10,8 @@ Rows of blocks are `g, t, k, weights...`, see `blocks`; the rows of frontiers ar
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import seek
+from cedr.kernels.blocks import end as end_of
+from cedr.kernels.blocks import near, next_row, previous_row, row_at, seek
 from cedr.temporal.time import INF, MIN
 
 HEAD = 3
@@ -18,7 +19,7 @@ HEAD = 3
 
 
 @njit(cache=True)
-def rewind(pool, block, place, size, first, groups, since, start, base):
+def rewind(pool, entries, segments, numbers, groups, since, start, base):
     """For each group where a change at time `since` makes it necessary to begin again: at the entry before, but not
     after its frontier. Returns that time, and the sums of the entries before it.
 
@@ -31,98 +32,88 @@ def rewind(pool, block, place, size, first, groups, since, start, base):
     for q in range(len(groups)):
         g = groups[q]
         key[0, 0], key[0, 1] = g, since[q]
-        b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+        b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
         at = since[q]
-        if i > 0:
-            i -= 1
-        elif b > 0:
-            b -= 1
-            i = size[b] - 1
-        if b < len(place):
-            row = place[b] * block + i
+        b, i = previous_row(entries, segments, numbers, b, i)
+        if b >= 0:
+            row = row_at(entries, segments, numbers, b, i)
             if pool[row, 0] == g and pool[row, 1] < at:
                 at = pool[row, 1]
         begin[q] = min(at, start[g])
         for m in range(width):
             sums[q, m] = base[g, m]
         key[0, 1] = begin[q]
-        b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
-        while b < len(place):
-            row = place[b] * block + i
+        b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        while b < end_of(numbers):
+            row = row_at(entries, segments, numbers, b, i)
             if pool[row, 0] != g or (start[g] < INF and pool[row, 1] >= start[g]):
                 break
             for m in range(width):
                 sums[q, m] -= pool[row, HEAD + m]
-            i += 1
-            if i == size[b]:
-                b, i = b + 1, 0
+            b, i = next_row(entries, segments, numbers, b, i)
     return begin, sums
 
 
 @njit(cache=True)
-def open_start(pool, block, place, size, first, g, begin, live, until, promised):
+def open_start(pool, entries, segments, numbers, g, begin, live, until, promised):
     """The start, from `promised` on, of the snapshot of a group that began by a time and has not ended, or INF.
 
     `live`: how many tuples are live before the entry at `begin`.
     """
     key = np.empty((1, 2), dtype=np.int64)
     key[0, 0], key[0, 1] = g, begin
-    b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+    b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
     at = MIN
-    while b < len(place):
-        row = place[b] * block + i
+    while b < end_of(numbers):
+        row = row_at(entries, segments, numbers, b, i)
         if pool[row, 0] != g or pool[row, 1] > until:
             break
         at = pool[row, 1]
         live += pool[row, HEAD]
-        i += 1
-        if i == size[b]:
-            b, i = b + 1, 0
+        b, i = next_row(entries, segments, numbers, b, i)
     return at if live > 0 and at >= promised else INF
 
 
 @njit(cache=True)
-def earliest_of(pool, block, place, size, first, groups, begin, sums, until, promised):
+def earliest_of(pool, entries, segments, numbers, groups, begin, sums, until, promised):
     """The earliest of the open starts of some groups."""
     best = INF
     for q in range(len(groups)):
-        found = open_start(pool, block, place, size, first, groups[q], begin[q], sums[q, 0], until, promised)
+        found = open_start(pool, entries, segments, numbers, groups[q], begin[q], sums[q, 0], until, promised)
         best = min(best, found)
     return best
 
 
 @njit(cache=True)
-def due(pool, block, place, size, first, fpool, fblock, fplace, fsize, ffirst, base, until, released, promised, best):
+def due(pool, entries, segments, numbers, wpool, wentries, wsegments, wnumbers, base, until, released, promised, best):
     """The groups whose first snapshot that is not emitted may be over by `until`, in order of their starts as far as
     the earliest open start allows; and that start. `best`: the earliest that is known already."""
     found = np.empty(16, dtype=np.int64)
     key = np.empty((1, 1), dtype=np.int64)
     n = b = i = 0
-    while b < len(fplace):
-        row = fplace[b] * fblock + i
-        start, end, g = fpool[row, 0], fpool[row, 1], fpool[row, 2]
+    while b < end_of(wnumbers):
+        row = row_at(wentries, wsegments, wnumbers, b, i)
+        start, end, g = wpool[row, 0], wpool[row, 1], wpool[row, 2]
         if start > until or start > max(best, released):
             break
         if end > until:  # and so are all others with this start
             best = min(best, start)
             key[0, 0] = start + 1
-            b, i = seek(fpool, fblock, fplace, fsize, ffirst, key, 0, 1, b)
+            b, i = seek(wpool, wentries, wsegments, wnumbers, key, 0, 1, near(wnumbers, b))
             continue
-        best = min(best, open_start(pool, block, place, size, first, g, start, base[g, 0], until, promised))
+        best = min(best, open_start(pool, entries, segments, numbers, g, start, base[g, 0], until, promised))
         if n == len(found):
             more = np.empty(2 * n, dtype=np.int64)
             more[:n] = found
             found = more
         found[n] = g
         n += 1
-        i += 1
-        if i == fsize[b]:
-            b, i = b + 1, 0
+        b, i = next_row(wentries, wsegments, wnumbers, b, i)
     return found[:n], best
 
 
 @njit(cache=True)
-def gather(pool, block, place, size, first, groups, begin, until, width, more):
+def gather(pool, entries, segments, numbers, groups, begin, until, width, more):
     """The entries of each group from a time on, as end points: up to `more` entries after `until`."""
     total = 0
     g = np.empty(0, dtype=np.int64)
@@ -139,10 +130,10 @@ def gather(pool, block, place, size, first, groups, begin, until, width, more):
         n = 0
         for q in range(len(groups)):
             key[0, 0], key[0, 1] = groups[q], begin[q]
-            b, i = seek(pool, block, place, size, first, key, 0, 2, 0)
+            b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
             after = 0
-            while b < len(place) and after < more:
-                row = place[b] * block + i
+            while b < end_of(numbers) and after < more:
+                row = row_at(entries, segments, numbers, b, i)
                 if pool[row, 0] != groups[q]:
                     break
                 after += pool[row, 1] > until[q]
@@ -151,9 +142,7 @@ def gather(pool, block, place, size, first, groups, begin, until, width, more):
                     for m in range(width):
                         ints[n, m] = pool[row, HEAD + m]
                 n += 1
-                i += 1
-                if i == size[b]:
-                    b, i = b + 1, 0
+                b, i = next_row(entries, segments, numbers, b, i)
         total = n
     return g, t, ints
 

@@ -3,51 +3,63 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import compare, entry_of, place_in, seek
+from cedr.kernels.blocks import (
+    KEY,
+    ROWS,
+    SIZE,
+    compare,
+    end,
+    near,
+    next_entry,
+    next_row,
+    place_in,
+    row_at,
+    seek,
+    slot,
+)
 
 
 @njit(cache=True)
-def current_rows(pool, block, place, size, first, keys, depth):
+def current_rows(pool, entries, segments, numbers, keys, depth):
     """The row of each of some sorted keys; zeros behind the key where there is none."""
     rows = np.zeros((len(keys), pool.shape[1]), dtype=np.int64)
     b = 0
     for q in range(len(keys)):
         rows[q, :depth] = keys[q]
-        if len(place) == 0:
-            continue
-        b = entry_of(first, keys, q, depth, b)
-        start = place[b] * block
-        i = place_in(pool, start, size[b], keys, q, depth)
-        if i < size[b] and compare(pool, start + i, keys, q, depth) == 0:
-            rows[q] = pool[start + i]
+        b, i = seek(pool, entries, segments, numbers, keys, q, depth, near(numbers, b))
+        if b < end(numbers):
+            x = row_at(entries, segments, numbers, b, i)
+            if compare(pool, x, keys, q, depth) == 0:
+                rows[q] = pool[x]
     return rows
 
 
 @njit(cache=True)
-def keys_of_every(pool, block, place, size, first, each):
+def keys_of_every(pool, entries, segments, numbers, each):
     """The keys of the first row and of every so many rows after it."""
-    total = size.sum()
-    keys = np.empty((-(-total // each), first.shape[1]), dtype=np.int64)
-    n = skipped = 0
-    for b in range(len(place)):
-        while n < len(keys) and n * each < skipped + size[b]:
-            keys[n] = pool[place[b] * block + n * each - skipped, : first.shape[1]]
+    depth = entries.shape[1] - KEY
+    keys = np.empty((-(-numbers[ROWS] // each), depth), dtype=np.int64)
+    n = skipped = b = 0
+    while b < end(numbers):
+        size = entries[slot(segments, numbers, b), SIZE]
+        while n < len(keys) and n * each < skipped + size:
+            keys[n] = pool[row_at(entries, segments, numbers, b, n * each - skipped), :depth]
             n += 1
-        skipped += size[b]
+        skipped += size
+        b = next_entry(segments, numbers, b)
     return keys
 
 
 @njit(cache=True)
-def rows_from(pool, block, place, size, first, key, count):
+def rows_from(pool, entries, segments, numbers, key, count):
     """So many rows from a key on, or all that are left."""
     rows = np.empty((count, pool.shape[1]), dtype=np.int64)
-    b, i = seek(pool, block, place, size, first, key, 0, first.shape[1], 0)
+    b, i = seek(pool, entries, segments, numbers, key, 0, entries.shape[1] - KEY, 0)
     n = 0
-    while n < count and b < len(place):
-        rows[n] = pool[place[b] * block + i]
-        n, i = n + 1, i + 1
-        if i == size[b]:
-            b, i = b + 1, 0
+    while n < count and b < end(numbers):
+        rows[n] = pool[row_at(entries, segments, numbers, b, i)]
+        n += 1
+        b, i = next_row(entries, segments, numbers, b, i)
     return rows[:n]
 
 

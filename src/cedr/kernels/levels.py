@@ -6,7 +6,8 @@ Limits of time are arrays by group, or of length 1 if they are the same for all 
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import seek
+from cedr.kernels.blocks import end as end_of
+from cedr.kernels.blocks import near, next_row, row_at, seek
 from cedr.temporal.time import INF
 
 
@@ -120,21 +121,21 @@ def emitted(g, start, end, end_by, start_by, promised):
 
 
 @njit(cache=True)
-def over_in_order(pool, block, place, size, first, until, over, released, best):
+def over_in_order(pool, entries, segments, numbers, until, over, released, best):
     """Of the rows `start, end, g, copies` of blocks those that are over, in order of their starts as far as the
     earliest start of one that is not over allows; and that start. `best`: the earliest that is known already."""
     found = np.empty((16, 3), dtype=np.int64)
     key = np.empty((1, 1), dtype=np.int64)
     n = b = i = 0
-    while b < len(place):
-        row = place[b] * block + i
+    while b < end_of(numbers):
+        row = row_at(entries, segments, numbers, b, i)
         start, end = pool[row, 0], pool[row, 1]
         if start > until or start > max(best, released):
             break
         if end > over:  # and so are all others with this start
             best = min(best, start)
             key[0, 0] = start + 1
-            b, i = seek(pool, block, place, size, first, key, 0, 1, b)
+            b, i = seek(pool, entries, segments, numbers, key, 0, 1, near(numbers, b))
             continue
         for _ in range(pool[row, 3]):
             if n == len(found):
@@ -144,7 +145,5 @@ def over_in_order(pool, block, place, size, first, until, over, released, best):
             for m in range(3):
                 found[n, m] = pool[row, m]
             n += 1
-        i += 1
-        if i == size[b]:
-            b, i = b + 1, 0
+        b, i = next_row(entries, segments, numbers, b, i)
     return found[:n], best

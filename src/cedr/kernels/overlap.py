@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import seek
+from cedr.kernels.blocks import end, next_row, row_at, seek
 from cedr.temporal.time import INF, MIN
 
 
@@ -106,7 +106,7 @@ def raise_longest(length, g, vs, ve):
 
 
 @njit(cache=True)
-def overlaps_in_blocks(g, vs, old, new, length, pool, block, place, size, first):
+def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
     """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
     number."""
     capacity = 2 * len(g) + 16
@@ -124,9 +124,9 @@ def overlaps_in_blocks(g, vs, old, new, length, pool, block, place, size, first)
         longest_life = length[g[i]]
         key[0, 0] = g[i]
         key[0, 1] = vs[i] - longest_life if longest_life != INF and vs[i] >= MIN + longest_life else MIN
-        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
-        while b < len(place):
-            x = place[b] * block + j
+        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        while b < end(numbers):
+            x = row_at(entries, segments, numbers, b, j)
             if pool[x, 0] != g[i] or pool[x, 1] >= reach:
                 break
             s = max(vs[i], pool[x, 1])
@@ -142,9 +142,7 @@ def overlaps_in_blocks(g, vs, old, new, length, pool, block, place, size, first)
                     after = enlarge(after, capacity)
                 row[found], other[found], start[found], before[found], after[found] = i, pool[x, 3], s, was, now
                 found += 1
-            j += 1
-            if j == size[b]:
-                b, j = b + 1, 0
+            b, j = next_row(entries, segments, numbers, b, j)
     return row[:found], other[:found], start[:found], before[:found], after[:found]
 
 

@@ -6,7 +6,8 @@ Limits of time are arrays by group, or of length 1 if they are the same for all 
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import seek
+from cedr.kernels.blocks import end as end_of
+from cedr.kernels.blocks import previous_row, row_at, seek
 from cedr.kernels.overlap import from_start
 from cedr.temporal.time import INF, MIN
 
@@ -58,31 +59,29 @@ def next_starts(g, vs, first, starts):
 
 
 @njit(cache=True)
-def next_in_blocks(g, vs, pool, block, place, size, first):
+def next_in_blocks(g, vs, pool, entries, segments, numbers):
     """As `next_starts`, for starts `(group, start, ...)` in blocks."""
     result = np.full(len(g), INF, dtype=np.int64)
     key = np.empty((1, 2), dtype=np.int64)
     for i in range(len(g)):
         key[0, 0], key[0, 1] = g[i], vs[i] + 1
-        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
-        if b < len(place) and pool[place[b] * block + j, 0] == g[i]:
-            result[i] = pool[place[b] * block + j, 1]
+        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        if b < end_of(numbers) and pool[row_at(entries, segments, numbers, b, j), 0] == g[i]:
+            result[i] = pool[row_at(entries, segments, numbers, b, j), 1]
     return result
 
 
 @njit(cache=True)
-def previous_in_blocks(g, vs, pool, block, place, size, first):
+def previous_in_blocks(g, vs, pool, entries, segments, numbers):
     """The last start in blocks before each time, in its group; MIN when there is none."""
     result = np.full(len(g), MIN, dtype=np.int64)
     key = np.empty((1, 2), dtype=np.int64)
     for i in range(len(g)):
         key[0, 0], key[0, 1] = g[i], vs[i]
-        b, j = seek(pool, block, place, size, first, key, 0, 2, 0)
-        if j == 0 and b == 0:
-            continue
-        x = place[b] * block + j - 1 if j > 0 else place[b - 1] * block + size[b - 1] - 1
-        if pool[x, 0] == g[i]:
-            result[i] = pool[x, 1]
+        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        b, j = previous_row(entries, segments, numbers, b, j)
+        if b >= 0 and pool[row_at(entries, segments, numbers, b, j), 0] == g[i]:
+            result[i] = pool[row_at(entries, segments, numbers, b, j), 1]
     return result
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import seek
+from cedr.kernels.blocks import end, near, next_row, previous_row, row_at, seek
 
 
 @njit(cache=True)
@@ -38,22 +38,22 @@ def one_row_each(g, first, last):
 
 
 @njit(cache=True)
-def near_sessions(g, t, timeout, pool, block, place, size, first):
+def near_sessions(g, t, timeout, pool, entries, segments, numbers):
     """Of the sessions `(group, first start, last start, 1)` in blocks those that reach one of the starts `t`, or that
     it reaches; each once. Starts are sorted by group and time."""
     found = np.empty((2 * len(g), 3), dtype=np.int64)
     key = np.empty((1, 2), dtype=np.int64)
-    n = entry = 0
+    n = b = 0
     for i in range(len(g)):
         key[0, 0], key[0, 1] = g[i], t[i]
-        b, j = seek(pool, block, place, size, first, key, 0, 2, entry)
-        entry = max(0, min(b, len(place) - 1) - 1)
-        if j > 0 or b > 0:  # the session before
-            x = place[b] * block + j - 1 if j > 0 else place[b - 1] * block + size[b - 1] - 1
+        b, j = seek(pool, entries, segments, numbers, key, 0, 2, near(numbers, b))
+        p, k = previous_row(entries, segments, numbers, b, j)
+        if p >= 0:  # the session before
+            x = row_at(entries, segments, numbers, p, k)
             if pool[x, 0] == g[i] and t[i] - pool[x, 1] >= 0 and t[i] - pool[x, 2] < timeout:
                 n = once(found, n, pool, x)
-        if b < len(place):
-            x = place[b] * block + j
+        if b < end(numbers):
+            x = row_at(entries, segments, numbers, b, j)
             if pool[x, 0] == g[i] and 0 <= pool[x, 1] - t[i] < timeout:
                 n = once(found, n, pool, x)
     return found[:n]
@@ -71,28 +71,15 @@ def once(found, n, pool, x):
 
 
 @njit(cache=True)
-def over_and_open(pool, block, place, size, timeout, front):
+def over_and_open(pool, entries, segments, numbers, timeout, front):
     """Of sessions `(first start, group, last start, 1)` in blocks: how many at the beginning are over, and the first
     start of the first one that is not, or of none."""
-    over = 0
-    for b in range(len(place)):
-        for i in range(size[b]):
-            last = pool[place[b] * block + i, 2]
-            if last > front or last + timeout > front or last + timeout < last:
-                return over, pool[place[b] * block + i, 0]
-            over += 1
+    over = b = i = 0
+    while b < end(numbers):
+        x = row_at(entries, segments, numbers, b, i)
+        last = pool[x, 2]
+        if last > front or last + timeout > front or last + timeout < last:
+            return over, pool[x, 0]
+        over += 1
+        b, i = next_row(entries, segments, numbers, b, i)
     return over, np.int64(np.iinfo(np.int64).max)
-
-
-@njit(cache=True)
-def head(pool, block, place, size, count):
-    """The first rows in blocks."""
-    rows = np.empty((count, pool.shape[1]), dtype=np.int64)
-    n = b = 0
-    while n < count:
-        for i in range(min(size[b], count - n)):
-            for m in range(pool.shape[1]):
-                rows[n, m] = pool[place[b] * block + i, m]
-            n += 1
-        b += 1
-    return rows

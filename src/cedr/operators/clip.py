@@ -209,7 +209,7 @@ class ClipBlocks:
 
     def reached_from(self, g: Times, vs: Times) -> tuple[Times, TupleStore]:
         """The tuples that a change of these starts, sorted, may clip elsewhere: each once."""
-        low = previous_in_blocks(g, vs, *self.starts.blocks.directory)
+        low = previous_in_blocks(g, vs, *self.starts.blocks.arrays)
         again = np.flatnonzero(g[1:] == g[:-1]) + 1
         low[again] = np.maximum(low[again], vs[again - 1])
         return self._between(g, low, vs)
@@ -222,7 +222,7 @@ class ClipBlocks:
 
     def ends(self, keys: Times, tuples: TupleStore) -> Times:
         """The clipped end of each tuple."""
-        return np.minimum(tuples.ve, next_in_blocks(keys[tuples.key], tuples.vs, *self.starts.blocks.directory))
+        return np.minimum(tuples.ve, next_in_blocks(keys[tuples.key], tuples.vs, *self.starts.blocks.arrays))
 
 
 def answer(tuples: TupleStore, end: Times) -> tuple[Times, Times, Times, Words]:

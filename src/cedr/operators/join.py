@@ -203,7 +203,7 @@ class JoinBlocks:
     def overlaps(self, g: Times, chunk: Chunk) -> tuple[Times, Times, Times, Times, Times]:
         rows = (g, chunk.vs, chunk.old, chunk.new)
         found: tuple[Times, Times, Times, Times, Times]
-        found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.directory)
+        found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.arrays)
         return found
 
 

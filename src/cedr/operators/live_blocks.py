@@ -74,7 +74,7 @@ class LiveBlocks:
     def first_live(self, order: Order, g: Times, t: Times, backwards: bool) -> tuple[Times, Mask]:
         """The value that comes first in an order, at each of these times, and whether there is one."""
         columns = (order.index(START), order.index(END), order.index(VALUE))
-        values, found = first_live(*self.orders[order].directory, g, t, columns, backwards)
+        values, found = first_live(*self.orders[order].arrays, g, t, columns, backwards)
         return values, found
 
     def settle(self, before: int) -> None:

@@ -17,7 +17,6 @@ from cedr.columnar.increments import SavedColumns
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.kernels.difference import net_change
-from cedr.operators import local_snapshots
 from cedr.operators.local_snapshots import EndPoints, columns_of, saved_emitted, saved_endpoints
 from cedr.temporal.time import INF
 
@@ -43,12 +42,11 @@ class LocalLevels:
     ) -> None:
         g, t, k, counts = endpoints
         self.open, self.height, self.limits = open_, height, limits
-        block = local_snapshots.BLOCK
-        self.endpoints = SortedBlocks(3 + counts.shape[1], 2, 2, block)
+        self.endpoints = SortedBlocks(3 + counts.shape[1], 2, 2)
         self.endpoints.replace(np.column_stack((g, t, k, counts)))
-        self.emitted = SortedBlocks(4, 3, 3, block)
+        self.emitted = SortedBlocks(4, 3, 3)
         self.emitted.add(counted_rows(emitted))
-        self.waiting = SortedBlocks(4, 3, 3, block)
+        self.waiting = SortedBlocks(4, 3, 3)
         self._wait(self._held_back(self._levels(endpoints), limits), 1)
         self.added = 0
         """Rows since the last attempt to forget."""
@@ -87,7 +85,7 @@ class LocalLevels:
         """The levels of other payloads that may be due, and the earliest start of one that is not over."""
         once = np.array([until]), np.array([over])
         best = int(lv.earliest_open(*levels, *once, promised)[0])
-        rows, best = lv.over_in_order(*self.waiting.directory, until, over, released, best)
+        rows, best = lv.over_in_order(*self.waiting.arrays, until, over, released, best)
         return (columns_of(rows, 2), columns_of(rows, 0), columns_of(rows, 1)), int(best)
 
     def update(self, groups: Times, levels: Levels, due: Levels, limits: Limits) -> Changed:
@@ -113,8 +111,8 @@ class LocalLevels:
 
     def held(self) -> Times:
         """The start of the first level that is not emitted."""
-        first = self.waiting.first
-        return first[0, :1].copy() if len(first) else np.array([INF], dtype=np.int64)
+        first = self.waiting.head(1)
+        return first[0, :1] if len(first) else np.array([INF], dtype=np.int64)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

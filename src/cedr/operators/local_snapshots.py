@@ -27,8 +27,6 @@ from cedr.temporal.time import INF
 
 EndPoints = tuple[Times, Times, Times, Words]
 Emitted = tuple[Times, Times, Times, Words]
-BLOCK = 256
-"""Rows in a block at most. Larger blocks make the directory shorter, which is copied when a block is split."""
 
 
 class LocalSnapshots:
@@ -39,12 +37,12 @@ class LocalSnapshots:
     ) -> None:
         g, t, k, ints = endpoints
         self.eager = eager
-        self.endpoints = SortedBlocks(fr.HEAD + ints.shape[1], 2, 2, BLOCK)
+        self.endpoints = SortedBlocks(fr.HEAD + ints.shape[1], 2, 2)
         self.endpoints.replace(np.column_stack((g, t, k, ints)))
         eg, start, end, words = emitted
-        self.emitted = SortedBlocks(4 + words.shape[1], 2, 2, BLOCK)
+        self.emitted = SortedBlocks(4 + words.shape[1], 2, 2)
         self.emitted.replace(np.column_stack((eg, start, np.ones(len(eg), dtype=np.int64), end, words)))
-        self.waiting = SortedBlocks(4, 3, 3, BLOCK)
+        self.waiting = SortedBlocks(4, 3, 3)
         self.start, self.end = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self.base = np.empty((0, ints.shape[1]), dtype=np.int64)
         self.added = 0
@@ -108,13 +106,13 @@ class LocalSnapshots:
         The groups are sorted; those of the chunk and those that progress makes due.
         """
         groups, since, _ = touched
-        begin, sums = fr.rewind(*self.endpoints.directory, groups, since, self.start, self.base)
+        begin, sums = fr.rewind(*self.endpoints.arrays, groups, since, self.start, self.base)
         if self.eager:
             return groups, begin, sums, INF
         self._wait(groups, -1)
-        best = fr.earliest_of(*self.endpoints.directory, groups, begin, sums, until, promised)
+        best = fr.earliest_of(*self.endpoints.arrays, groups, begin, sums, until, promised)
         limits = (until, released, promised, best)
-        more, best = fr.due(*self.endpoints.directory, *self.waiting.directory, self.base, *limits)
+        more, best = fr.due(*self.endpoints.arrays, *self.waiting.arrays, self.base, *limits)
         if len(more):
             self._wait(more, -1)
             groups, begin = np.concatenate((groups, more)), np.concatenate((begin, self.start[more]))
@@ -126,7 +124,7 @@ class LocalSnapshots:
     def read(self, groups: Times, begin: Times, until: Times) -> tuple[Times, Times, Words]:
         """The entries of groups from a time on, and as many after `until` as the frontier needs."""
         more = 1 if self.eager else 3
-        found: tuple[Times, Times, Words] = fr.gather(*self.endpoints.directory, groups, begin, until, self.width, more)
+        found: tuple[Times, Times, Words] = fr.gather(*self.endpoints.arrays, groups, begin, until, self.width, more)
         return found
 
     def emitted_from(self, groups: Times, begin: Times, until: Times) -> Emitted:
@@ -153,8 +151,8 @@ class LocalSnapshots:
 
     def held(self) -> Times:
         """The start of the first snapshot that is not emitted."""
-        first = self.waiting.first
-        return first[0, :1].copy() if len(first) else np.array([INF], dtype=np.int64)
+        first = self.waiting.head(1)
+        return first[0, :1] if len(first) else np.array([INF], dtype=np.int64)
 
     # --- rows of the parts -------------------------------------------------------------------------------------------
 

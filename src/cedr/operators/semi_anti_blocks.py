@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cedr.columnar.blocks import Matrix, SortedBlocks
+from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.kernels.pending import due_keys, earliest_open
 from cedr.operators.tuple_store import TupleBlocks, TupleStore, sorted_rows
@@ -93,17 +93,13 @@ class SemiAntiBlocks:
             key, start, end, _, copies = changes
             self._by_start.add(sorted_rows(np.column_stack((start, end, key, copies)), 3))
 
-    @property
-    def _starts(self) -> tuple[Matrix, int, Matrix, Matrix]:
-        return self._by_start.directory[:4]
-
     def first_waiting(self) -> int:
         """The earliest start of a piece that waits."""
-        pool, block, place, _ = self._starts
-        return int(pool[place[0] * block, 0]) if len(place) else INF
+        first = self._by_start.head(1)
+        return int(first[0, 0]) if len(first) else INF
 
     def earliest_open(self, until: Times, over: Times, promised: Times) -> int:
-        return int(earliest_open(*self._starts, until[0], over[0], promised[0]))
+        return int(earliest_open(*self._by_start.arrays, until[0], over[0], promised[0]))
 
     # --- keys that progress changes ----------------------------------------------------------------------------------
 
@@ -115,7 +111,7 @@ class SemiAntiBlocks:
 
     def due(self, end_by: Times, start_by: Times, promised: Times, reached: Times) -> Times:
         """The keys whose output changes at these limits, although nothing about them arrived."""
-        found = due_keys(*self._starts, end_by[0], start_by[0], promised[0])
+        found = due_keys(*self._by_start.arrays, end_by[0], start_by[0], promised[0])
         if not self._outdated.rows:
             return np.unique(found)
         _, rows = self._outdated.between([np.array([MIN])], [reached + 1])

@@ -19,7 +19,7 @@ from cedr.columnar.index import RowIndex
 from cedr.columnar.state import BLOCKS, PART, TRANSIENT, State, columns, counted, fields
 from cedr.columnar.times import later
 from cedr.kernels.difference import net_change
-from cedr.kernels.sessions import head, near_sessions, one_row_each, over_and_open, sessions
+from cedr.kernels.sessions import near_sessions, one_row_each, over_and_open, sessions
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.keyed import by_payload, first_of_each
@@ -180,7 +180,7 @@ class SessionBlocks:
     def near(self, g: Times, vs: Times) -> tuple[Times, TupleStore]:
         """The members of all sessions that starts can reach, or that reach them; groups are numbered by their place in
         the first result."""
-        found = near_sessions(g, vs, self.timeout, *self.sessions.directory)
+        found = near_sessions(g, vs, self.timeout, *self.sessions.arrays)
         keys = np.unique(g)
         return keys, self._members(found, keys)
 
@@ -209,10 +209,9 @@ class SessionBlocks:
     def forget(self, front: int) -> int:
         """Drop sessions that are over, up to the first that is not; returns its first start."""
         self.front = front
-        pool, block, place, size, _ = self.by_start.directory
-        over, held = over_and_open(pool, block, place, size, self.timeout, front)
+        over, held = over_and_open(*self.by_start.arrays, self.timeout, front)
         if over:
-            rows = head(pool, block, place, size, over)
+            rows = self.by_start.head(over)
             rows[:, 3] = -1
             gone = sorted_rows(rows[:, [1, 0, 2, 3]], 3)
             keys = np.unique(gone[:, 0])
