@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from in_files import files_of_at_most, use_files
 
-from cedr.columnar import mapped
+from cedr.columnar import blocks, mapped
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.index import RowIndex
 from cedr.columnar.mapped import MEMORY, SpillError, StateMemory, default_limit, memory_size
@@ -158,15 +158,16 @@ def test_a_large_index_in_files_is_looked_up_and_compacted(on_disk, schema):
     assert index.ids(frame[:1], add=False).tolist() == [-1]
 
 
-def test_blocks_in_files(on_disk):
+def test_blocks_in_files(on_disk, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 4)
     random = np.random.default_rng(1)
     rows = np.column_stack([np.arange(5000), random.integers(0, 9, 5000), np.ones((5000, 2))]).astype(np.int64)
-    store = SortedBlocks(4, 2, 2, 4)
+    store = SortedBlocks(4, 2, 2)
     for chunk in np.split(rows[random.permutation(5000)], 50):
         store.add(chunk[np.argsort(chunk[:, 0])])
         MEMORY.trim()
     assert (store.flat() == rows).all()
-    assert mapped.address(store.pool) in MEMORY.files
+    assert all(mapped.address(array) in MEMORY.files for array in (store.pool, store.entries, store.segments))
 
 
 # --- the disk is full -------------------------------------------------------------------------------------------------

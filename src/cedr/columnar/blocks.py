@@ -54,8 +54,7 @@ class SortedBlocks:
     def _directory(self, segments: int) -> tuple[Matrix, Matrix]:
         """Room for segments and their entries."""
         columns = kernels.KEY + self.depth
-        entries = np.empty((segments << self.bits, columns), dtype=np.int64)
-        return entries, np.empty((segments, columns), dtype=np.int64)
+        return MEMORY.room((segments << self.bits, columns)), MEMORY.room((segments, columns))
 
     def _reserve(self, blocks: int) -> None:
         """Make sure that this many blocks more fit into the pool, and their entries into the directory."""
@@ -67,9 +66,9 @@ class SortedBlocks:
         segments = kernels.new_blocks(blocks, int(self.numbers[kernels.SEGMENTS]), 1 << self.bits)
         used = int(self.numbers[kernels.USED_SEGMENTS])
         if used + segments - int(self.numbers[kernels.FREE_SEGMENTS]) > len(self.segments):
-            entries, lines = self._directory(max(2 * len(self.segments), used + segments))
-            entries[: len(self.entries)], lines[: len(self.segments)] = self.entries, self.segments
-            self.entries, self.segments = entries, lines
+            larger = max(2 * len(self.segments), used + segments)
+            self.entries = MEMORY.grown(self.entries, larger << self.bits)
+            self.segments = MEMORY.grown(self.segments, larger)
 
     @property
     def arrays(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
