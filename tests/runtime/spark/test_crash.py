@@ -108,7 +108,7 @@ def test_damage_reaches_the_user_as_one_error(spark, tmp_path):
     assert spark.read.parquet(str(kept / "out")).count() == query.table().height > 0
     write(kept, 2, (50, 1))
     damages = [
-        ("checkpoint/cedr/state/1/0/log-000000000001", flip),
+        ("checkpoint/cedr/state/1/0/snapshot-*", flip),
         ("checkpoint/cedr/files/readings/2.json", empty),
         ("checkpoint/cedr/query.json", empty),
         ("out/open-*", flip),
