@@ -39,6 +39,7 @@ def test_members_are_killed_and_a_new_version_takes_over(tmp_path):
         assert cutover.returncode == 0, trial.logs()
         trial.finish.set()
         trial.wait(lambda: trial.process.poll() is not None)
+        assert trial.process.returncode == 0, trial.logs()
         assert trial.answer().equals(trial.load.expected())
         assert trial.late() == 0
         found = json.loads(cedr("status", trial.set, "--json").stdout)

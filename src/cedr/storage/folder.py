@@ -269,11 +269,11 @@ class Folder:
         if self.local:
             disk.local.sync_folder(self.path)
 
-    def sweep(self) -> None:
+    def sweep(self, unfinished: re.Pattern[str] = TEMPORARY) -> None:
         """Remove what was not written to its end, here and in all folders below, when nobody else writes."""
         found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
         for info in found:
-            if info.is_file and TEMPORARY.fullmatch(info.base_name):
+            if info.is_file and unfinished.fullmatch(info.base_name):
                 folder = info.path.removesuffix(info.base_name).removeprefix(self.path).strip("/")
                 (self.sub(folder) if folder else self).remove([info.base_name])
 

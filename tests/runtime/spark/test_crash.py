@@ -68,6 +68,26 @@ def test_a_checkpoint_serves_one_query_at_a_time(spark, tmp_path):
     start(spark, tmp_path).stop()
 
 
+def test_what_a_killed_spark_was_writing_does_not_prevent_a_start(spark, tmp_path):
+    write(tmp_path, 0, (1, 1), (20, 2))
+    unfinished = [
+        tmp_path / "checkpoint" / "spark" / name
+        for name in (
+            ".metadata.3f0c6a52-7f5e-4c50-8f63-0d8f1a6e4b11.tmp",
+            "offsets/.0.9d1f6a8e-51f0-4b7e-9a39-6f0c5a7d2e42.tmp",
+            "offsets/..0.9d1f6a8e-51f0-4b7e-9a39-6f0c5a7d2e42.tmp.crc",
+            "commits/.0.1c2b3a49-58e7-4d6f-8a9b-0c1d2e3f4a5b.TID7.tmp",
+        )
+    ]
+    for path in unfinished:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"v")
+    query = start(spark, tmp_path, trigger={"availableNow": True}, close=True)
+    query.await_termination()
+    assert query.table()["v"].to_list() == [1, 2]
+    assert not [path for path in unfinished if path.exists()]
+
+
 def test_a_start_that_fails_does_not_keep_the_checkpoint(tmp_path):
     folder = Folder(str(tmp_path))
     with pytest.raises(ValueError, match="no"), Lock(folder):

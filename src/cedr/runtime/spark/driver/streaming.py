@@ -39,7 +39,7 @@ from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.starting import start_until_running
 from cedr.runtime.spark.driver.upgrading import PLAN, ChangedQuery, Checkpoint, KeptPlan, first_difference
 from cedr.runtime.spark.driver.waiting import why_query_waits
-from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint
+from cedr.runtime.spark.reader.batch_time import check_notes, numbers, spark_checkpoint, sweep_notes
 from cedr.runtime.spark.reader.packer import closing
 from cedr.runtime.spark.shard.cells import SPACE, Layout
 from cedr.runtime.spark.shard.client import announce_query_end, request_answer, unguessable_name
@@ -94,6 +94,7 @@ def start(
     folder = checkpoint_folder(str(checkpoint))
     with Lock(folder) as lock:
         folder.sweep()
+        sweep_notes(folder)
         before = CheckpointIdentity.read(folder)
         check_notes(folder)
         inputs = Inputs(spark, plan, data, True, before.time_type if before else None)

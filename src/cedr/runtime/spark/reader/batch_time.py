@@ -6,6 +6,7 @@ query over static data uses the time of its start.
 """
 
 import json
+import re
 
 from pyspark import TaskContext
 
@@ -17,6 +18,8 @@ from cedr.storage.folder import Folder
 from cedr.storage.seal import EMPTY
 
 NOTED = "batchTimestampMs"
+UNFINISHED = re.compile(r"\.+\w+\.[0-9a-f-]{36}(\.TID\d+)?\.tmp(\.crc)?")
+"""Names under which Spark writes files of its checkpoint before it renames them, and those of their checksums."""
 
 
 def spark_checkpoint(folder: Folder) -> str:
@@ -41,6 +44,11 @@ def time_of(job: SparkJob, batch: int) -> int:
         if line.startswith(b"{") and NOTED in (noted := json.loads(line)):
             return int(noted[NOTED]) * 1000
     raise offsets.damaged(str(batch), f"it does not contain the time of micro-batch {batch}")
+
+
+def sweep_notes(folder: Folder) -> None:
+    """Remove what a killed Spark was writing: with such a file in `offsets`, and no complete one, it refuses to start."""
+    Folder(spark_checkpoint(folder)).sweep(UNFINISHED)
 
 
 def check_notes(folder: Folder) -> None:
