@@ -14,7 +14,6 @@ def use_layout(monkeypatch, name):
     """From now on every operator uses this layout; `changing`: now one, now the other."""
 
     def prefers_blocks(self, rows, arrived, now):
-        self.arrived += arrived
         self.turn = getattr(self, "turn", -1) + 1
         return LAYOUTS[name][self.turn % len(LAYOUTS[name])]
 

@@ -23,7 +23,7 @@ from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Chunk
 from cedr.columnar.index import RowIndex
 from cedr.columnar.stored import incremental
-from cedr.kernels.increments import differing_keys
+from cedr.kernels.forgetting import difference
 from cedr.runtime.engine import Engine
 from cedr.storage.folder import Folder
 from cedr.storage.snapshots import Snapshots
@@ -76,7 +76,7 @@ class ChangedBytes:
                     continue
                 flat = part.flat()
                 before = np.empty((0, part.width), dtype=np.int64) if old[1] is None else old[1]
-                changed += len(differing_keys(before, flat, part.depth)) * 8 * part.width
+                changed += len(difference(before, flat, part.depth)) * 8 * part.width
                 total += flat.nbytes
                 now[name] = (len(flat), flat, None)
         self.before = now

@@ -15,7 +15,9 @@ rows = st.lists(
 )
 few = st.lists(st.tuples(st.tuples(st.integers(0, 5), st.integers(-9, 9)), st.just(1), st.integers(-5, 5)), max_size=2)
 steps = st.lists(
-    st.tuples(st.sampled_from(["add", "few", "few", "few", "replace", "restore", "fail", "like"]), rows, few),
+    st.tuples(
+        st.sampled_from(["add", "few", "few", "few", "replace", "restore", "fail", "remove", "renumber"]), rows, few
+    ),
     max_size=40,
 )
 
@@ -66,11 +68,13 @@ def test_what_is_saved_is_what_is_there(first, steps):
             store.add(as_rows(one))
         elif what == "replace":
             store.replace(distinct(some))
-        elif what == "like":
-            other = SortedBlocks(4, 2, 2)
-            other.replace(store.flat()[store.flat()[:, 1] % 3 != len(some) % 3])
-            other.save_as_changes_of(store)
-            store = other
+        elif what == "remove":
+            store.remove(store.flat()[store.flat()[:, 1] % 3 != len(some) % 3])
+        elif what == "renumber":
+            used = np.zeros(10, dtype=np.bool_)
+            store.mark(0, used)
+            assert np.flatnonzero(used).tolist() == sorted(set(store.flat()[:, 0]))
+            store.renumber(0, np.cumsum(used) - 1)
         saved = store.increments.save(store)
         if what == "fail":
             store.add(as_rows(one))  # nothing was written

@@ -5,6 +5,7 @@ import pytest
 from layouts import LAYOUTS, use_layout
 
 from cedr.columnar import blocks, index
+from cedr.operators import lap
 from cedr.operators import layout as layouts
 from cedr.operators.finalize import chains
 
@@ -13,6 +14,8 @@ from cedr.operators.finalize import chains
 def forget_at_once(monkeypatch):
     monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
     monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)
+    monkeypatch.setattr(lap, "AT_ONCE", 1)
+    monkeypatch.setattr(lap, "PER_ROW", 1)
 
 
 @pytest.fixture(params=LAYOUTS)

@@ -4,7 +4,7 @@ For state that is large compared with the chunks that change it. Where chunks ar
 that are merged in one pass are faster.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from cedr.columnar.increments import BlockIncrements
 from cedr.columnar.mapped import MEMORY
 from cedr.kernels import blocks as kernels
-from cedr.kernels.increments import current_rows, differing_keys, keys_of_every, rows_from
+from cedr.kernels import forgetting
+from cedr.kernels.increments import current_rows, keys_of_every, rows_from
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of whole numbers: `(rows, columns)`."""
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 BLOCK = 32
 """Rows in a block at most: a row that is added moves half of them. Tests set it to 4, so that short streams cross every
@@ -24,6 +26,8 @@ SEGMENT_BITS = 6
 """Entries in a segment of the directory at most: two to the power of this. Tests set it to 1."""
 AT_ONCE = 4_096
 """Rows that are added at once: each may need a block, for which there must be room before."""
+SEGMENTS_AT_ONCE = 1_024
+"""Segments of a pass over all rows before memory is looked at."""
 
 
 class SortedBlocks:
@@ -99,6 +103,38 @@ class SortedBlocks:
             kernels.add(*self.arrays, self.zero, some)
         self.increments.touch(rows, self.rows)
 
+    def change(self, old: Matrix, new: Matrix) -> None:
+        """Put sorted rows in the place of others that are there."""
+        self.add(forgetting.difference(old, new, self.depth))
+
+    def remove(self, rows: Matrix) -> None:
+        """Remove sorted rows that are there."""
+        self.change(rows, rows[:0])
+
+    def ended(self, key: Matrix, count: int, column: int, by: int) -> tuple[Matrix, bool]:
+        """Of the next rows from a key on those whose number in a column is at most `by`. `key` moves behind all that
+        were looked at; the second result is whether any are left."""
+        found: tuple[Matrix, bool] = forgetting.ended_rows(*self.arrays, key, count, column, by)
+        return found
+
+    def mark(self, column: int, used: Mask) -> None:
+        """Mark the numbers that a column has."""
+        for begin, end in self._parts():
+            forgetting.mark(*self.arrays, begin, end, column, used)
+
+    def renumber(self, column: int, numbers: Matrix) -> None:
+        """Give the numbers of a column new ones, in the same order. Negative ones are not numbers and stay."""
+        for begin, end in self._parts():
+            forgetting.renumber(*self.arrays, begin, end, column, numbers)
+        self.increments.forget()
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """All segments, so many at a time that memory has room for them."""
+        last = int(self.numbers[kernels.SEGMENTS])
+        for begin in range(0, last, SEGMENTS_AT_ONCE):
+            yield begin, min(begin + SEGMENTS_AT_ONCE, last)
+            MEMORY.trim()
+
     def flat(self) -> Matrix:
         """All rows, sorted."""
         return self.head(self.rows)
@@ -130,8 +166,6 @@ class SortedBlocks:
         found: Matrix = rows_from(*self.arrays, np.array([key]), count)
         return found
 
-    def save_as_changes_of(self, other: "SortedBlocks") -> None:
-        """The content is much like that of other blocks, which are not used any more: save only what differs."""
-        if other.increments.noted is not None:
-            self.increments = other.increments
-            self.increments.touch(differing_keys(other.flat(), self.flat(), self.depth), self.rows)
+    def of_groups(self, groups: Matrix) -> Matrix:
+        """The rows of sorted groups, which are the first column."""
+        return self.between([groups], [groups + 1])[1]

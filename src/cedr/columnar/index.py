@@ -195,8 +195,9 @@ class RowIndex:
         """Whether there are enough rows for `compact`."""
         return bool(self.schema) and self._size >= WORTH_COMPACTING
 
-    def compact(self, used: Ids) -> Ids | None:
-        """Drop the rows that are not in `used` if they are at least half; returns the new number of each old one."""
+    def compact(self, used: Ids | Mask) -> Ids | None:
+        """Drop the rows that are not in `used`, numbers or a mask, if they are at least half; returns the new number of
+        each old one."""
         if not self.may_compact():
             return None
         keep = np.zeros(self._size, dtype=np.bool_)

@@ -64,21 +64,6 @@ def rows_from(pool, entries, segments, numbers, key, count):
 
 
 @njit(cache=True)
-def differing_keys(old, new, depth):
-    """The keys of rows that are in only one of two sorted matrices, or differ."""
-    found = np.empty((len(old) + len(new), depth), dtype=np.int64)
-    n = i = j = 0
-    while i < len(old) or j < len(new):
-        order = -1 if j == len(new) else 1 if i == len(old) else compare(old, i, new, j, depth)
-        if order != 0 or compare(old, i, new, j, old.shape[1]) != 0:
-            found[n] = old[i, :depth] if order <= 0 else new[j, :depth]
-            n += 1
-        i += order <= 0
-        j += order >= 0
-    return found[:n].copy()
-
-
-@njit(cache=True)
 def each_last(rows, depth):
     """Of sorted rows the last with each key."""
     kept = np.empty(len(rows), dtype=np.bool_)

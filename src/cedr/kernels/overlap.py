@@ -106,6 +106,20 @@ def raise_longest(length, g, vs, ve):
 
 
 @njit(cache=True)
+def raise_longest_in_blocks(pool, entries, segments, numbers, key, count, by, length):
+    """The same with the next `count` tuples from a key on of blocks, of those that end after `by`."""
+    b, i = seek(pool, entries, segments, numbers, key, 0, key.shape[1], 0)
+    while b < end(numbers) and count > 0:
+        x = row_at(entries, segments, numbers, b, i)
+        if pool[x, 2] > by:
+            lives = pool[x, 2] - pool[x, 1]
+            lives = INF if pool[x, 2] == INF or lives < 0 else lives
+            length[pool[x, 0]] = max(length[pool[x, 0]], lives)
+        count -= 1
+        b, i = next_row(entries, segments, numbers, b, i)
+
+
+@njit(cache=True)
 def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
     """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
     number."""

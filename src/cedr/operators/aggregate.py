@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.compacting import compact
 from cedr.columnar.state import NUMBER, PART, PARTS, State, fields
 from cedr.kernels.cells import cells
 from cedr.operators.exact_sums import Parts
 from cedr.operators.live import LiveColumn, LiveExtreme, LiveRows, LiveTuples
+from cedr.operators.local_snapshots import WORDS, LocalSnapshots
 from cedr.operators.snapshot import Rows, SnapshotOperator, Sums
 from cedr.operators.values import IndexCodec, Words, codec_for, fits_one_word, sortable
 from cedr.operators.weights import OverflowingSum, Weights
@@ -116,9 +118,12 @@ class AggregateOperator(SnapshotOperator):
         """The stores that take whole rows."""
         return [*self.live.values(), *([self.live_rows] if self.live_rows else [])]
 
+    def _all_stores(self) -> list[LiveTuples]:
+        return [*self._stores(), *self.extremes.values()]
+
     def _choose_layout_of_tuples(self) -> None:
         """Live tuples are in blocks if the end points are."""
-        for store in (*self._stores(), *self.extremes.values()):
+        for store in self._all_stores():
             store.use_blocks(self.local is not None)
 
     def answer(self, g: Times, t: Times, entries: Times, sums: Sums) -> tuple[Times | None, Words]:
@@ -164,7 +169,7 @@ class AggregateOperator(SnapshotOperator):
         return self.groups.take(g).hstack(columns)
 
     def forget(self, before: Times) -> None:
-        for store in (*self._stores(), *self.extremes.values()):
+        for store in self._all_stores():
             store.forget(before)
         at = 0
         for codec in self.codecs.values():
@@ -172,12 +177,29 @@ class AggregateOperator(SnapshotOperator):
                 codec.forget(self.emitted.words[:, at])
             at += codec.width
 
-    def _forget_in_blocks(self, settled: Times) -> None:
-        for store in (*self._stores(), *self.extremes.values()):
+    def _forget_in_blocks(self, settled: int, arrived: int) -> None:
+        for store in self._all_stores():
             if store.blocks is not None:
-                store.blocks.settle(int(settled[0]))
-        super()._forget_in_blocks(settled)
+                store.blocks.settle(settled)
+        super()._forget_in_blocks(settled, arrived)
+
+    def held_rows(self) -> int:
+        return sum(store.blocks.rows for store in self._all_stores() if store.blocks is not None)
+
+    def forget_in_blocks(self, groups: Times, settled: int) -> None:
+        for store in self._all_stores():
+            if store.blocks is not None:
+                store.blocks.forget(groups, settled)
+
+    def compact_in_blocks(self, local: LocalSnapshots) -> None:
+        for store in self._all_stores():
+            store.compact_in_blocks()
+        column = WORDS
+        for codec in self.codecs.values():
+            if isinstance(codec, IndexCodec):
+                compact(codec.index, (local.emitted, column))
+            column += codec.width
 
     def renumber(self, numbers: Times) -> None:
-        for store in (*self._stores(), *self.extremes.values()):
+        for store in self._all_stores():
             store.renumber(numbers)

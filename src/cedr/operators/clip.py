@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
 from cedr.columnar.state import BLOCKS, PART, TRANSIENT, State, columns, counted, fields
 from cedr.kernels.difference import net_change
@@ -24,9 +25,10 @@ from cedr.operators.base import Operator
 from cedr.operators.front import still_matters
 from cedr.operators.join import NOTHING_HELD, JoinKeys
 from cedr.operators.keyed import by_payload, finished_keys, without_tuples
+from cedr.operators.lap import RowLap
 from cedr.operators.locality import Locality
 from cedr.operators.synopsis import Synopsis
-from cedr.operators.tuple_store import Mask, TupleBlocks, TupleStore
+from cedr.operators.tuple_store import END, KEY, START, VALUE, Mask, TupleBlocks, TupleStore
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN
 
@@ -129,14 +131,14 @@ class ClipOperator(Operator):
             old_end = blocks.ends(keys, old)
             old, old_end = old.where(old_end >= blocks.settled), old_end[old_end >= blocks.settled]
             changes = self._tuple_changes(chunk, np.searchsorted(keys, g), old, len(keys))
-            blocks.tuples.add(changes._replace(key=keys[changes.key]))
+            blocks.add_tuples(changes._replace(key=keys[changes.key]))
             new = old.merge(changes)
         else:
             changes = start_changes(chunk, g, g >= 0)
             keys, old = blocks.reached_from(changes.key, changes.vs)
             old_end = blocks.ends(keys, old)
             old, old_end = old.where(old_end >= blocks.settled), old_end[old_end >= blocks.settled]
-            blocks.starts.add(changes)
+            blocks.add_starts(changes)
             new = old
         self._locality.touch(old.rows)
         now = answer(new, blocks.ends(keys, new))
@@ -145,22 +147,27 @@ class ClipOperator(Operator):
         settled = self.front.settle(NOTHING_HELD)
         if chunk.cti != MIN:
             blocks.settled, blocks.done = int(settled[0]), self.ctis[0] == INF
-        return replace(out, promises=self.front.passed(self.cti, len(chunk)))
+        promises = self.front.passed(self.cti, len(chunk))
+        if blocks.forget(len(chunk)):
+            compact(self.payloads, (blocks.tuples.blocks, VALUE))
+            self.keys.compact_in_blocks(self.front, (blocks.tuples.blocks, KEY), (blocks.starts.blocks, KEY))
+        return replace(out, promises=promises)
 
     def _choose_layout(self, chunk: Chunk) -> None:
         """Arrays or blocks, before a chunk. Blocks need one front for all keys that is not the end."""
         held = self.tuples.rows + self.starts.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
+        if in_blocks == (self.blocks is not None):
+            return
+        if self.blocks is not None:
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed(0)
-        if in_blocks and self.blocks is None:
+        else:
             self.blocks = ClipBlocks(self.tuples, self.starts)
             self._clear_arrays()
-            self._locality.changed(self.blocks.rows)
+        self._locality.changed()
 
     def _clear_arrays(self) -> None:
         self.tuples, self.starts, self.emitted = TupleStore.empty(), TupleStore.empty(), Synopsis(0)
@@ -193,6 +200,39 @@ class ClipBlocks:
         """What ends before need not be stored."""
         self.done = False
         """Whether no tuple could arrive any more when that was settled."""
+        self._lap, self._lap_of_starts = RowLap(4), RowLap(4)
+        self._clipped = MIN
+        """What was settled when this lap began: when it is over, no tuple that is left is clipped before."""
+
+    def add_tuples(self, changes: TupleStore) -> None:
+        self.tuples.add(changes)
+        self._lap.added += changes.rows
+
+    def add_starts(self, changes: TupleStore) -> None:
+        self.starts.add(changes)
+        self._lap.added += changes.rows
+
+    def forget(self, arrived: int) -> bool:
+        """Look at some tuples and drop those that are settled, then at starts in the same way: a start is needed as
+        long as a tuple is there that it clips. Returns whether a lap is over."""
+        lap, starts = self._lap, self._lap_of_starts
+        if not starts.under_way:
+            if not lap.under_way:
+                self._clipped = self.settled
+            if self.settled == MIN or not lap.begins(self.rows):
+                return False
+            self._forget_tuples(arrived)
+            if lap.under_way:
+                return False
+            starts.under_way = True
+            starts.key[:] = MIN
+        self.starts.blocks.remove(starts.ended(self.starts.blocks, arrived, START, self._clipped - 1))
+        return not starts.under_way
+
+    def _forget_tuples(self, arrived: int) -> None:
+        rows = self._lap.next_rows(self.tuples.blocks, arrived)
+        end = next_in_blocks(rows[:, KEY].copy(), rows[:, START].copy(), *self.starts.blocks.arrays)
+        self.tuples.blocks.remove(rows[np.minimum(rows[:, END], end) < self._clipped])
 
     @property
     def rows(self) -> int:

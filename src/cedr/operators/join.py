@@ -10,13 +10,15 @@ enough. Promises about other columns of a side do not pass: the other side may s
 are there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.compacting import compact
 from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
 from cedr.columnar.mapped import MEMORY
@@ -35,11 +37,12 @@ from cedr.columnar.state import (
     fields,
 )
 from cedr.columnar.stored import is_incremental
-from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest
+from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest, raise_longest_in_blocks
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
+from cedr.operators.lap import RowLap
 from cedr.operators.locality import Locality
-from cedr.operators.tuple_store import TupleBlocks, TupleStore
+from cedr.operators.tuple_store import END, KEY, VALUE, Mask, TupleBlocks, TupleStore
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -126,11 +129,14 @@ class JoinSide(Stateful):
             else:
                 self.hold(self.tuples.merge(changes))
 
-    def forget(self, bounds: Times) -> None:
-        if len(bounds) == 1 and bounds[0] == self._bound:
+    def forget(self, bounds: Times, arrived: int) -> None:
+        """Drop what ends by the bound of its key; from blocks as much as a chunk of `arrived` rows pays for."""
+        if self.blocks is None and len(bounds) == 1 and bounds[0] == self._bound:
             return  # what ends by it is not stored any more
         self._bound = int(bounds[0]) if len(bounds) == 1 else MIN
         if self.blocks is not None and self._bound < INF:
+            if self.blocks.forget(self._bound, arrived):
+                compact(self.payloads, (self.blocks.tuples.blocks, VALUE))
             return
         self.as_arrays()
         keep = self.tuples.ve > by_group(bounds, self.tuples.key)
@@ -143,23 +149,32 @@ class JoinSide(Stateful):
         if numbers is not None:
             self.hold(self.tuples.renumber_values(numbers))
 
+    def mark_keys(self, used: Mask) -> None:
+        """Mark the keys that are stored."""
+        if self.blocks is not None:
+            self.blocks.tuples.blocks.mark(KEY, used)
+        used[self.tuples.key] = True
+
+    def renumber_keys(self, numbers: Times) -> None:
+        if self.blocks is not None:
+            self.blocks.renumber_keys(numbers)
+        else:
+            self.hold(self.tuples.renumber_keys(numbers))
+
     # --- the layout --------------------------------------------------------------------------------------------------
 
     def choose_layout(self, arrived: int, keys: int, one_front: bool) -> None:
         """Arrays or blocks, before a chunk with this number of rows. Blocks need one front for all keys."""
         held = self.tuples.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, arrived, self.blocks is not None) and one_front
-        before = self.blocks
-        if not in_blocks or self._locality.must_pass:
+        if not in_blocks:
             self.as_arrays()
-        if in_blocks and self.blocks is None:
-            blocks = self._to_blocks(keys)
-            if before is not None:
-                blocks.tuples.save_as_changes_of(before.tuples)
+        elif self.blocks is None:
+            self._to_blocks(keys)
 
     def _to_blocks(self, keys: int) -> "JoinBlocks":
         self.blocks = JoinBlocks(self.tuples, keys)
-        self._locality.changed(self.tuples.rows)
+        self._locality.changed()
         self.hold(TupleStore.empty())
         return self.blocks
 
@@ -169,7 +184,7 @@ class JoinSide(Stateful):
             blocks, self.blocks = self.blocks, None
             self.hold(self._in_blocks(blocks))
             self._forget_payloads()
-            self._locality.changed(self.tuples.rows)
+            self._locality.changed()
 
     def _in_blocks(self, blocks: "JoinBlocks") -> TupleStore:
         tuples = blocks.tuples.flat()
@@ -182,6 +197,9 @@ class JoinBlocks:
     def __init__(self, tuples: TupleStore, keys: int) -> None:
         self.tuples = TupleBlocks(tuples)
         _, self.longest = longest(tuples.key, tuples.vs, tuples.ve, keys)
+        self.lap = RowLap(4)
+        self._longest_left = self.longest[:0]
+        """The longest lifetimes of what this lap has seen and has come since: those of all when it is over."""
 
     @property
     def rows(self) -> int:
@@ -193,18 +211,48 @@ class JoinBlocks:
 
     def add(self, changes: TupleStore) -> None:
         self.tuples.add(changes)
+        self.lap.added += changes.rows
         needed = int(changes.key[-1]) + 1 if changes.rows else 0
-        if needed > len(self.longest):
-            known = len(self.longest)
-            self.longest = MEMORY.grown(self.longest, known + needed)
-            self.longest[known:] = 0
+        self.longest = with_room(self.longest, needed)
         raise_longest(self.longest, changes.key, changes.vs, changes.ve)
+        if self.lap.under_way:
+            self._longest_left = with_room(self._longest_left, needed)
+            raise_longest(self._longest_left, changes.key, changes.vs, changes.ve)
 
     def overlaps(self, g: Times, chunk: Chunk) -> tuple[Times, Times, Times, Times, Times]:
         rows = (g, chunk.vs, chunk.old, chunk.new)
         found: tuple[Times, Times, Times, Times, Times]
         found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.arrays)
         return found
+
+    def forget(self, bound: int, arrived: int) -> bool:
+        """Look at some tuples, and drop those that end by a time; whether a lap is over."""
+        blocks, lap = self.tuples.blocks, self.lap
+        began = lap.under_way
+        if not lap.begins(blocks.rows):
+            return False
+        if not began:
+            self._longest_left = MEMORY.zeros(len(self.longest), np.int64)
+        raise_longest_in_blocks(*blocks.arrays, lap.key, lap.budget(arrived), bound, self._longest_left)
+        blocks.remove(lap.ended(blocks, arrived, END, bound))
+        if not lap.under_way:
+            self.longest = self._longest_left
+        return not lap.under_way
+
+    def renumber_keys(self, numbers: Times) -> None:
+        """The keys have new numbers, in the same order."""
+        self.tuples.blocks.renumber(KEY, numbers)
+        self.longest = self.longest[numbers[: len(self.longest)] >= 0]
+        self._longest_left = self._longest_left[numbers[: len(self._longest_left)] >= 0]
+
+
+def with_room(longest: Times, keys: int) -> Times:
+    """The longest lifetimes with room for this number of keys."""
+    known = len(longest)
+    if keys > known:
+        longest = MEMORY.grown(longest, known + keys)
+        longest[known:] = 0
+    return longest
 
 
 class JoinKeys(Stateful):
@@ -247,14 +295,38 @@ class JoinKeys(Stateful):
 
     def compact(self, stored: list[TupleStore], front: Front) -> list[TupleStore]:
         """Forget keys that no stored tuple has, if it is time to look; returns the tuples with the new key numbers."""
+
+        def mark(used: Mask) -> None:
+            for tuples in stored:
+                used[tuples.key] = True
+
+        numbers = self.compact_to(mark, front)
+        return stored if numbers is None else [tuples.renumber_keys(numbers) for tuples in stored]
+
+    def compact_to(self, mark: Callable[[Mask], None], front: Front) -> Times | None:
+        """Forget keys that are not marked, if it is time to look; returns the new number of each."""
         if not self.may_compact():
-            return stored
-        numbers = self.index.compact(np.concatenate([tuples.key for tuples in stored]))
+            return None
+        used = np.zeros(len(self.index), dtype=np.bool_)
+        mark(used)
+        numbers = self.index.compact(used)
         self.seen = len(self.index)
-        if numbers is None:
-            return stored
-        front.renumber(numbers)
-        return [tuples.renumber_keys(numbers) for tuples in stored]
+        if numbers is not None:
+            front.renumber(numbers)
+        return numbers
+
+    def compact_in_blocks(self, front: Front, *stores: tuple[SortedBlocks, int]) -> Times | None:
+        """The same for keys in columns of blocks, which get the new numbers."""
+
+        def mark(used: Mask) -> None:
+            for blocks, column in stores:
+                blocks.mark(column, used)
+
+        numbers = self.compact_to(mark, front)
+        if numbers is not None:
+            for blocks, column in stores:
+                blocks.renumber(column, numbers)
+        return numbers
 
 
 def each_once(names: Mapping[str, str]) -> dict[str, str]:
@@ -297,20 +369,21 @@ class JoinOperator(Operator):
             out = out.with_rows(out.rows.filter(self.residual))
         self.front.advance(port, chunk)
         self.sides[port].store(chunk, g, self.front.of(1 - port))
-        other.forget(self.front.of(port))
+        other.forget(self.front.of(port), len(chunk))
         self.front.settle(NOTHING_HELD)
         promises = self.front.passed(self.cti, len(chunk), g[row])
         self._forget_keys()
         return replace(out, promises=promises)
 
     def _forget_keys(self) -> None:
-        if not self.keys.may_compact():
-            return
+        numbers = self.keys.compact_to(self._mark_keys, self.front)
+        if numbers is not None:
+            for side in self.sides:
+                side.renumber_keys(numbers)
+
+    def _mark_keys(self, used: Mask) -> None:
         for side in self.sides:
-            side.as_arrays()
-        stored = self.keys.compact([side.tuples for side in self.sides], self.front)
-        for side, tuples in zip(self.sides, stored, strict=True):
-            side.hold(tuples)
+            side.mark_keys(used)
 
     def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         left, right = (mine, theirs) if port == 0 else (theirs, mine)

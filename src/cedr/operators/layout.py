@@ -21,8 +21,3 @@ def is_small(rows: int, state: int) -> bool:
 def is_large(rows: int, state: int) -> bool:
     """Whether a chunk is so large that state in blocks should move to arrays. Between small and large nothing moves."""
     return rows * SMALL_CHUNK > 4 * max(state, MUCH_STATE) and not (state >= MUCH_STATE and MEMORY.is_short)
-
-
-def is_worth_forgetting(added: int, state: int) -> bool:
-    """Whether enough rows were added to blocks that what is settled may be a good part of them."""
-    return 4 * added >= state

@@ -69,7 +69,7 @@ class LevelOperator(Operator):
         self.emitted = Synopsis(0)
         self.order = OutputOrder()
         self.local: LocalLevels | None = None
-        """The end points and what was emitted, in blocks; then `endpoints` and `emitted` are empty."""
+        """End points, open and emitted levels in blocks; then `endpoints`, `open` and `emitted` are empty."""
         self.small_chunks = 0
 
     @abstractmethod
@@ -90,7 +90,9 @@ class LevelOperator(Operator):
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed)
         out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
-        if (settled > promised).any() or (settled < front).any():
+        if self.local is not None and MIN < settled[0] < INF:
+            self._forget_in_blocks(self.local, front, settled, len(chunk))
+        elif self.local is None and ((settled > promised).any() or (settled < front).any()):
             self._forget(front, settled, levels)
         return out
 
@@ -159,11 +161,15 @@ class LevelOperator(Operator):
         emitted = (self.emitted.g, self.emitted.start, self.emitted.end)
         limits = self.emission.last_limits(self.front.promised())
         self.local = LocalLevels(self.endpoints, self.open, emitted, self.height, limits)
+        self._clear_arrays()
+
+    def _clear_arrays(self) -> None:
         self.endpoints, self.emitted = ep.empty_endpoints(self.ports), Synopsis(0)
+        self.open = (self.endpoints[0], self.endpoints[1])
 
     def _to_arrays(self) -> None:
         assert self.local is not None
-        self.endpoints, (g, start, end) = self.local.flat()
+        self.endpoints, self.open, (g, start, end) = self.local.flat()
         self.emitted.g, self.emitted.start, self.emitted.end = g, start, end
         self.emitted.words = np.empty((len(g), 0), dtype=np.int64)
         self.local, self.small_chunks = None, 0
@@ -187,15 +193,7 @@ class LevelOperator(Operator):
         return decided
 
     def _forget(self, front: Times, settled: Times, known: HeightAndLevels | None) -> None:
-        """Drop what is settled. From blocks when enough rows were added to make a pass over all worth it."""
-        if self.local is not None:
-            if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
-                before = self.local
-                self._to_arrays()
-                self._forget(front, settled, None)
-                self._to_blocks()
-                self.local.save_as_changes_of(before)
-            return
+        """Drop what is settled."""
         height, (lg, _, end) = known or self._levels()
         g, t, *_ = self.endpoints
         folded = lv.foldable(lg, end, settled, front, len(self.payloads))
@@ -208,6 +206,15 @@ class LevelOperator(Operator):
             self.emitted.g = numbers[self.emitted.g]
             self.open = (numbers[self.open[0]], self.open[1])
             self.front.renumber(numbers)
+
+    def _forget_in_blocks(self, local: LocalLevels, front: Times, settled: Times, arrived: int) -> None:
+        """The same, a few payloads with each chunk."""
+        if local.lap.begins(local.rows):
+            local.forget(local.lap.groups(local.rows, len(self.payloads), arrived), settled, front)
+            if not local.lap.under_way:
+                numbers = local.compact(self.payloads)
+                if numbers is not None:
+                    self.front.renumber(numbers)
 
     # --- state -------------------------------------------------------------------------------------------------------
 
@@ -227,7 +234,8 @@ class LevelOperator(Operator):
             return super().snapshot() | local.saved()
         self._to_arrays()
         state = super().snapshot()
-        self.local, self.endpoints, self.emitted = local, ep.empty_endpoints(self.ports), Synopsis(0)
+        self.local = local
+        self._clear_arrays()
         return state
 
     def restored(self) -> None:
@@ -237,11 +245,12 @@ class LevelOperator(Operator):
     def restore(self, state: State) -> None:
         """What was saved in blocks goes on in blocks."""
         super().restore(state)
-        endpoints, emitted = source_of(state["endpoints"]), source_of(state["emitted"])
-        if endpoints is not None and emitted is not None:
+        endpoints, open_, emitted = (source_of(state[name]) for name in ("endpoints", "open", "emitted"))
+        if endpoints is not None and open_ is not None and emitted is not None:
             self._to_blocks()
             assert self.local is not None
             self.local.endpoints.increments.adopt(endpoints)
+            self.local.open.increments.adopt(open_)
             self.local.emitted.increments.adopt(emitted)
 
 

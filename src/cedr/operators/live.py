@@ -13,11 +13,12 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from cedr.columnar.chunk import Times
+from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
 from cedr.columnar.state import BLOCKS, PART, State, Stateful, columns, fields
 from cedr.kernels import tuples as tu
 from cedr.operators.front import still_matters
-from cedr.operators.live_blocks import BY_START, BY_VALUE, LiveBlocks, Order
+from cedr.operators.live_blocks import BY_START, BY_VALUE, VALUE, LiveBlocks, Order
 from cedr.operators.tuple_store import Mask, TupleStore
 from cedr.operators.values import fits_one_word, from_sortable, sortable
 from cedr.plan import aggregates as agg
@@ -70,8 +71,16 @@ class LiveTuples(Stateful):
         self.use_blocks(False)
         self.tuples = self.tuples.where(still_matters(self.tuples.key, self.tuples.ve, before))
 
+    def compact_in_blocks(self) -> None:
+        """Drop rows that no tuple in blocks has."""
+        if self.blocks is not None:
+            compact(self.index, (self.blocks.tuples.blocks, VALUE))
+
     def renumber(self, numbers: Times) -> None:
-        self.tuples = self.tuples.renumber_keys(numbers)
+        if self.blocks is None:
+            self.tuples = self.tuples.renumber_keys(numbers)
+        else:
+            self.blocks.renumber_groups(numbers)
 
     def snapshot(self) -> State:
         """The tuples as sorted arrays, whatever their layout."""
@@ -164,6 +173,10 @@ class LiveColumn(LiveTuples):
             self.drop(before)
         else:
             super().forget(before)
+
+    def compact_in_blocks(self) -> None:
+        if not self.one_word:
+            super().compact_in_blocks()
 
 
 def priorities(aggregate: agg.ColumnAggregate, rank: Times, vs: Times) -> Times:

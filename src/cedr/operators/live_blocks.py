@@ -62,8 +62,7 @@ class LiveBlocks:
 
     def of_groups(self, groups: Times) -> TupleStore:
         """The tuples of sorted groups."""
-        _, rows = self.tuples.blocks.between([groups], [groups + 1])
-        return tuples_of(rows, AS_STORED)
+        return tuples_of(self.tuples.blocks.of_groups(groups), AS_STORED)
 
     def with_lifetimes(self, g: Times, vs: Times, ve: Times) -> tuple[Times, TupleStore]:
         """The tuples of groups with a start and an end, which are sorted, and to which of these each belongs."""
@@ -82,6 +81,16 @@ class LiveBlocks:
         if self.orders:
             _, rows = self.orders[BY_END].between([np.array([MIN])], [np.array([before])])
             self._add_to_orders(tuples_of(rows, BY_END).negated())
+
+    def forget(self, groups: Times, before: int) -> None:
+        """Drop tuples of some groups that ended before a time, which is settled."""
+        rows = self.tuples.blocks.of_groups(groups)
+        self.tuples.blocks.remove(rows[rows[:, END] < before])
+
+    def renumber_groups(self, numbers: Times) -> None:
+        self.tuples.blocks.renumber(GROUP, numbers)
+        for order, blocks in self.orders.items():
+            blocks.renumber(order.index(GROUP), numbers)
 
 
 def tuples_of(rows: Matrix, order: Order) -> TupleStore:

@@ -13,15 +13,20 @@ import numpy as np
 
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
-from cedr.columnar.increments import SavedColumns
+from cedr.columnar.compacting import compact
+from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.kernels.difference import net_change
-from cedr.operators.local_snapshots import EndPoints, columns_of, saved_emitted, saved_endpoints
+from cedr.operators.lap import Lap
+from cedr.operators.local_snapshots import EndPoints, columns_of, endpoints_of, saved_emitted, saved_endpoints
 from cedr.temporal.time import INF
 
 Levels = tuple[Times, Times, Times]
 """Group, start and end."""
+Open = tuple[Times, Times]
+"""Group and start of levels that were open at the first entry of a payload, the lowest first."""
 Limits = tuple[Times, Times, Times]
 """By when an emitted level must end and start, and before which start it is emitted anyway; see `levels.emitted`."""
 Changed = tuple[Times, Times, Times, Times]
@@ -29,55 +34,54 @@ Changed = tuple[Times, Times, Times, Times]
 
 
 class LocalLevels:
-    """`open`: the starts of levels that were open at the first entry of a payload. `limits`: by which levels were
-    emitted."""
+    """`limits`: by which levels were emitted."""
 
     def __init__(
         self,
         endpoints: EndPoints,
-        open_: tuple[Times, Times],
+        open_: Open,
         emitted: Levels,
         height: Callable[[np.ndarray], Times],
         limits: Limits,
     ) -> None:
         g, t, k, counts = endpoints
-        self.open, self.height, self.limits = open_, height, limits
+        self.height, self.limits = height, limits
+        self.open = SortedBlocks(3, 2, 2)
+        self.open.add(np.column_stack((*open_, np.ones(len(open_[0]), dtype=np.int64))))
         self.endpoints = SortedBlocks(3 + counts.shape[1], 2, 2)
         self.endpoints.replace(np.column_stack((g, t, k, counts)))
         self.emitted = SortedBlocks(4, 3, 3)
         self.emitted.add(counted_rows(emitted))
         self.waiting = SortedBlocks(4, 3, 3)
-        self._wait(self._held_back(self._levels(endpoints), limits), 1)
-        self.added = 0
-        """Rows since the last attempt to forget."""
+        self._wait(self._held_back(self._levels(endpoints, open_), limits), 1)
+        self.lap = Lap()
 
     @property
     def nbytes(self) -> int:
-        return self.endpoints.nbytes + self.emitted.nbytes + self.waiting.nbytes
+        return self.endpoints.nbytes + self.open.nbytes + self.emitted.nbytes + self.waiting.nbytes
 
-    def flat(self) -> tuple[EndPoints, Levels]:
-        """All end points and emitted levels as sorted arrays."""
-        return endpoints_of(self.endpoints.flat()), levels_of(self.emitted.flat())
+    def flat(self) -> tuple[EndPoints, Open, Levels]:
+        """All end points, open and emitted levels as sorted arrays."""
+        return endpoints_of(self.endpoints.flat()), open_of(self.open.flat()), levels_of(self.emitted.flat())
 
     def saved(self) -> dict[str, SavedColumns]:
         """The fields of a snapshot, in blocks."""
-        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 2, 4, 3)}
-
-    def save_as_changes_of(self, before: "LocalLevels") -> None:
-        """Most of it is as it was before."""
-        self.endpoints.save_as_changes_of(before.endpoints)
-        self.emitted.save_as_changes_of(before.emitted)
+        return {
+            "endpoints": saved_endpoints(self.endpoints),
+            "open": SavedColumns(self.open.increments.save(self.open), BlockColumns((0, 1), repeat=2)),
+            "emitted": saved_emitted(self.emitted, 2, 4, 3),
+        }
 
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
     def take(self, changes: EndPoints) -> tuple[Times, Levels]:
         """Add the changes of a chunk; returns the payloads it is about and all of their levels."""
         groups = np.unique(changes[0])
-        before = self._read(groups)
-        self._wait(self._held_back(self._levels(before), self.limits), -1)
+        before, open_ = endpoints_of(self.endpoints.of_groups(groups)), open_of(self.open.of_groups(groups))
+        self._wait(self._held_back(self._levels(before, open_), self.limits), -1)
         self.endpoints.add(np.column_stack(changes))
-        self.added += len(changes[0])
-        return groups, self._levels(ep.merge(*before, *changes))
+        self.lap.added += len(changes[0])
+        return groups, self._levels(ep.merge(*before, *changes), open_)
 
     def earliest_open(
         self, levels: Levels, until: int, over: int, released: int, promised: Times
@@ -92,7 +96,7 @@ class LocalLevels:
         """Emit what the limits allow of the levels of some payloads, and of those of others that may be due."""
         emits, _ = lv.emitted(*levels, *limits)
         now: Levels = (levels[0][emits], levels[1][emits], levels[2][emits])
-        _, rows = self.emitted.between((groups,), (groups + 1,))
+        rows = self.emitted.of_groups(groups)
         nothing = np.empty((len(now[0]), 0), dtype=np.int64)
         was = levels_of(rows)
         net = net_change(*was, np.empty((len(was[0]), 0), dtype=np.int64), *now, nothing, np.array([INF]))
@@ -104,7 +108,7 @@ class LocalLevels:
         g, start = np.concatenate((g, due[0])), np.concatenate((start, due[1]))
         before, after = np.concatenate((before, due[1])), np.concatenate((after, due[2]))
         self.emitted.add(changed_rows(g, start, before, after))
-        self.added += len(g)
+        self.lap.added += len(g)
         self.limits = limits
         order = np.lexsort((start, g))
         return g[order], start[order], before[order], after[order]
@@ -114,20 +118,41 @@ class LocalLevels:
         first = self.waiting.head(1)
         return first[0, :1] if len(first) else np.array([INF], dtype=np.int64)
 
+    # --- forgetting --------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        return self.endpoints.rows + self.emitted.rows
+
+    def forget(self, groups: Times, settled: Times, front: Times) -> None:
+        """Fold what is settled of some payloads: end points, open and emitted levels together."""
+        which, rows = self.endpoints.between((groups,), (groups + 1,))
+        was_open = self.open.of_groups(groups)
+        g, t, k, counts = endpoints_of(rows)
+        open_g, open_start = open_of(was_open)
+        open_ = (np.searchsorted(groups, open_g), open_start)
+        height = self.height(ep.live_copies(g, counts))
+        lg, _, end = lv.levels(which, t, height, *open_)
+        folded = lv.foldable(lg, end, settled, front, len(groups))
+        open_g, open_start = lv.open_levels(which, t, height, *open_, folded)
+        self.open.change(was_open, open_rows((groups[open_g], open_start)))
+        which, t, k, counts = ep.fold(which, t, k, counts, folded)
+        self.endpoints.change(rows, np.column_stack((groups[which], t, k, counts)))
+        emitted = self.emitted.of_groups(groups)
+        self.emitted.remove(emitted[emitted[:, 2] < settled[0]])
+
+    def compact(self, payloads: RowIndex) -> Times | None:
+        """Drop payloads of which nothing is left; returns the new number of each."""
+        numbers = compact(payloads, (self.endpoints, 0), (self.emitted, 0), (self.open, 0))
+        if numbers is not None:
+            self.waiting.renumber(2, numbers)
+        return numbers
+
     # --- parts -------------------------------------------------------------------------------------------------------
 
-    def _read(self, groups: Times) -> EndPoints:
-        _, rows = self.endpoints.between((groups,), (groups + 1,))
-        return endpoints_of(rows)
-
-    def _levels(self, endpoints: EndPoints) -> Levels:
+    def _levels(self, endpoints: EndPoints, open_: Open) -> Levels:
         g, t, _, counts = endpoints
-        first, last = np.searchsorted(self.open[0], g[[0, -1]]) if len(g) else (0, 0)
-        while last < len(self.open[0]) and len(g) and self.open[0][last] == g[-1]:
-            last += 1
-        found: Levels = lv.levels(
-            g, t, self.height(ep.live_copies(g, counts)), self.open[0][first:last], self.open[1][first:last]
-        )
+        found: Levels = lv.levels(g, t, self.height(ep.live_copies(g, counts)), *open_)
         return found
 
     @staticmethod
@@ -143,8 +168,16 @@ class LocalLevels:
         self.waiting.add(np.column_stack((start, end, g, np.full(len(g), sign, dtype=np.int64)))[order])
 
 
-def endpoints_of(rows: np.ndarray) -> EndPoints:
-    return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 2), np.ascontiguousarray(rows[:, 3:])
+def open_of(rows: np.ndarray) -> Open:
+    """Starts of open levels from rows with the number of equal ones."""
+    rows = np.repeat(rows, rows[:, 2], axis=0)
+    return columns_of(rows, 0), columns_of(rows, 1)
+
+
+def open_rows(open_: Open) -> np.ndarray:
+    """The rows with the number of equal ones; starts are sorted."""
+    rows, copies = np.unique(np.column_stack(open_), axis=0, return_counts=True)
+    return np.column_stack((rows, copies))
 
 
 def levels_of(rows: np.ndarray) -> Levels:

@@ -17,16 +17,22 @@ import numpy as np
 
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
+from cedr.columnar.compacting import compact
 from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.index import RowIndex
 from cedr.columnar.mapped import MEMORY
 from cedr.columnar.state import FORMAT
+from cedr.kernels import endpoints as ep
 from cedr.kernels import frontiers as fr
+from cedr.operators.lap import Lap
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.values import Words
-from cedr.temporal.time import INF
+from cedr.temporal.time import INF, MIN
 
 EndPoints = tuple[Times, Times, Times, Words]
 Emitted = tuple[Times, Times, Times, Words]
+WORDS = 4
+"""The first column of emitted rows with words; those before are group, start, 1 and end."""
 
 
 class LocalSnapshots:
@@ -40,13 +46,12 @@ class LocalSnapshots:
         self.endpoints = SortedBlocks(fr.HEAD + ints.shape[1], 2, 2)
         self.endpoints.replace(np.column_stack((g, t, k, ints)))
         eg, start, end, words = emitted
-        self.emitted = SortedBlocks(4 + words.shape[1], 2, 2)
+        self.emitted = SortedBlocks(WORDS + words.shape[1], 2, 2)
         self.emitted.replace(np.column_stack((eg, start, np.ones(len(eg), dtype=np.int64), end, words)))
         self.waiting = SortedBlocks(4, 3, 3)
         self.start, self.end = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self.base = np.empty((0, ints.shape[1]), dtype=np.int64)
-        self.added = 0
-        """Rows since the last attempt to forget."""
+        self.lap = Lap()
         groups = np.unique(g)
         self._make_room(int(groups.max(initial=-1)))
         if not eager:
@@ -69,17 +74,11 @@ class LocalSnapshots:
         return self.flat_endpoints(), emitted_of(self.emitted.flat())
 
     def flat_endpoints(self) -> EndPoints:
-        rows = self.endpoints.flat()
-        return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 2), np.ascontiguousarray(rows[:, fr.HEAD :])
+        return endpoints_of(self.endpoints.flat())
 
     def saved(self) -> dict[str, SavedColumns]:
         """The fields of a snapshot, in blocks."""
-        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 3, 4)}
-
-    def save_as_changes_of(self, before: "LocalSnapshots") -> None:
-        """Most of it is as it was before."""
-        self.endpoints.save_as_changes_of(before.endpoints)
-        self.emitted.save_as_changes_of(before.emitted)
+        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 3, WORDS)}
 
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
@@ -89,7 +88,7 @@ class LocalSnapshots:
         if not len(g):
             return g, g, g
         self.endpoints.add(np.column_stack((g, t, k, ints)))
-        self.added += len(g)
+        self.lap.added += len(g)
         self._make_room(int(g[-1]))
         before = (t < self.start[g]) | (self.start[g] == INF)
         np.add.at(self.base, g[before], ints[before])
@@ -141,7 +140,7 @@ class LocalSnapshots:
         count = now.astype(np.int64) - was
         end = np.where(now, after, 0) - np.where(was, before, 0)
         self.emitted.add(np.column_stack((g, start, count, end, words * count[:, None])))
-        self.added += len(g)
+        self.lap.added += len(g)
 
     def move_frontiers(self, entries: tuple[Times, Times, Words], groups: Times, sums: Words, *limits: int) -> None:
         """The frontiers of groups, after their entries have been read with the sums before."""
@@ -153,6 +152,37 @@ class LocalSnapshots:
         """The start of the first snapshot that is not emitted."""
         first = self.waiting.head(1)
         return first[0, :1] if len(first) else np.array([INF], dtype=np.int64)
+
+    # --- forgetting --------------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        return self.endpoints.rows + self.emitted.rows
+
+    def forget(self, groups: Times, settled: int) -> None:
+        """Fold what lies before a settled time, of some groups. End points and emitted snapshots go together: arrays
+        must not show one without the other."""
+        low, high = np.full(len(groups), MIN), np.full(len(groups), settled)
+        _, rows = self.endpoints.between((groups, low), (groups, high))
+        self.endpoints.change(rows, np.column_stack(ep.fold(*endpoints_of(rows), np.array([settled]))))
+        _, rows = self.emitted.between((groups, low), (groups, high))
+        self.emitted.remove(rows[rows[:, 3] < settled])
+
+    def compact(self, groups: RowIndex) -> Times | None:
+        """Drop groups of which nothing is left; returns the new number of each."""
+        numbers = compact(groups, (self.endpoints, 0), (self.emitted, 0))
+        if numbers is not None:
+            self._renumber(numbers)
+        return numbers
+
+    def _renumber(self, numbers: Times) -> None:
+        self.waiting.renumber(2, numbers)
+        kept = np.flatnonzero(numbers[: len(self.start)] >= 0)
+        start, end, base = self.start, self.end, self.base
+        self.start, self.end, self.base = start[:0], end[:0], base[:0]
+        self._make_room(len(kept) - 1)
+        n = len(kept)
+        self.start[:n], self.end[:n], self.base[:n] = start[kept], end[kept], base[kept]
 
     # --- rows of the parts -------------------------------------------------------------------------------------------
 
@@ -189,5 +219,10 @@ def columns_of(rows: Words, column: int) -> Times:
     return np.ascontiguousarray(rows[:, column])
 
 
+def endpoints_of(rows: Words) -> EndPoints:
+    """Rows of blocks as end points."""
+    return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 2), np.ascontiguousarray(rows[:, fr.HEAD :])
+
+
 def emitted_of(rows: Words) -> Emitted:
-    return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 3), np.ascontiguousarray(rows[:, 4:])
+    return columns_of(rows, 0), columns_of(rows, 1), columns_of(rows, 3), np.ascontiguousarray(rows[:, WORDS:])

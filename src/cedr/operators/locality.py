@@ -2,8 +2,7 @@
 
 A chunk costs an operator either one pass over its state, kept as sorted arrays, or a multiple of the rows that it
 touches, kept in blocks (`cedr.columnar.blocks`). Each operator starts with arrays, adds up what the chunks would have
-cost either way, and changes the layout when that would have paid for the change several times. Blocks forget rows that
-no longer matter only when as many have arrived as there are, in one pass over all of them.
+cost either way, and changes the layout when that would have paid for the change several times.
 
 The layout has no effect on results. A snapshot has the arrays, or for increments blocks that are read as these arrays.
 """
@@ -24,12 +23,9 @@ class Locality:
         self.touched_cost, self.patience = touched_cost, PATIENCE
         self.lost = 0
         """What the other layout would have saved, in rows of a pass."""
-        self.kept = self.arrived = 0
-        """Rows that the last pass over all left, and rows since."""
 
     def prefers_blocks(self, rows: int, arrived: int, now: bool) -> bool:
         """Whether blocks are better, from a chunk of `arrived` rows on; `now`: whether they are used."""
-        self.arrived += arrived
         saved = rows - self.touched_cost * (arrived + 1)
         self.lost = max(0, self.lost + (-saved if now else saved))
         if rows < FEW:
@@ -46,11 +42,6 @@ class Locality:
         """The chunk touched rows in blocks that were there."""
         self.lost += self.touched_cost * rows
 
-    def changed(self, rows: int) -> None:
-        """The layout has changed, or all rows were passed over."""
-        self.kept, self.lost, self.arrived = rows, 0, 0
-
-    @property
-    def must_pass(self) -> bool:
-        """Whether enough rows have arrived for a pass over all."""
-        return self.arrived >= max(self.kept, FEW)
+    def changed(self) -> None:
+        """The layout has changed."""
+        self.lost = 0

@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times
+from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
 from cedr.columnar.state import BLOCKS, PART, PARTS, TRANSIENT, State, columns, counted, each, fields
@@ -231,7 +232,19 @@ class SemiAntiJoinOperator(Operator):
         out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
         if (settled > promised).any() or chunk.cti != MIN:
             blocks.settled, blocks.left_done = int(settled[0]), self.ctis[0] == INF
+        self._forget_in_blocks(blocks, len(chunk))
         return out
+
+    def _forget_in_blocks(self, blocks: SemiAntiBlocks, arrived: int) -> None:
+        """Read some keys, which forgets what is settled of them; after a lap also keys and payloads without use."""
+        if blocks.settled == MIN or not blocks.lap.begins(blocks.rows):
+            return
+        state = self._read(blocks, blocks.lap.groups(blocks.rows, len(self.keys.index), arrived))
+        blocks.wait_again(state)
+        if not blocks.lap.under_way:
+            for payloads, places in zip(self.payloads, blocks.payload_places, strict=True):
+                compact(payloads, *places)
+            self.keys.compact_in_blocks(self.front, *blocks.key_places)
 
     def _read(self, blocks: SemiAntiBlocks, keys: Times) -> KeyState:
         """What is stored of keys, without what may be forgotten. None of their pieces waits until that is decided."""
@@ -255,12 +268,12 @@ class SemiAntiJoinOperator(Operator):
         rows = (np.searchsorted(state.keys, g), chunk.vs, chunk.old, chunk.new, number)
         if port == 0:
             changes = TupleStore.changes(*rows)
-            blocks.left.add(state.in_all(changes))
+            blocks.add(blocks.left, state.in_all(changes))
             return state._replace(left=state.left.merge(changes))
         use = g >= 0
         use[use] = ~without_tuples(self.ctis[0] == INF, state.left, len(state.keys))[rows[0][use]]
         changes = TupleStore.changes(*(column[use] for column in rows))
-        blocks.right.add(state.in_all(changes))
+        blocks.add(blocks.right, state.in_all(changes))
         return state._replace(right=state.right.merge(changes))
 
     def _pieces_of(self, state: KeyState) -> Pieces:
@@ -292,16 +305,17 @@ class SemiAntiJoinOperator(Operator):
         held = sum(tuples.rows for tuples in self.tuples) if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
+        if in_blocks == (self.blocks is not None):
+            return
+        if self.blocks is not None:
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed(0)
-        if in_blocks and self.blocks is None:
+        else:
             left, right = self.tuples
             self.blocks = SemiAntiBlocks(left, right, self._emitted_by_key())
             self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
-            self._locality.changed(self.blocks.rows)
+        self._locality.changed()
 
     def _emitted_by_key(self) -> TupleStore:
         """What was emitted, as tuples of the keys of the payloads."""

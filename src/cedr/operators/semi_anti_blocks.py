@@ -12,7 +12,8 @@ import numpy as np
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.kernels.pending import due_keys, earliest_open
-from cedr.operators.tuple_store import TupleBlocks, TupleStore, sorted_rows
+from cedr.operators.lap import Lap
+from cedr.operators.tuple_store import KEY, VALUE, TupleBlocks, TupleStore, sorted_rows
 from cedr.temporal.time import INF, MIN
 
 
@@ -58,6 +59,7 @@ class SemiAntiBlocks:
         """What ends before need not be stored."""
         self.left_done = False
         """Whether no left tuple could arrive any more when that was settled."""
+        self.lap = Lap()
 
     @property
     def rows(self) -> int:
@@ -67,6 +69,22 @@ class SemiAntiBlocks:
     def nbytes(self) -> int:
         tuples = self.left.nbytes + self.right.nbytes + self.emitted.nbytes + self.waiting.nbytes
         return tuples + self._by_start.nbytes + self._outdated.nbytes
+
+    def add(self, side: TupleBlocks, changes: TupleStore) -> None:
+        """Add changes to the tuples of one side."""
+        side.add(changes)
+        self.lap.added += changes.rows
+
+    @property
+    def key_places(self) -> list[tuple[SortedBlocks, int]]:
+        """The columns with the numbers of keys."""
+        stores = (self.left, self.right, self.emitted, self.waiting)
+        return [*((store.blocks, KEY) for store in stores), (self._by_start, 2), (self._outdated, 1)]
+
+    @property
+    def payload_places(self) -> list[list[tuple[SortedBlocks, int]]]:
+        """The columns with the numbers of payloads, by side."""
+        return [[(self.left.blocks, VALUE), (self.emitted.blocks, VALUE)], [(self.right.blocks, VALUE)]]
 
     def read(self, keys: Times) -> KeyState:
         stores = (self.left, self.right, self.emitted, self.waiting)
@@ -83,6 +101,10 @@ class SemiAntiBlocks:
 
     def wait_no_more(self, state: KeyState) -> None:
         self._change_waiting(state.in_all(state.waiting).negated())
+
+    def wait_again(self, state: KeyState) -> None:
+        """What waited of some keys when they were read does so still."""
+        self._change_waiting(state.in_all(state.waiting))
 
     def wait(self, key: Times, start: Times, end: Times) -> None:
         self._change_waiting(TupleStore.changes(key, start, start, end, np.zeros(len(key), dtype=np.int64)))

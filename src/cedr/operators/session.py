@@ -15,6 +15,7 @@ import polars as pl
 
 from cedr.columnar.blocks import Matrix, SortedBlocks
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
 from cedr.columnar.state import BLOCKS, PART, TRANSIENT, State, columns, counted, fields
 from cedr.columnar.times import later
@@ -23,9 +24,10 @@ from cedr.kernels.sessions import near_sessions, one_row_each, over_and_open, se
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.keyed import by_payload, first_of_each
+from cedr.operators.lap import Lap
 from cedr.operators.locality import Locality
 from cedr.operators.synopsis import Synopsis
-from cedr.operators.tuple_store import Mask, TupleBlocks, TupleStore, sorted_rows
+from cedr.operators.tuple_store import KEY, VALUE, Mask, TupleBlocks, TupleStore, sorted_rows
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN, as_duration
 
@@ -123,22 +125,34 @@ class SessionOperator(Operator):
         cti = min(self.cti, earliest(held))
         self.front.settle(held)
         out = assemble(at, before, after, self.payloads.take(changed), cti)
-        return replace(out, promises=self.front.passed(cti, len(chunk)))
+        promises = self.front.passed(cti, len(chunk))
+        self._compact(blocks)
+        return replace(out, promises=promises)
+
+    def _compact(self, blocks: "SessionBlocks") -> None:
+        """Drop groups and payloads that are not used, when many members have come since the last time."""
+        if blocks.lap.begins(blocks.rows):
+            blocks.lap.under_way = False
+            compact(self.payloads, (blocks.members.blocks, VALUE))
+            numbers = blocks.compact(self.groups)
+            if numbers is not None:
+                self.front.renumber(numbers)
 
     def _choose_layout(self, chunk: Chunk) -> None:
         """Arrays or blocks, before a chunk. Blocks need one front for all groups that is not the end."""
         held = self.members.rows if self.blocks is None else self.blocks.rows
         in_blocks = self._locality.prefers_blocks(held, len(chunk), self.blocks is not None)
         in_blocks &= not self.front.keyed and not len(chunk.promises) and self.cti < INF
-        if self.blocks is not None and (not in_blocks or self._locality.must_pass):
+        if in_blocks == (self.blocks is not None):
+            return
+        if self.blocks is not None:
             self._take_arrays(self.blocks)
             self.blocks = None
             self._forget_rows()
-            self._locality.changed(0)
-        if in_blocks and self.blocks is None:
+        else:
             self.blocks = SessionBlocks(self.members, self.timeout)
             self.members, self.emitted = TupleStore.empty(), Synopsis(0)
-            self._locality.changed(self.blocks.rows)
+        self._locality.changed()
 
     def _take_arrays(self, blocks: "SessionBlocks") -> None:
         """Fill the arrays from blocks, without what may be forgotten."""
@@ -165,6 +179,7 @@ class SessionBlocks:
     def __init__(self, members: TupleStore, timeout: int) -> None:
         self.timeout, self.front = timeout, MIN
         self.members = TupleBlocks(members)
+        self.lap = Lap()
         self.sessions, self.by_start = SortedBlocks(4, 3, 3), SortedBlocks(4, 3, 3)
         every = one_row_each(members.key, *sessions(members.key, members.vs, timeout))
         self._add_sessions(np.column_stack((every, np.ones(len(every), dtype=np.int64))))
@@ -195,6 +210,7 @@ class SessionBlocks:
     ) -> None:
         """Members come and go, which turns old sessions, given as members with the first start of each, into others."""
         self.members.add(changes)
+        self.lap.added += changes.rows
         rows = []
         for (members, first), sign in ((old, -1), (new, 1)):
             _, last = sessions(members.key, members.vs, self.timeout)
@@ -220,3 +236,10 @@ class SessionBlocks:
             self.sessions.add(gone)
             self.by_start.add(rows)
         return int(held)
+
+    def compact(self, groups: RowIndex) -> Times | None:
+        """Drop groups without members; returns the new number of each."""
+        numbers = compact(groups, (self.members.blocks, KEY), (self.sessions, 0))
+        if numbers is not None:
+            self.by_start.renumber(1, numbers)
+        return numbers

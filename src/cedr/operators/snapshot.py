@@ -107,7 +107,9 @@ class SnapshotOperator(Operator):
         cti, settled = min(self.cti, earliest(held)), self.front.settle(held, front)
         promises = self.front.passed(cti, len(chunk), changed_g)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
-        if (settled > promised).any():
+        if self.local is not None and MIN < settled[0] < INF:
+            self._forget_in_blocks(int(settled[0]), len(chunk))
+        elif self.local is None and (settled > promised).any():
             self._forget(settled)
         return out
 
@@ -237,9 +239,6 @@ class SnapshotOperator(Operator):
 
     def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""
-        if self.local is not None:
-            self._forget_in_blocks(settled)
-            return
         g, t, *_ = self.endpoints
         if 4 * np.count_nonzero(t < by_group(settled, g)) < len(t):
             return
@@ -254,12 +253,33 @@ class SnapshotOperator(Operator):
                 self.front.renumber(numbers)
                 self.renumber(numbers)
 
-    def _forget_in_blocks(self, settled: Times) -> None:
-        """The same, tried when enough rows were added since the last time to make it worth it."""
-        assert self.local is not None
-        if layout.is_worth_forgetting(self.local.added, self.local.endpoints.rows + self.local.emitted.rows):
-            before = self.local
-            self._to_arrays()
-            self._forget(settled)
-            self._to_blocks()
-            self.local.save_as_changes_of(before)
+    # --- forgetting in blocks ----------------------------------------------------------------------------------------
+
+    def _forget_in_blocks(self, settled: int, arrived: int) -> None:
+        """The same, a few groups with each chunk."""
+        local = self.local
+        assert local is not None
+        rows = local.rows + self.held_rows()
+        if local.lap.begins(rows):
+            groups = local.lap.groups(rows, len(self.groups), arrived)
+            local.forget(groups, settled)
+            self.forget_in_blocks(groups, settled)
+            if not local.lap.under_way:
+                self._compact_in_blocks(local)
+
+    def held_rows(self) -> int:
+        """Rows of the subclass's own state."""
+        return 0
+
+    def forget_in_blocks(self, groups: Times, settled: int) -> None:
+        """Drop the subclass's own state of some groups that only matters before a settled time."""
+
+    def compact_in_blocks(self, local: LocalSnapshots) -> None:
+        """Drop what the subclass has numbered and does not need any more."""
+
+    def _compact_in_blocks(self, local: LocalSnapshots) -> None:
+        self.compact_in_blocks(local)
+        numbers = local.compact(self.groups)
+        if numbers is not None:
+            self.front.renumber(numbers)
+            self.renumber(numbers)

@@ -10,11 +10,13 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
+from cedr.columnar.compacting import compact
 from cedr.columnar.state import PART, State, fields
 from cedr.kernels import tuples as tu
 from cedr.kernels.difference import net_change
 from cedr.operators.live import LiveTuples
-from cedr.operators.local_snapshots import EndPoints
+from cedr.operators.live_blocks import VALUE
+from cedr.operators.local_snapshots import WORDS, EndPoints, LocalSnapshots
 from cedr.operators.snapshot import Net, Rows, SnapshotOperator, Sums
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.values import Words
@@ -150,6 +152,18 @@ class TopKOperator(SnapshotOperator):
         if numbers is not None:
             live.tuples = live.tuples.renumber_values(numbers)
             self.emitted.words[:, 0] = numbers[used]
+
+    def held_rows(self) -> int:
+        return 0 if self.live.blocks is None else self.live.blocks.rows
+
+    def forget_in_blocks(self, groups: Times, settled: int) -> None:
+        if self.live.blocks is not None:
+            self.live.blocks.forget(groups, settled)
+
+    def compact_in_blocks(self, local: LocalSnapshots) -> None:
+        if self.live.blocks is not None:
+            words = [(local.emitted, WORDS + place) for place in range(self.k)]
+            compact(self.live.index, (self.live.blocks.tuples.blocks, VALUE), *words)
 
     def renumber(self, numbers: Times) -> None:
         self.live.renumber(numbers)

@@ -15,6 +15,8 @@ from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels import tuples as tu
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+KEY, START, END, VALUE = range(4)
+"""Columns of tuples in blocks."""
 
 
 class TupleStore(NamedTuple):
@@ -106,9 +108,6 @@ class TupleBlocks:
         """In the place of the columns; tuples that end by a time do not count."""
         view = BlockColumns((0, 1, 2, 3, 4), TupleStore._fields, above=(2, ended))
         return SavedColumns(self.blocks.increments.save(self.blocks), view)
-
-    def save_as_changes_of(self, before: "TupleBlocks") -> None:
-        self.blocks.save_as_changes_of(before.blocks)
 
     def flat(self) -> TupleStore:
         return TupleStore(*self.blocks.flat().T.copy())

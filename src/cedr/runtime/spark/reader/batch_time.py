@@ -47,7 +47,7 @@ def time_of(job: SparkJob, batch: int) -> int:
 
 
 def sweep_notes(folder: Folder) -> None:
-    """Remove what a killed Spark was writing: with such a file in `offsets`, and no complete one, it refuses to start."""
+    """Remove what a killed Spark was writing. With such a file in `offsets` and no complete one it refuses to start."""
     Folder(spark_checkpoint(folder)).sweep(UNFINISHED)
 
 
