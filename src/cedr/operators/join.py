@@ -242,8 +242,8 @@ class JoinBlocks:
     def renumber_keys(self, numbers: Times) -> None:
         """The keys have new numbers, in the same order."""
         self.tuples.blocks.renumber(KEY, numbers)
-        self.longest = self.longest[numbers[: len(self.longest)] >= 0]
-        self._longest_left = self._longest_left[numbers[: len(self._longest_left)] >= 0]
+        kept = np.flatnonzero(numbers >= 0)
+        self.longest, self._longest_left = (of[kept[kept < len(of)]] for of in (self.longest, self._longest_left))
 
 
 def with_room(longest: Times, keys: int) -> Times:
