@@ -38,7 +38,7 @@ class PromiseIndex:
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._parts)
+        return sum([part.nbytes for part in self._parts]) if self._parts else 0  # asked after each chunk
 
     def of(self, rows: pl.DataFrame) -> Times:
         """The time promised for each row, as `Promises.of`."""

@@ -69,6 +69,7 @@ class LMerge(GivesFeedback, Operator):
         self.ports = ports
         super().__init__()
         self.schema = dict(schema)
+        self._nothing = empty(self.schema).rows
         self.policy = as_policy(policy)
         self.stable = MIN
         """The CTI of the output (MaxStable)."""
@@ -154,7 +155,9 @@ class LMerge(GivesFeedback, Operator):
             self.stable, self.leader = t, source
         self.arrived[port] += len(chunk)
         emitted, self._pending = self._pending, []
-        return Chunk(pl.concat(emitted) if emitted else empty(self.schema).rows, self.stable)
+        if len(emitted) == 1:
+            return Chunk(emitted[0], self.stable)
+        return Chunk(pl.concat(emitted) if emitted else self._nothing, self.stable)
 
     @property
     def cti(self) -> int:
