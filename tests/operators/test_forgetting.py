@@ -70,7 +70,9 @@ def stream(ports, chunks, seed):
         vs = now - random.integers(0, 12, n)
         ve = vs + np.where(random.random(n) < 0.02, 400, random.integers(1, 25, n))
         key = vs // 20 * 3 + random.integers(0, 3, n)
-        payload = pl.DataFrame({"k": key, "v": vs // 3 + random.integers(0, 3, n)}, schema=dict(list(SCHEMA.items())[:2]))
+        payload = pl.DataFrame(
+            {"k": key, "v": vs // 3 + random.integers(0, 3, n)}, schema=dict(list(SCHEMA.items())[:2])
+        )
         payload = payload.with_columns(s=pl.format("text {}", pl.col("v")))
         yield number % ports, assemble(vs, vs, ve, payload, now - 12)
 
@@ -92,7 +94,9 @@ def in_use(operator):
 
 
 def numbered(operator):
-    return sum(len(value) for part in parts_of(operator) for value in vars(part).values() if isinstance(value, RowIndex))
+    return sum(
+        len(value) for part in parts_of(operator) for value in vars(part).values() if isinstance(value, RowIndex)
+    )
 
 
 @pytest.mark.parametrize("name", OPERATORS)
