@@ -15,7 +15,7 @@ def forget_at_once(monkeypatch):
     monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
     monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)
     monkeypatch.setattr(lap, "AT_ONCE", 1)
-    monkeypatch.setattr(lap, "PER_ROW", 1)
+    monkeypatch.setattr(lap, "PER_ROW", 3)
 
 
 @pytest.fixture(params=LAYOUTS)

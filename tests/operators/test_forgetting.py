@@ -118,5 +118,5 @@ def test_state_in_blocks_is_forgotten_there(name, monkeypatch):
             assert all(one is other for one, other in zip(same, in_use(operator), strict=True))
             rows.append((operator.state_rows(), in_arrays.state_rows()))
             numbers.append((numbered(operator), numbered(in_arrays)))
-    assert all(mine <= 2 * theirs + 50 for mine, theirs in rows), rows
-    assert all(mine <= 3 * theirs + 200 for mine, theirs in numbers), numbers
+    assert max(mine for mine, _ in rows) <= 2 * max(theirs for _, theirs in rows) + 50, rows
+    assert max(mine for mine, _ in numbers) <= 3 * max(theirs for _, theirs in numbers) + 200, numbers

@@ -283,67 +283,136 @@ def end_of_equal(rows, n, depth):
     return min(n, len(rows))
 
 
+FEW = 4
+"""Fewer rows than this for one block are inserted one by one; more are merged with those of the block."""
+
+
 @njit(cache=True)
 def add(pool, entries, segments, numbers, zero, rows):
-    """Add sorted rows, whose keys may repeat. There is room for `new_blocks` more blocks, and their segments.
+    """Add sorted rows, whose keys may repeat. There is room for `new_blocks` more blocks, and their segments."""
+    depth, block = entries.shape[1] - KEY, numbers[BLOCK]
+    room = np.empty((4 * block, pool.shape[1]), dtype=np.int64)
+    row = np.empty((1, pool.shape[1]), dtype=np.int64)
+    r = b = 0
+    while r < len(rows):
+        if numbers[SEGMENTS] == 0:
+            fill(pool, entries, segments, numbers, summed(rows[r:], depth, zero))
+            return
+        b = entry(entries, segments, numbers, rows, r, depth, 1, near(numbers, b))
+        last = end_of_run(entries, segments, numbers, b, rows, r, depth)
+        if last - r < FEW:
+            r = insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row)
+            continue
+        if last - r > len(room) - block:
+            room = np.empty((block + 2 * (last - r), pool.shape[1]), dtype=np.int64)
+        merge_run(pool, entries, segments, numbers, zero, b, rows, r, last, room)
+        r = last
 
-    Rows that are gone stay in their block with a 0 until the next row belongs elsewhere, so that a block from which
-    many rows are removed is moved together once.
+
+@njit(cache=True)
+def end_of_run(entries, segments, numbers, b, rows, r, depth):
+    """The first of sorted rows behind row r that does not belong into the block of an entry."""
+    after = next_entry(segments, numbers, b)
+    if after >= end(numbers):
+        return len(rows)
+    s = slot(segments, numbers, after)
+    r += 1
+    while r < len(rows) and compare_line(entries, s, rows, r, depth) > 0:
+        r += 1
+    return r
+
+
+@njit(cache=True)
+def insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row):
+    """Add rows to a block, one by one. Returns the first row that is not added: the block was split, or moved together.
+
+    Rows that are gone stay with a 0 until there is no more to do, so that the block is moved together once.
     """
     depth, width, block = entries.shape[1] - KEY, pool.shape[1], numbers[BLOCK]
-    row = np.empty((1, width), dtype=np.int64)
-    r = b = gone = start = size = 0
-    while r < len(rows):
+    s = slot(segments, numbers, b)
+    start, size = entries[s, PLACE] * block, entries[s, SIZE]
+    gone = 0
+    while r < last:
+        next_r = r + 1
         for m in range(width):
             row[0, m] = rows[r, m]
-        r += 1
-        while r < len(rows) and compare(rows, r, row, 0, depth) == 0:
+        while next_r < last and compare(rows, next_r, row, 0, depth) == 0:
             for m in range(depth, width):
-                row[0, m] += rows[r, m]
-            r += 1
-        if size == 0 or compare(pool, start + size - 1, row, 0, depth) < 0:  # another block than before
-            if gone:
-                remove_gone(pool, entries, segments, numbers, b, zero)
-                gone = 0
-            if numbers[SEGMENTS] == 0:
-                if row[0, zero] != 0:
-                    fill(pool, entries, segments, numbers, row)
-                b = size = 0
-                continue
-            b = entry(entries, segments, numbers, row, 0, depth, 1, near(numbers, b))
-            s = slot(segments, numbers, b)
-            start, size = entries[s, PLACE] * block, entries[s, SIZE]
+                row[0, m] += rows[next_r, m]
+            next_r += 1
         i = place_in(pool, start, size, row, 0, depth)
         if i < size and compare(pool, start + i, row, 0, depth) == 0:
             for m in range(depth, width):
                 pool[start + i, m] += row[0, m]
             gone += pool[start + i, zero] == 0
-            continue
-        if row[0, zero] == 0:
-            continue
-        if gone:
-            remove_gone(pool, entries, segments, numbers, b, zero)
-            gone = 0
-            if numbers[SEGMENTS] == 0:
-                fill(pool, entries, segments, numbers, row)
-                size = 0
-                continue
-            b = entry(entries, segments, numbers, row, 0, depth, 1, near(numbers, b))
-            s = slot(segments, numbers, b)
-            start, size = entries[s, PLACE] * block, entries[s, SIZE]
-            i = place_in(pool, start, size, row, 0, depth)
-        numbers[ROWS] += 1
-        if size == block:
-            insert_and_split(pool, entries, segments, numbers, b, i, row)
-            size = 0
-            continue
-        insert(pool, start, size, i, row)
-        size += 1
-        entries[slot(segments, numbers, b), SIZE] = size
-        if i == 0:
-            set_first(pool, entries, segments, numbers, b)
+        elif row[0, zero] != 0:
+            if gone:
+                break
+            numbers[ROWS] += 1
+            if size == block:
+                insert_and_split(pool, entries, segments, numbers, b, i, row)
+                return next_r
+            insert(pool, start, size, i, row)
+            size += 1
+            entries[s, SIZE] = size
+            if i == 0:
+                set_first(pool, entries, segments, numbers, b)
+        r = next_r
     if gone:
         remove_gone(pool, entries, segments, numbers, b, zero)
+    return r
+
+
+@njit(cache=True)
+def merge_run(pool, entries, segments, numbers, zero, b, rows, r, last, room):
+    """Add rows to a block, all at once; it becomes as many as are needed."""
+    depth, width = entries.shape[1] - KEY, pool.shape[1]
+    s = slot(segments, numbers, b)
+    start, size = entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE]
+    in_order = compare(pool, start + size - 1, rows, r, depth) < 0
+    n = i = 0
+    while i < size or r < last:
+        if r == last or (i < size and compare(pool, start + i, rows, r, depth) <= 0):
+            for m in range(width):
+                room[n, m] = pool[start + i, m]
+            i += 1
+        else:
+            for m in range(width):
+                room[n, m] = rows[r, m]
+            r += 1
+        while r < last and compare(room, n, rows, r, depth) == 0:
+            for m in range(depth, width):
+                room[n, m] += rows[r, m]
+            r += 1
+        n += room[n, zero] != 0
+    numbers[ROWS] += n - size
+    if n == 0:
+        remove_entry(pool, entries, segments, numbers, b)
+        return
+    write_run(pool, entries, segments, numbers, b, room, n, in_order)
+
+
+@njit(cache=True)
+def write_run(pool, entries, segments, numbers, b, room, n, in_order):
+    """Put rows into a block in the place of its own; further blocks follow. Rows that come in order fill them."""
+    block = numbers[BLOCK]
+    each = block if in_order or n <= block else rows_of_full(block)
+    parts = -(-n // each)
+    start = 0
+    for part in range(parts):
+        count = min(block, n - start) if in_order else n * (part + 1) // parts - start
+        at = new_block(pool, numbers) if part else entries[slot(segments, numbers, b), PLACE]
+        for x in range(count):
+            for m in range(pool.shape[1]):
+                pool[at * block + x, m] = room[start + x, m]
+        if part:
+            b = insert_entry(pool, entries, segments, numbers, b, at, count)
+        else:
+            entries[slot(segments, numbers, b), SIZE] = count
+            set_first(pool, entries, segments, numbers, b)
+        start += count
+    if parts == 1 and n <= block // 4:
+        unite(pool, entries, segments, numbers, b)
 
 
 @njit(cache=True)
@@ -452,7 +521,7 @@ def new_segment(entries, numbers):
 
 @njit(cache=True)
 def insert_entry(pool, entries, segments, numbers, b, at, size):
-    """Insert a block of the pool behind an entry."""
+    """Insert a block of the pool behind an entry; returns its own entry."""
     bits = numbers[BITS]
     j = b >> bits
     i = b - (j << bits) + 1
@@ -465,6 +534,7 @@ def insert_entry(pool, entries, segments, numbers, b, at, size):
     entries[start + i, PLACE], entries[start + i, SIZE] = at, size
     segments[j, SIZE] += 1
     set_first(pool, entries, segments, numbers, (j << bits) + i)
+    return (j << bits) + i
 
 
 @njit(cache=True)

@@ -177,11 +177,11 @@ class AggregateOperator(SnapshotOperator):
                 codec.forget(self.emitted.words[:, at])
             at += codec.width
 
-    def _forget_in_blocks(self, settled: int, arrived: int) -> None:
+    def _forget_in_blocks(self, settled: int) -> None:
         for store in self._all_stores():
             if store.blocks is not None:
                 store.blocks.settle(settled)
-        super()._forget_in_blocks(settled, arrived)
+        super()._forget_in_blocks(settled)
 
     def held_rows(self) -> int:
         return sum(store.blocks.rows for store in self._all_stores() if store.blocks is not None)

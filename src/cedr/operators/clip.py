@@ -148,7 +148,7 @@ class ClipOperator(Operator):
         if chunk.cti != MIN:
             blocks.settled, blocks.done = int(settled[0]), self.ctis[0] == INF
         promises = self.front.passed(self.cti, len(chunk))
-        if blocks.forget(len(chunk)):
+        if blocks.forget():
             compact(self.payloads, (blocks.tuples.blocks, VALUE))
             self.keys.compact_in_blocks(self.front, (blocks.tuples.blocks, KEY), (blocks.starts.blocks, KEY))
         return replace(out, promises=promises)
@@ -206,13 +206,13 @@ class ClipBlocks:
 
     def add_tuples(self, changes: TupleStore) -> None:
         self.tuples.add(changes)
-        self._lap.added += changes.rows
+        self._lap.add(changes.rows)
 
     def add_starts(self, changes: TupleStore) -> None:
         self.starts.add(changes)
-        self._lap.added += changes.rows
+        self._lap.add(changes.rows)
 
-    def forget(self, arrived: int) -> bool:
+    def forget(self) -> bool:
         """Look at some tuples and drop those that are settled, then at starts in the same way: a start is needed as
         long as a tuple is there that it clips. Returns whether a lap is over."""
         lap, starts = self._lap, self._lap_of_starts
@@ -221,16 +221,16 @@ class ClipBlocks:
                 self._clipped = self.settled
             if self.settled == MIN or not lap.begins(self.rows):
                 return False
-            self._forget_tuples(arrived)
+            self._forget_tuples()
             if lap.under_way:
                 return False
             starts.under_way = True
             starts.key[:] = MIN
-        self.starts.blocks.remove(starts.ended(self.starts.blocks, arrived, START, self._clipped - 1))
+        self.starts.blocks.remove(starts.ended(self.starts.blocks, lap.step(), START, self._clipped - 1))
         return not starts.under_way
 
-    def _forget_tuples(self, arrived: int) -> None:
-        rows = self._lap.next_rows(self.tuples.blocks, arrived)
+    def _forget_tuples(self) -> None:
+        rows = self._lap.next_rows(self.tuples.blocks, self._lap.step())
         end = next_in_blocks(rows[:, KEY].copy(), rows[:, START].copy(), *self.starts.blocks.arrays)
         self.tuples.blocks.remove(rows[np.minimum(rows[:, END], end) < self._clipped])
 

@@ -129,13 +129,13 @@ class JoinSide(Stateful):
             else:
                 self.hold(self.tuples.merge(changes))
 
-    def forget(self, bounds: Times, arrived: int) -> None:
-        """Drop what ends by the bound of its key; from blocks as much as a chunk of `arrived` rows pays for."""
+    def forget(self, bounds: Times) -> None:
+        """Drop what ends by the bound of its key; from blocks a part of it at a time."""
         if self.blocks is None and len(bounds) == 1 and bounds[0] == self._bound:
             return  # what ends by it is not stored any more
         self._bound = int(bounds[0]) if len(bounds) == 1 else MIN
         if self.blocks is not None and self._bound < INF:
-            if self.blocks.forget(self._bound, arrived):
+            if self.blocks.forget(self._bound):
                 compact(self.payloads, (self.blocks.tuples.blocks, VALUE))
             return
         self.as_arrays()
@@ -211,7 +211,7 @@ class JoinBlocks:
 
     def add(self, changes: TupleStore) -> None:
         self.tuples.add(changes)
-        self.lap.added += changes.rows
+        self.lap.add(changes.rows)
         needed = int(changes.key[-1]) + 1 if changes.rows else 0
         self.longest = with_room(self.longest, needed)
         raise_longest(self.longest, changes.key, changes.vs, changes.ve)
@@ -225,7 +225,7 @@ class JoinBlocks:
         found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.arrays)
         return found
 
-    def forget(self, bound: int, arrived: int) -> bool:
+    def forget(self, bound: int) -> bool:
         """Look at some tuples, and drop those that end by a time; whether a lap is over."""
         blocks, lap = self.tuples.blocks, self.lap
         began = lap.under_way
@@ -233,8 +233,9 @@ class JoinBlocks:
             return False
         if not began:
             self._longest_left = MEMORY.zeros(len(self.longest), np.int64)
-        raise_longest_in_blocks(*blocks.arrays, lap.key, lap.budget(arrived), bound, self._longest_left)
-        blocks.remove(lap.ended(blocks, arrived, END, bound))
+        count = lap.step()
+        raise_longest_in_blocks(*blocks.arrays, lap.key, count, bound, self._longest_left)
+        blocks.remove(lap.ended(blocks, count, END, bound))
         if not lap.under_way:
             self.longest = self._longest_left
         return not lap.under_way
@@ -242,6 +243,7 @@ class JoinBlocks:
     def renumber_keys(self, numbers: Times) -> None:
         """The keys have new numbers, in the same order."""
         self.tuples.blocks.renumber(KEY, numbers)
+        self.lap.renumber_groups(numbers)
         kept = np.flatnonzero(numbers >= 0)
         self.longest, self._longest_left = (of[kept[kept < len(of)]] for of in (self.longest, self._longest_left))
 
@@ -369,7 +371,7 @@ class JoinOperator(Operator):
             out = out.with_rows(out.rows.filter(self.residual))
         self.front.advance(port, chunk)
         self.sides[port].store(chunk, g, self.front.of(1 - port))
-        other.forget(self.front.of(port), len(chunk))
+        other.forget(self.front.of(port))
         self.front.settle(NOTHING_HELD)
         promises = self.front.passed(self.cti, len(chunk), g[row])
         self._forget_keys()

@@ -91,7 +91,7 @@ class LevelOperator(Operator):
         promises = self.front.passed(cti, len(chunk), changed)
         out = self.order.chunk(at, before, after, self.payloads.take(changed), cti, promises)
         if self.local is not None and MIN < settled[0] < INF:
-            self._forget_in_blocks(self.local, front, settled, len(chunk))
+            self._forget_in_blocks(self.local, front, settled)
         elif self.local is None and ((settled > promised).any() or (settled < front).any()):
             self._forget(front, settled, levels)
         return out
@@ -207,10 +207,10 @@ class LevelOperator(Operator):
             self.open = (numbers[self.open[0]], self.open[1])
             self.front.renumber(numbers)
 
-    def _forget_in_blocks(self, local: LocalLevels, front: Times, settled: Times, arrived: int) -> None:
+    def _forget_in_blocks(self, local: LocalLevels, front: Times, settled: Times) -> None:
         """The same, a few payloads with each chunk."""
         if local.lap.begins(local.rows):
-            local.forget(local.lap.groups(local.rows, len(self.payloads), arrived), settled, front)
+            local.forget(local.lap.groups(local.rows, len(self.payloads)), settled, front)
             if not local.lap.under_way:
                 numbers = local.compact(self.payloads)
                 if numbers is not None:

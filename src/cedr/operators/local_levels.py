@@ -80,7 +80,7 @@ class LocalLevels:
         before, open_ = endpoints_of(self.endpoints.of_groups(groups)), open_of(self.open.of_groups(groups))
         self._wait(self._held_back(self._levels(before, open_), self.limits), -1)
         self.endpoints.add(np.column_stack(changes))
-        self.lap.added += len(changes[0])
+        self.lap.add(len(changes[0]))
         return groups, self._levels(ep.merge(*before, *changes), open_)
 
     def earliest_open(
@@ -108,7 +108,7 @@ class LocalLevels:
         g, start = np.concatenate((g, due[0])), np.concatenate((start, due[1]))
         before, after = np.concatenate((before, due[1])), np.concatenate((after, due[2]))
         self.emitted.add(changed_rows(g, start, before, after))
-        self.lap.added += len(g)
+        self.lap.add(len(g))
         self.limits = limits
         order = np.lexsort((start, g))
         return g[order], start[order], before[order], after[order]

@@ -88,7 +88,7 @@ class LocalSnapshots:
         if not len(g):
             return g, g, g
         self.endpoints.add(np.column_stack((g, t, k, ints)))
-        self.lap.added += len(g)
+        self.lap.add(len(g))
         self._make_room(int(g[-1]))
         before = (t < self.start[g]) | (self.start[g] == INF)
         np.add.at(self.base, g[before], ints[before])
@@ -140,7 +140,7 @@ class LocalSnapshots:
         count = now.astype(np.int64) - was
         end = np.where(now, after, 0) - np.where(was, before, 0)
         self.emitted.add(np.column_stack((g, start, count, end, words * count[:, None])))
-        self.lap.added += len(g)
+        self.lap.add(len(g))
 
     def move_frontiers(self, entries: tuple[Times, Times, Words], groups: Times, sums: Words, *limits: int) -> None:
         """The frontiers of groups, after their entries have been read with the sums before."""

@@ -232,14 +232,14 @@ class SemiAntiJoinOperator(Operator):
         out = self.order.chunk(at, before, after, self.payloads[0].take(changed), cti, promises)
         if (settled > promised).any() or chunk.cti != MIN:
             blocks.settled, blocks.left_done = int(settled[0]), self.ctis[0] == INF
-        self._forget_in_blocks(blocks, len(chunk))
+        self._forget_in_blocks(blocks)
         return out
 
-    def _forget_in_blocks(self, blocks: SemiAntiBlocks, arrived: int) -> None:
+    def _forget_in_blocks(self, blocks: SemiAntiBlocks) -> None:
         """Read some keys, which forgets what is settled of them; after a lap also keys and payloads without use."""
         if blocks.settled == MIN or not blocks.lap.begins(blocks.rows):
             return
-        state = self._read(blocks, blocks.lap.groups(blocks.rows, len(self.keys.index), arrived))
+        state = self._read(blocks, blocks.lap.groups(blocks.rows, len(self.keys.index)))
         blocks.wait_again(state)
         if not blocks.lap.under_way:
             for payloads, places in zip(self.payloads, blocks.payload_places, strict=True):

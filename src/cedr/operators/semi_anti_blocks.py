@@ -73,7 +73,7 @@ class SemiAntiBlocks:
     def add(self, side: TupleBlocks, changes: TupleStore) -> None:
         """Add changes to the tuples of one side."""
         side.add(changes)
-        self.lap.added += changes.rows
+        self.lap.add(changes.rows)
 
     @property
     def key_places(self) -> list[tuple[SortedBlocks, int]]:

@@ -210,7 +210,7 @@ class SessionBlocks:
     ) -> None:
         """Members come and go, which turns old sessions, given as members with the first start of each, into others."""
         self.members.add(changes)
-        self.lap.added += changes.rows
+        self.lap.add(changes.rows)
         rows = []
         for (members, first), sign in ((old, -1), (new, 1)):
             _, last = sessions(members.key, members.vs, self.timeout)

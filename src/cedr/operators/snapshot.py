@@ -108,7 +108,7 @@ class SnapshotOperator(Operator):
         promises = self.front.passed(cti, len(chunk), changed_g)
         out = self.order.chunk(at, before, after, self.payload(changed_g, changed_words), cti, promises)
         if self.local is not None and MIN < settled[0] < INF:
-            self._forget_in_blocks(int(settled[0]), len(chunk))
+            self._forget_in_blocks(int(settled[0]))
         elif self.local is None and (settled > promised).any():
             self._forget(settled)
         return out
@@ -255,13 +255,13 @@ class SnapshotOperator(Operator):
 
     # --- forgetting in blocks ----------------------------------------------------------------------------------------
 
-    def _forget_in_blocks(self, settled: int, arrived: int) -> None:
+    def _forget_in_blocks(self, settled: int) -> None:
         """The same, a few groups with each chunk."""
         local = self.local
         assert local is not None
         rows = local.rows + self.held_rows()
         if local.lap.begins(rows):
-            groups = local.lap.groups(rows, len(self.groups), arrived)
+            groups = local.lap.groups(rows, len(self.groups))
             local.forget(groups, settled)
             self.forget_in_blocks(groups, settled)
             if not local.lap.under_way:
