@@ -21,6 +21,8 @@ Kernels get four arrays: a tuple of them costs more at each call than many of th
 import numpy as np
 from numba import njit
 
+from cedr.kernels.prefetch import prefetch, prefetch_rows
+
 BLOCK, BITS, ROWS, USED, FREE, FIRST_FREE, SEGMENTS, USED_SEGMENTS, FREE_SEGMENTS, FIRST_FREE_SEGMENT = range(10)
 """Positions in `numbers`: the rows of a block at most, and the logarithm of the entries of a segment; how many rows
 there are; how many blocks were ever used, how many of them are free, and the first of those; how many segments are in
@@ -159,6 +161,101 @@ def near(numbers, b):
     return max(0, (b >> numbers[BITS]) - 1) << numbers[BITS]
 
 
+# --- many searches ---------------------------------------------------------------------------------------------------
+
+AHEAD = 32
+"""Searches that are made together: memory is requested for all of them before the first needs it."""
+PROBES = 8
+"""Lines of a range that are requested before a search among them, at even distances."""
+
+
+@njit(cache=True)
+def narrowed(lines, low, high, key, q, depth, limit):
+    """As `last_before`, until a few lines are left."""
+    while high - low > PROBES:
+        middle = (low + high) >> 1
+        if compare_line(lines, middle, key, q, depth) < limit:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+@njit(cache=True)
+def request_probes(lines, low, high):
+    """Request what the first steps of a search read."""
+    for x in range(low, high, max(1, (high - low) // PROBES)):
+        prefetch(lines, x, 0)
+
+
+@njit(cache=True)
+def entries_ahead(pool, entries, segments, numbers, keys, first, last, depth, limit, found):
+    """`found`: for keys `first` to `last`, at most `AHEAD`, the entry as `entry` finds it, and its line. The keys need
+    not be sorted, but are found faster if they are. Their blocks are requested: all of it if rows are going to be added
+    (limit 1), or what a search reads."""
+    bits, j = numbers[BITS], 0
+    for q in range(first, last):
+        high, step = numbers[SEGMENTS], 1
+        if compare_line(segments, j, keys, q, depth) >= limit:
+            j = 0
+        while j + step < high and compare_line(segments, j + step, keys, q, depth) < limit:
+            j += step
+            step *= 2
+        j = last_before(segments, j, min(high, j + step), keys, q, depth, limit)
+        start = segments[j, PLACE] << bits
+        found[q - first, 0] = j
+        request_probes(entries, start, start + segments[j, SIZE])
+    for q in range(first, last):
+        j = found[q - first, 0]
+        start = segments[j, PLACE] << bits
+        low, high = narrowed(entries, start, start + segments[j, SIZE], keys, q, depth, limit)
+        found[q - first, 1], found[q - first, 2] = low, high
+        prefetch_rows(entries, low, high - low)
+    for q in range(first, last):
+        j = found[q - first, 0]
+        s = last_before(entries, found[q - first, 1], found[q - first, 2], keys, q, depth, limit)
+        found[q - first, 0], found[q - first, 1] = (j << bits) + s - (segments[j, PLACE] << bits), s
+        start, size = entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE]
+        if limit == 1:
+            prefetch_rows(pool, start, size)
+        else:
+            request_probes(pool, start, start + size)
+
+
+@njit(cache=True)
+def seek_ahead(pool, entries, segments, numbers, keys, first, depth, found):
+    """`found`: the positions of key `first` and those after it, at most `AHEAD`, as `seek` finds them."""
+    if numbers[SEGMENTS] == 0:
+        found[:] = 0
+        return
+    last = min(len(keys), first + AHEAD)
+    entries_ahead(pool, entries, segments, numbers, keys, first, last, depth, 0, found)
+    for q in range(last - first):
+        s = found[q, 1]
+        i = place_in(pool, entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE], keys, first + q, depth)
+        if i == entries[s, SIZE]:
+            found[q, 0], i = next_entry(segments, numbers, found[q, 0]), 0
+        found[q, 1] = i
+
+
+@njit(cache=True)
+def room_ahead():
+    """Where `seek_ahead` puts what it finds."""
+    return np.empty((AHEAD, 3), dtype=np.int64)
+
+
+@njit(cache=True)
+def still(entries, segments, numbers, b, rows, r, depth):
+    """Whether a row belongs into the block of an entry that was found for it before blocks have changed."""
+    j = b >> numbers[BITS]
+    if j >= numbers[SEGMENTS] or b - (j << numbers[BITS]) >= segments[j, SIZE]:
+        return False
+    if b > 0 and compare_line(entries, slot(segments, numbers, b), rows, r, depth) > 0:
+        return False
+    after = next_entry(segments, numbers, b)
+    return after >= end(numbers) or compare_line(entries, slot(segments, numbers, after), rows, r, depth) > 0
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,10 +266,11 @@ def between(pool, entries, segments, numbers, low_keys, high_keys, depth):
     width, block = pool.shape[1], numbers[BLOCK]
     which = np.empty(2 * len(low_keys) + 16, dtype=np.int64)
     rows = np.empty((len(which), width), dtype=np.int64)
-    n = b = 0
+    found, last, n = room_ahead(), end(numbers), 0
     for q in range(len(low_keys)):
-        b, i = seek(pool, entries, segments, numbers, low_keys, q, depth, near(numbers, b))
-        e, last = b, end(numbers)
+        if q % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, low_keys, q, depth, found)
+        e, i = found[q % AHEAD, 0], found[q % AHEAD, 1]
         while e < last:
             s = slot(segments, numbers, e)
             start, size = entries[s, PLACE] * block, entries[s, SIZE]
@@ -293,12 +391,19 @@ def add(pool, entries, segments, numbers, zero, rows):
     depth, block = entries.shape[1] - KEY, numbers[BLOCK]
     room = np.empty((4 * block, pool.shape[1]), dtype=np.int64)
     row = np.empty((1, pool.shape[1]), dtype=np.int64)
-    r = b = 0
+    found = room_ahead()
+    r = b = since = ahead = 0
     while r < len(rows):
         if numbers[SEGMENTS] == 0:
             fill(pool, entries, segments, numbers, summed(rows[r:], depth, zero))
             return
-        b = entry(entries, segments, numbers, rows, r, depth, 1, near(numbers, b))
+        if r >= ahead:
+            since, ahead = r, min(len(rows), r + AHEAD)
+            entries_ahead(pool, entries, segments, numbers, rows, since, ahead, depth, 1, found)
+        if still(entries, segments, numbers, found[r - since, 0], rows, r, depth):
+            b = found[r - since, 0]
+        else:
+            b = entry(entries, segments, numbers, rows, r, depth, 1, near(numbers, b))
         last = end_of_run(entries, segments, numbers, b, rows, r, depth)
         if last - r < FEW:
             r = insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.blocks import end as end_of
-from cedr.kernels.blocks import near, next_row, previous_row, row_at, seek
+from cedr.kernels.blocks import AHEAD, near, next_row, previous_row, room_ahead, row_at, seek, seek_ahead
 from cedr.temporal.time import INF, MIN
 
 HEAD = 3
@@ -28,22 +28,22 @@ def rewind(pool, entries, segments, numbers, groups, since, start, base):
     width = base.shape[1]
     begin = np.empty(len(groups), dtype=np.int64)
     sums = np.empty((len(groups), width), dtype=np.int64)
-    key = np.empty((1, 2), dtype=np.int64)
+    keys, ahead = np.column_stack((groups, since)), room_ahead()
     for q in range(len(groups)):
-        g = groups[q]
-        key[0, 0], key[0, 1] = g, since[q]
-        b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
-        at = since[q]
-        b, i = previous_row(entries, segments, numbers, b, i)
-        if b >= 0:
-            row = row_at(entries, segments, numbers, b, i)
+        if q % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, q, 2, ahead)
+        g, at = groups[q], since[q]
+        b, i = ahead[q % AHEAD, 0], ahead[q % AHEAD, 1]
+        before, last = previous_row(entries, segments, numbers, b, i)
+        if before >= 0:
+            row = row_at(entries, segments, numbers, before, last)
             if pool[row, 0] == g and pool[row, 1] < at:
-                at = pool[row, 1]
+                at, b, i = pool[row, 1], before, last
         begin[q] = min(at, start[g])
         for m in range(width):
             sums[q, m] = base[g, m]
-        key[0, 1] = begin[q]
-        b, i = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        if start[g] <= at:  # nothing lies between
+            continue
         while b < end_of(numbers):
             row = row_at(entries, segments, numbers, b, i)
             if pool[row, 0] != g or (start[g] < INF and pool[row, 1] >= start[g]):

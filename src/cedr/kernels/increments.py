@@ -4,17 +4,19 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.blocks import (
+    AHEAD,
     KEY,
     ROWS,
     SIZE,
     compare,
     end,
-    near,
     next_entry,
     next_row,
     place_in,
+    room_ahead,
     row_at,
     seek,
+    seek_ahead,
     slot,
 )
 
@@ -23,10 +25,12 @@ from cedr.kernels.blocks import (
 def current_rows(pool, entries, segments, numbers, keys, depth):
     """The row of each of some sorted keys; zeros behind the key where there is none."""
     rows = np.zeros((len(keys), pool.shape[1]), dtype=np.int64)
-    b = 0
+    ahead = room_ahead()
     for q in range(len(keys)):
+        if q % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, q, depth, ahead)
         rows[q, :depth] = keys[q]
-        b, i = seek(pool, entries, segments, numbers, keys, q, depth, near(numbers, b))
+        b, i = ahead[q % AHEAD, 0], ahead[q % AHEAD, 1]
         if b < end(numbers):
             x = row_at(entries, segments, numbers, b, i)
             if compare(pool, x, keys, q, depth) == 0:

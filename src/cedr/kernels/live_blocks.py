@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import end, next_row, previous_row, row_at, seek
+from cedr.kernels.blocks import AHEAD, end, next_row, previous_row, room_ahead, row_at, seek_ahead
 
 
 @njit(cache=True)
@@ -17,12 +17,11 @@ def first_live(pool, entries, segments, numbers, g, t, columns, backwards):
     by_start = vs == 1
     values = np.zeros(len(g), dtype=np.int64)
     found = np.zeros(len(g), dtype=np.bool_)
-    key = np.empty((1, 2), dtype=np.int64)
+    keys, ahead = np.column_stack((g + 1 if backwards and not by_start else g, t + 1)), room_ahead()
     for q in range(len(g)):
-        key[0, 0], key[0, 1] = g[q], t[q] + 1
-        if backwards and not by_start:
-            key[0, 0] += 1
-        b, i = seek(pool, entries, segments, numbers, key, 0, 2 if backwards and by_start else 1, 0)
+        if q % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, q, 2 if backwards and by_start else 1, ahead)
+        b, i = ahead[q % AHEAD, 0], ahead[q % AHEAD, 1]
         if backwards:
             b, i = previous_row(entries, segments, numbers, b, i)
         while 0 <= b < end(numbers):

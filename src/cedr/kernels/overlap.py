@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import end, next_row, row_at, seek
+from cedr.kernels.blocks import AHEAD, end, next_row, room_ahead, row_at, seek, seek_ahead
 from cedr.temporal.time import INF, MIN
 
 
@@ -120,6 +120,17 @@ def raise_longest_in_blocks(pool, entries, segments, numbers, key, count, by, le
 
 
 @njit(cache=True)
+def earliest_partners(g, vs, length):
+    """For each row its group, and the earliest start that a tuple may have that lives when the row starts."""
+    keys = np.empty((len(g), 2), dtype=np.int64)
+    for i in range(len(g)):
+        life = length[g[i]] if 0 <= g[i] < len(length) else INF
+        keys[i, 0] = g[i]
+        keys[i, 1] = vs[i] - life if life != INF and vs[i] >= MIN + life else MIN
+    return keys
+
+
+@njit(cache=True)
 def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
     """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
     number."""
@@ -129,16 +140,15 @@ def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers
     start = np.empty(capacity, dtype=np.int64)
     before = np.empty(capacity, dtype=np.int64)
     after = np.empty(capacity, dtype=np.int64)
-    key = np.empty((1, 2), dtype=np.int64)
-    found = 0
+    keys = earliest_partners(g, vs, length)
+    ahead, found = room_ahead(), 0
     for i in range(len(g)):
+        if i % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, i, 2, ahead)
         if g[i] < 0 or g[i] >= len(length):
             continue
         reach = max(old[i], new[i])
-        longest_life = length[g[i]]
-        key[0, 0] = g[i]
-        key[0, 1] = vs[i] - longest_life if longest_life != INF and vs[i] >= MIN + longest_life else MIN
-        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        b, j = ahead[i % AHEAD, 0], ahead[i % AHEAD, 1]
         while b < end(numbers):
             x = row_at(entries, segments, numbers, b, j)
             if pool[x, 0] != g[i] or pool[x, 1] >= reach:

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.blocks import end as end_of
-from cedr.kernels.blocks import previous_row, row_at, seek
+from cedr.kernels.blocks import AHEAD, previous_row, room_ahead, row_at, seek_ahead
 from cedr.kernels.overlap import from_start
 from cedr.temporal.time import INF, MIN
 
@@ -62,10 +62,11 @@ def next_starts(g, vs, first, starts):
 def next_in_blocks(g, vs, pool, entries, segments, numbers):
     """As `next_starts`, for starts `(group, start, ...)` in blocks."""
     result = np.full(len(g), INF, dtype=np.int64)
-    key = np.empty((1, 2), dtype=np.int64)
+    keys, ahead = np.column_stack((g, vs + 1)), room_ahead()
     for i in range(len(g)):
-        key[0, 0], key[0, 1] = g[i], vs[i] + 1
-        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        if i % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, i, 2, ahead)
+        b, j = ahead[i % AHEAD, 0], ahead[i % AHEAD, 1]
         if b < end_of(numbers) and pool[row_at(entries, segments, numbers, b, j), 0] == g[i]:
             result[i] = pool[row_at(entries, segments, numbers, b, j), 1]
     return result
@@ -75,10 +76,11 @@ def next_in_blocks(g, vs, pool, entries, segments, numbers):
 def previous_in_blocks(g, vs, pool, entries, segments, numbers):
     """The last start in blocks before each time, in its group; MIN when there is none."""
     result = np.full(len(g), MIN, dtype=np.int64)
-    key = np.empty((1, 2), dtype=np.int64)
+    keys, ahead = np.column_stack((g, vs)), room_ahead()
     for i in range(len(g)):
-        key[0, 0], key[0, 1] = g[i], vs[i]
-        b, j = seek(pool, entries, segments, numbers, key, 0, 2, 0)
+        if i % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, i, 2, ahead)
+        b, j = ahead[i % AHEAD, 0], ahead[i % AHEAD, 1]
         b, j = previous_row(entries, segments, numbers, b, j)
         if b >= 0 and pool[row_at(entries, segments, numbers, b, j), 0] == g[i]:
             result[i] = pool[row_at(entries, segments, numbers, b, j), 1]

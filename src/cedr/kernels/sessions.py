@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import end, near, next_row, previous_row, row_at, seek
+from cedr.kernels.blocks import AHEAD, end, next_row, previous_row, room_ahead, row_at, seek_ahead
 
 
 @njit(cache=True)
@@ -42,11 +42,12 @@ def near_sessions(g, t, timeout, pool, entries, segments, numbers):
     """Of the sessions `(group, first start, last start, 1)` in blocks those that reach one of the starts `t`, or that
     it reaches; each once. Starts are sorted by group and time."""
     found = np.empty((2 * len(g), 3), dtype=np.int64)
-    key = np.empty((1, 2), dtype=np.int64)
-    n = b = 0
+    keys, ahead = np.column_stack((g, t)), room_ahead()
+    n = 0
     for i in range(len(g)):
-        key[0, 0], key[0, 1] = g[i], t[i]
-        b, j = seek(pool, entries, segments, numbers, key, 0, 2, near(numbers, b))
+        if i % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, i, 2, ahead)
+        b, j = ahead[i % AHEAD, 0], ahead[i % AHEAD, 1]
         p, k = previous_row(entries, segments, numbers, b, j)
         if p >= 0:  # the session before
             x = row_at(entries, segments, numbers, p, k)
