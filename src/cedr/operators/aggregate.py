@@ -132,7 +132,7 @@ class AggregateOperator(SnapshotOperator):
         common: dict[str, Parts] = {}
         for name, aggregate in self.aggregates.items():
             if isinstance(aggregate, agg.SUMS) and not isinstance(aggregate, agg.Partial):
-                parts.append(self._sum_words(name, aggregate, g[entries], t[entries], sums, common))
+                parts.append(self._sum_words(name, aggregate, g, t, entries, sums, common))
                 continue
             if isinstance(aggregate, agg.Partial):
                 values = self.weights.partial(aggregate, sums)
@@ -146,14 +146,22 @@ class AggregateOperator(SnapshotOperator):
         return None, np.concatenate(parts, axis=1) if len(parts) != 1 else parts[0]
 
     def _sum_words(
-        self, name: str, aggregate: agg.ColumnAggregate, g: Times, t: Times, sums: Sums, common: dict[str, Parts]
+        self,
+        name: str,
+        aggregate: agg.ColumnAggregate,
+        g: Times,
+        t: Times,
+        entries: Times,
+        sums: Sums,
+        common: dict[str, Parts],
     ) -> Words:
         try:
             return self.weights.words(aggregate, self.results[name], sums, common)
         except OverflowingSum as e:
-            group = self.groups.take(g[[e.row]]).to_dicts() if self.groups.schema else []
+            entry = entries[e.row]
+            group = self.groups.take(g[[entry]]).to_dicts() if self.groups.schema else []
             where = "".join(f", {column}={value!r}" for row in group for column, value in row.items())
-            since = int(t[e.row])
+            since = int(t[entry])
             raise QueryError(
                 f"{name}={aggregate} is {e} from {since} on{where}, which does not fit {e.dtype}; {e.remedy}"
             ) from None
