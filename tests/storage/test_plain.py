@@ -143,7 +143,7 @@ def test_progress_reports_come_back():
     [
         Highest(3, 4),
         SpilledRows("spilled-1", 5),
-        ShardMetrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
+        ShardMetrics(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1),
         SourceStatus("s", 1, 2, 3, (PartitionStatus("a", 1, 2, 3),), (), 4),
         *(ANY, NOTHING, OneOf(["a", None]), Range(None, 3), punctuation(3, a=1)),
     ],

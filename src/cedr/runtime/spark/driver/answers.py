@@ -107,6 +107,8 @@ def observed(answer: DataFrame, job: SparkJob) -> DataFrame:
         "late": sf.sum(field["late"]),
         "state_rows": sf.sum(field["state_rows"]),
         "state_bytes": sf.sum(field["state_bytes"]),
+        "replayed": sf.sum(field["replayed"]),
+        "moved": sf.sum(field["moved"]),
         "cti": sf.nullif(sf.min(sf.when(is_last, field["cti"])), sf.lit(MIN)),
     }
     watched = answer.observe("cedr", *(value.alias(name) for name, value in sums.items()))

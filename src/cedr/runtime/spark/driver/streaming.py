@@ -36,6 +36,7 @@ from cedr.runtime.spark.driver.answers import answer_schema
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint, record_of
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
+from cedr.runtime.spark.driver.placement import Placement, has_executors
 from cedr.runtime.spark.driver.starting import start_until_running
 from cedr.runtime.spark.driver.upgrading import PLAN, ChangedQuery, Checkpoint, KeptPlan, first_difference
 from cedr.runtime.spark.driver.waiting import why_query_waits
@@ -225,10 +226,13 @@ def last_planned(folder: Folder) -> int | None:
 # --- the tasks ----------------------------------------------------------------------------------------------------
 
 
-def pipeline(job: SparkJob, packed: PackedJob, packets: DataFrame) -> DataFrame:
+def pipeline(job: SparkJob, packed: PackedJob, packets: DataFrame, placement: Placement | None = None) -> DataFrame:
     """Packets through all stages; the result has the columns of the answer, and the metrics."""
     for stage in job.plan.stages:
-        arrived = packets.repartitionById(job.shards, shard_of_packet(job))
+        if placement is None:
+            arrived = packets.repartitionById(job.shards, shard_of_packet(job))
+        else:
+            arrived = placement.bring(packets, shard_of_packet(job))
         if stage.number < job.last:
             packets = arrived.mapInArrow(stage_task(packed, stage.number), SPARK_SCHEMA)
     return arrived.mapInArrow(last_task(packed, job.last), answer_schema(job))
@@ -312,6 +316,9 @@ class RunningQuery:
         self.folder, self.trigger, self.close, self.name, self.lock = folder, trigger, close, name, lock
         self.control, self.query = folder.sub("control"), query
         self._earlier: list[Any] = []
+        self.placement: Placement | None = None
+        """Where shards are, if there are several executors."""
+        self.ended = threading.Event()
 
     def begin(self) -> None:
         try:
@@ -321,6 +328,8 @@ class RunningQuery:
                 raise ours from None
             raise
         self.lock.in_use = lambda: self.spark_query.isActive
+        if self.placement is not None:
+            self.placement.watch(lambda: self.spark_query.isActive, self.ended)
 
     def rescale(self, shards: int) -> None:
         """Before it begins: another number of shards. A micro-batch that was interrupted is finished before."""
@@ -365,18 +374,27 @@ class RunningQuery:
             self.control.make()
             lines = self.spark.readStream.schema("value string").text(self.control.path)
             packets = packets.unionAll(lines.mapInArrow(closing_task(packed), SPARK_SCHEMA))
-        answer = answers.observed(pipeline(self.job, packed, packets), self.job)
-        if isinstance(self.sink, Changelog):
-            answer = self.sink.shape(answer)
-        writer = answer.writeStream.option("checkpointLocation", spark_checkpoint(self.folder))
-        if self.trigger:
-            writer = writer.trigger(**self.trigger)
-        if self.name:
-            writer = writer.queryName(self.name)
         with settings_for(self.spark, self._settings()):
+            self._place()
+            answer = answers.observed(pipeline(self.job, packed, packets, self.placement), self.job)
+            if isinstance(self.sink, Changelog):
+                answer = self.sink.shape(answer)
+            writer = answer.writeStream.option("checkpointLocation", spark_checkpoint(self.folder))
+            if self.trigger:
+                writer = writer.trigger(**self.trigger)
+            if self.name:
+                writer = writer.queryName(self.name)
             if isinstance(self.sink, TableSink):
                 return writer.foreachBatch(committer(self.sink)).start()
             return self.sink.start(writer)
+
+    def _place(self) -> None:
+        """Choose executors for the shards, if there are several."""
+        if not has_executors(self.spark) or (self.placement and self.placement.shards == self.job.shards):
+            return
+        if self.placement is not None:
+            self.placement.end()
+        self.placement = Placement(self.spark, self.job.shards, self.job.run)
 
     def _settings(self) -> dict[str, str]:
         only_packets = self.inputs.packed and isinstance(self.sink, TableSink)
@@ -428,6 +446,9 @@ class RunningQuery:
 
     def _end(self) -> None:
         self.sink.close()
+        self.ended.set()
+        if self.placement is not None:
+            self.placement.end()
         announce_query_end(self.job.application, self.job.run)
         self.lock.release()
 

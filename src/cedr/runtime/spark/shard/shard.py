@@ -56,6 +56,10 @@ class ShardMetrics(NamedTuple):
     state_rows: int
     state_bytes: int
     cti: int
+    replayed: int
+    """Rows of earlier micro-batches that were processed again, because another executor had processed them."""
+    moved: int
+    """Whether the engine had to be rebuilt from a snapshot, or had missed micro-batches: 0 or 1."""
 
 
 class Answer(NamedTuple):
@@ -79,11 +83,13 @@ class Shard:
         self.core: Core | None = None
         self.version: int | None = None
         self.answer: Answer | None = None
+        self.replayed = self.moved = 0
 
     def process(self, batch: int, packets: list[Packet]) -> Answer:
         """Process a micro-batch, once, and return the answer."""
         if self.version == batch and self.answer is not None:
             return self.answer
+        self.replayed = self.moved = 0
         try:
             answer = self._processed(batch, sorted(packets, key=lambda p: p.place))
         except BaseException:
@@ -125,7 +131,9 @@ class Shard:
         assert self.core is not None
         assert self.version is not None
         for batch in range(self.version + 1, version + 1):
-            self.core.work(self.store.logged(batch))
+            packets = self.store.logged(batch)
+            self.core.work(packets)
+            self.replayed, self.moved = self.replayed + self._rows(self.core, packets), 1
         self.version = version
         return self.core
 
@@ -137,6 +145,7 @@ class Shard:
     def _rebuild(self, version: int) -> None:
         """From the newest snapshot that is not after this version, if there is one."""
         self.core = Core(self.job, self.number, self.shard, self.store)
+        self.moved = int(version >= 0)
         self.version, state = self.store.newest_snapshot(version + 1) or (-1, None)
         self._check_plan(self.version, state)
         if state is not None:
@@ -162,7 +171,7 @@ class Shard:
 
     def _answer(self, core: "Core", batch: int, packets: list[Packet], output: "ShardOutput") -> Answer:
         late = self._write_late(batch, output.late)
-        rows = sum(p.rows for p in packets if f"#{p.exchange}" not in core.reported_elsewhere)
+        rows = self._rows(core, packets)
         operators = core.engine.metrics()
         self._write_metrics(batch, operators)
         self._write_status(core)
@@ -177,8 +186,14 @@ class Shard:
             int(operators["state_rows"].sum()),
             int(operators["state_bytes"].sum()),
             core.ctis_out[self.stage.fragment.output],
+            self.replayed,
+            self.moved,
         )
         return Answer(output.packets, output.blob, metrics)
+
+    @staticmethod
+    def _rows(core: "Core", packets: list[Packet]) -> int:
+        return sum(p.rows for p in packets if f"#{p.exchange}" not in core.reported_elsewhere)
 
     def _blob(self, batch: int, out: Chunk, cti: int) -> bytes:
         if self.job.sink is None:
