@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import cedr
 from peers.processes import MARK, marked
 from peers.workloads import WORKLOADS
+
+import cedr
 
 WARM_UP = 8
 """Micro-batches that do not count."""

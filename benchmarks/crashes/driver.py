@@ -3,8 +3,10 @@
 FOLDER/in/<source>/*.parquet   what it reads
 FOLDER/checkpoint
 FOLDER/out                     the table: a folder of Parquet files, or a DuckDB file
+FOLDER/moved.json              how many shards had moved in each micro-batch, and how many rows they replayed
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,11 @@ def late(folder: Path) -> pl.DataFrame:
 
 def main(name: str, folder: str, kind: str, master: str = f"local[{SHARDS}]") -> None:
     spark = cedr.spark_session(master)
-    start(QUERIES[name](), spark, Path(folder), kind).await_termination()
+    running = start(QUERIES[name](), spark, Path(folder), kind)
+    running.await_termination()
+    observed = [(p.batchId, p.observedMetrics["cedr"]) for p in running.progress if "cedr" in p.observedMetrics]
+    moved = {batch: (found["moved"], found["replayed"]) for batch, found in observed}
+    Path(folder, "moved.json").write_text(json.dumps(moved))
     spark.stop()
 
 

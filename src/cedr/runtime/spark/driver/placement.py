@@ -79,7 +79,7 @@ class Placement:
         now = self._blocks.where()
         wanted = balanced(now, list(executors))
         if wanted != now:
-            self._blocks.move(now, wanted, executors)
+            self._blocks.move(wanted, executors)
         if self._blocks.where() == wanted:
             self._balanced_for = frozenset(executors)
 
@@ -123,39 +123,34 @@ class Blocks:
         self.jvm, self.java, self.shards = context._jvm, context._jsc, shards
         leaves = homes.select("*")._jdf.queryExecution().withCachedData().collectLeaves()  # type: ignore[operator]
         self.rdd = leaves.apply(0).cacheBuilder().cachedColumnBuffers()
-        self.master = self.jvm.org.apache.spark.SparkEnv.get().blockManager().master()
+        self.level = self.rdd.getStorageLevel()
 
     def executors(self) -> dict[Executor, str]:
         """The hosts of the executors that are there."""
         found = {}
-        managers = self.master.getMemoryStatus().keysIterator()
-        while managers.hasNext():
-            manager = managers.next()
-            if not manager.isDriver():
-                found[manager.executorId()] = manager.host()
+        known = self.java.sc().taskScheduler().executorIdToHost().iterator()
+        while known.hasNext():
+            executor = known.next()
+            found[str(executor._1())] = str(executor._2())
         return dict(sorted(found.items()))
 
     def where(self) -> Where:
         return [self._home(shard) for shard in range(self.shards)]
 
-    def _block(self, shard: int) -> Any:
-        return self.jvm.org.apache.spark.storage.RDDBlockId(self.rdd.id(), shard)
-
     def _home(self, shard: int) -> Executor | None:
-        found = self.master.getLocations(self._block(shard))
+        found = self.java.sc().getPreferredLocs(self.rdd, shard)
         return str(found.apply(0).executorId()) if found.size() else None
 
-    def move(self, now: Where, wanted: Where, hosts: Mapping[Executor, str]) -> None:
-        """Remove the homes that move, and run a small job in which the task of each prefers its new executor: there it
-        is cached. Where an executor is busy for long, Spark chooses another, and the next attempt goes on from that."""
-        for shard, (old, new) in enumerate(zip(now, wanted, strict=True)):
-            if old is not None and old != new:
-                self.master.removeBlock(self._block(shard))
+    def move(self, wanted: Where, hosts: Mapping[Executor, str]) -> None:
+        """Forget all homes, and run a small job in which the task of each prefers its executor: there it is cached.
+        Where an executor is busy for long, Spark chooses another, and the next attempt goes on from that."""
+        self.rdd.unpersist(True)
+        self.rdd.persist(self.level)
         places = []
         for shard, executor in enumerate(wanted):
             assert executor is not None
             preferred = self.jvm.PythonUtils.toSeq([f"executor_{hosts[executor]}_{executor}"])
             places.append(self.jvm.scala.Tuple2(shard, preferred))
-        tag = self.jvm.org.apache.spark.api.java.JavaSparkContext.fakeClassTag()
-        preferring = self.java.sc().makeRDD(self.jvm.PythonUtils.toSeq(places), tag)
+        any_class = self.java.emptyRDD().classTag()
+        preferring = self.java.sc().makeRDD(self.jvm.PythonUtils.toSeq(places), any_class)
         preferring.toJavaRDD().zip(self.rdd.toJavaRDD()).count()
