@@ -34,7 +34,7 @@ Where = list[Executor | None]
 
 def has_executors(spark: SparkSession) -> bool:
     """Whether tasks run elsewhere than in the process of the driver, so that their place matters."""
-    return re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master) is None
+    return re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or "") is None
 
 
 class Placement:
@@ -121,7 +121,7 @@ class Blocks:
     def __init__(self, spark: SparkSession, homes: DataFrame, shards: int) -> None:
         context: Any = spark.sparkContext
         self.jvm, self.java, self.shards = context._jvm, context._jsc, shards
-        leaves = homes.select("*")._jdf.queryExecution().withCachedData().collectLeaves()  # type: ignore[operator]
+        leaves = homes.select("*")._jdf.queryExecution().withCachedData().collectLeaves()
         self.rdd = leaves.apply(0).cacheBuilder().cachedColumnBuffers()
         self.level = self.rdd.getStorageLevel()
 
