@@ -9,34 +9,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import contextmanager
 from pathlib import Path
+
+from driven import EXECUTOR, SHARD, Size, command_line, driver, send
 
 from cedr.runtime.spark.driver.session import folder_of_sockets
 from cedr.runtime.spark.shard import server
 from cedr.storage.private import make_private, note_owner, remove_left_over
 from cedr.storage.processes import is_java, parent_of
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from crash import disagreement
-from crashes.victim import EXECUTOR, SHARD, Victim, command_line, send
-from crashes.workload import QUERIES, Size, tables
-
-
-@contextmanager
-def driver(folder, master, size):
-    """A driver that runs; at the end of the block it has to come to its own end, with the right answer."""
-    given = tables(QUERIES["sites"](), size)
-    given.write(folder / "in")
-    victim = Victim(folder, "sites", str(folder), "parquet", master)
-    try:
-        yield victim
-        victim.finish()
-        assert disagreement("sites", "parquet", given, folder) is None
-        assert victim.left() == []
-    finally:
-        victim.end()
 
 
 def test_an_executor_is_lost_in_the_middle_of_a_batch(tmp_path):

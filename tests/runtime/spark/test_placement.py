@@ -4,11 +4,9 @@ import json
 import signal
 from collections import Counter
 
-from crashes.victim import EXECUTOR, send
-from crashes.workload import Size
+from driven import EXECUTOR, Size, driver, send
 from hypothesis import given
 from hypothesis import strategies as st
-from test_executor_loss import driver
 
 from cedr.runtime.spark.driver.placement import balanced, keys_of_partitions
 
