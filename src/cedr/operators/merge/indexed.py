@@ -15,8 +15,9 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.blocks import Matrix
-from cedr.columnar.chunk import NEW, OLD, TIMES, VS, Chunk, Times, assemble
+from cedr.columnar.chunk import TIMES, VS, Chunk, Times, assemble
 from cedr.columnar.index import Ids, RowIndex
+from cedr.columnar.picked import picked
 from cedr.columnar.state import BLOCKS, DERIVED, NUMBER, PART, TRANSIENT, array, fields
 from cedr.kernels.due_nodes import WAITING, ends_list
 from cedr.operators.locality import Locality
@@ -31,8 +32,8 @@ from cedr.temporal.time import INF, MIN
 Changes = tuple[Ids, Times, Times]
 """Which of some nodes change in the output, by place; old and new ends. What is not there ends at its start."""
 
-TOUCHED_COST = 50
-"""What a changed row costs with the order of time, compared with a node in a pass."""
+OVERHEAD = 150
+"""What the order of time costs a chunk with progress in addition, in rows that change."""
 
 
 NODES = attrgetter("size")
@@ -55,6 +56,8 @@ class Indexed(LMerge):
     )
 
     may_use_blocks = True
+    touched_cost = 20
+    """What a changed row costs with the order of time, compared with a node in a pass."""
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:
         super().__init__(schema, ports, policy)
@@ -70,12 +73,12 @@ class Indexed(LMerge):
         """How many nodes are not dead."""
         self.due: DueNodes | None = None
         """The live nodes in the order of time, while chunks change few of them."""
-        self._locality = Locality(touched_cost=TOUCHED_COST)
+        self._locality = Locality(self.touched_cost)
         self._changed = 0
         """Rows since the CTI last moved."""
 
     def take(self, port: int, chunk: Chunk) -> None:
-        rows = chunk.rows.select(*TIMES, *self.schema)
+        rows = picked(chunk.rows, (*TIMES, *self.schema))
         of_use = None
         if self.stable != MIN and not (useful := np.maximum(chunk.old, chunk.new) >= self.stable).all():
             of_use = np.flatnonzero(useful)
@@ -96,8 +99,8 @@ class Indexed(LMerge):
             nodes = self.index.ids(chunk.rows)
         else:
             nodes = np.full(len(chunk), -1, dtype=np.int64)
-            nodes[~past] = self.index.ids(chunk.rows.filter(pl.Series(~past)))
-            known = self.index.ids(chunk.rows.filter(pl.Series(past)), add=False)
+            nodes[~past] = self.index.ids(chunk.rows[np.flatnonzero(~past)])
+            known = self.index.ids(chunk.rows[np.flatnonzero(past)], add=False)
             nodes[past] = np.where(self.are_alive(known), known, -1)
         self._grow(nodes, vs)
         return nodes
@@ -194,7 +197,7 @@ class Indexed(LMerge):
         if not len(rows):
             return
         changes = used.rows if same_rows(rows, len(used)) else used.rows[rows]
-        self.emit(Chunk(changes.with_columns(pl.Series(OLD, old), pl.Series(NEW, new))))
+        self.emit(assemble(changes[VS].to_numpy(), old, new, picked(changes, self.schema)))
 
     def _follow(self) -> None:
         """The input with the highest CTI leads; when another takes over, the output becomes what it has."""
@@ -235,7 +238,7 @@ class Indexed(LMerge):
 
     def emit_nodes(self, nodes: Ids, old: Times, new: Times) -> None:
         if len(nodes):
-            payload = self.index.take(nodes).select(list(self.schema))
+            payload = picked(self.index.take(nodes), self.schema)
             self.emit(assemble(self.start[nodes], old, new, payload))
 
     def forget(self, port: int) -> None:
@@ -252,7 +255,7 @@ class Indexed(LMerge):
     def _choose_layout(self, t: int) -> None:
         """Whether the order of time is kept, from CTI t on; at the end one pass takes all nodes."""
         changed, self._changed = self._changed, 0
-        wanted = self._locality.prefers_blocks(self.live, changed, self.due is not None)
+        wanted = self._locality.prefers_blocks(self.live, changed + OVERHEAD, self.due is not None)
         if not (wanted and self.may_use_blocks) or t == INF:
             self.due = None
         elif self.due is None:

@@ -26,6 +26,7 @@ NOTHING: Changes = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np
 
 class R3(Indexed):
     algorithm = "R3"
+    touched_cost = 400  # a pass takes a few nanoseconds a node
 
     state = fields(out=array(used=NODES), ends=array(ndim=2, used=NODES))
 
