@@ -41,6 +41,7 @@ def restarts(draw, algorithm):
     return history, gap, [(port, *next(rest[port])) for port in turns]
 
 
+@pytest.mark.usefixtures("changing_layout")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @given(data=st.data())
 def test_an_input_starts_again_and_then_the_other_may_fail(algorithm, data):
@@ -178,6 +179,7 @@ def test_in_one_chunk_an_event_may_be_sent_again_before_it_is_retracted():
     assert feed(merge, 0, Insert(1, 5, A), Adjust(1, 9, 1, A), Cti(6)) == [Adjust(1, 9, 5, A), Cti(6)]
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("algorithm", ["R3", "R3-", "R4"])
 @pytest.mark.parametrize("sent", [[], [Insert(1, 3, A)]], ids=["missing", "ended before"])
 def test_inputs_that_contradict_each_other_are_named(algorithm, sent):

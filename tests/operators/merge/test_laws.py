@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from layouts import use_layout
 from merge_check import SCHEMA, check_merge, merges
 
 from cedr.operators.merge.algorithms import ALGORITHMS
@@ -22,14 +23,22 @@ POLICIES = {
 }
 IN_ORDER = ("R0", "R1", "R2")
 CASES = [
-    (algorithm, name)
+    (algorithm, name, layout)
     for algorithm in ALGORITHMS
     for name, policy in POLICIES.items()
     if algorithm not in IN_ORDER or policy.emits == "first"
+    for layout in (("arrays", "blocks", "changing") if algorithm in ("R3", "R4") else ("arrays",))
+    if layout != "changing" or name in ("first", "leader")
 ]
 
 
-@pytest.mark.parametrize(("algorithm", "policy"), CASES)
+@pytest.fixture
+def in_layout(request, monkeypatch):
+    use_layout(monkeypatch, request.param)
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "in_layout"), CASES, indirect=["in_layout"])
+@pytest.mark.usefixtures("in_layout")
 @given(data=st.data())
 def test_compatible_at_every_step_and_equivalent_at_the_end(algorithm, policy, data):
     history, ports, arrivals, restore_at = data.draw(merges(algorithm))

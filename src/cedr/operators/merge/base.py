@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import TIMES, Chunk, Times, empty
+from cedr.columnar.picked import picked
 from cedr.columnar.promises import PromiseIndex
 from cedr.columnar.state import DICT, FRAME_PIECES, LIST, NUMBER, TEXT, fields
 from cedr.operators.base import Operator
@@ -246,7 +247,7 @@ class InOrder(LMerge):
             return
         fresh = int(np.searchsorted(vs, self.reached(), side="left"))
         if fresh < len(vs):
-            rows = chunk.rows.select(*TIMES, *self.schema)
+            rows = picked(chunk.rows, (*TIMES, *self.schema))
             self.take_in_order(port, Chunk(rows if not fresh else rows[fresh:]), vs[fresh:])
 
     @abstractmethod

@@ -20,6 +20,8 @@ from cedr.plan.merge_policy import Policy
 class R3Naive(R3):
     algorithm = "R3-"
 
+    may_use_blocks = False
+
     state = fields(own=PARTS, own_ends=each(array(in_place=True)))
 
     def __init__(self, schema: Mapping[str, pl.DataType], ports: int = 2, policy: Policy | str = "first") -> None:

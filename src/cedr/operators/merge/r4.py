@@ -5,15 +5,17 @@ output. Before a CTI leaves, the output has as many events of each start it pass
 exactly the same that end before it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import polars as pl
 
+from cedr.columnar.blocks import Matrix
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import Ids
 from cedr.columnar.state import array, fields
-from cedr.kernels import three_tier
+from cedr.kernels import due_nodes, three_tier
+from cedr.operators.merge.base import Mask
 from cedr.operators.merge.indexed import NODES, Changes, Indexed, resized
 from cedr.operators.merge.r3 import NOTHING
 from cedr.plan.merge_policy import Policy
@@ -69,16 +71,38 @@ class R4(Indexed):
         self._room(self.cells)
         return tuple(three_tier.emit_changes(nodes, self.start, *self.pool, port, self.stable))
 
-    def settle(self, port: int, t: int) -> Changes:
+    def settle(self, port: int, t: int, nodes: Ids | None) -> Changes:
         self._room(self.cells)
-        start, alive = self.start[: self.size], self.alive[: self.size]
-        wrong = int(three_tier.contradiction(start, alive, self.head, self.count, self.link, port, self.stable))
+        if nodes is None:
+            return self._settle(port, t, self.start[: self.size], self.alive[: self.size], self.head)
+        start, alive, head = self.start[nodes], self.alive[nodes], self.head[nodes]
+        changed, old, new = self._settle(port, t, start, alive, head, nodes)
+        self.alive[nodes], self.head[nodes] = alive, head
+        return nodes[changed], old, new
+
+    def _settle(self, port: int, t: int, start: Times, alive: Mask, head: Times, nodes: Ids | None = None) -> Changes:
+        """The same for nodes with these values, by place; their liveness and their lists change."""
+        _, end, count, link, free = self.pool
+        wrong = int(three_tier.contradiction(start, alive, head, count, link, port, self.stable))
         if wrong >= 0:
-            _, end, count, link, _ = self.pool
-            out, own = (int(three_tier.total(count, link, self.head[wrong, m])) for m in (self.ports, port))
+            out, own = (int(three_tier.total(count, link, head[wrong, m])) for m in (self.ports, port))
             rule = f"another input has settled that {out} of these go on until {show(self.stable)}, this one has {own}"
-            raise self.contradicts(port, wrong, int(end[max(self.head[wrong, self.ports], 0)]), rule)
-        return tuple(three_tier.freeze(start, alive, *self.pool, port, t))
+            node = wrong if nodes is None else int(nodes[wrong])
+            raise self.contradicts(port, node, int(end[max(head[wrong, self.ports], 0)]), rule)
+        return tuple(three_tier.freeze(start, alive, head, end, count, link, free, port, t))
+
+    def due_rows(self, nodes: Ids, since: int) -> Matrix:
+        head, end, count, link, _ = self.pool
+        attached = np.array(self.attached)
+        rows: Matrix = due_nodes.rows_of_three_tier(
+            nodes, self.start, self.alive, head, end, count, link, attached, since
+        )
+        return rows
+
+    def due_lists(self, port: int) -> Iterable[int]:
+        """Of all inputs, as ends before the CTI are dropped from their lists."""
+        inputs = [due_nodes.ends_list(m) for m in range(self.ports)]
+        return due_nodes.WAITING, due_nodes.OUT, *inputs, due_nodes.count_list(port)
 
     def forget(self, port: int) -> None:
         super().forget(port)
