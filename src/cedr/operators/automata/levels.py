@@ -24,7 +24,7 @@ FEW_EVENTS = 1024
 """Up to this number of events all are one table. Tests set it to 2, so that short streams have several levels, too."""
 GROWTH = 4
 """A level is more than this many times as large as the next newer one."""
-SHARE = 16
+SHARE = 32
 """A chunk is small if there are more than this many times as many events."""
 AHEAD = 8
 """Rows that are looked at first behind those that runs have reached so far; each time they do not suffice, more."""
