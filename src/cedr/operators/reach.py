@@ -183,7 +183,7 @@ class ReachOperator(Operator):
         """For each time before the CTI at which something changes what changes on both ports."""
         edges, nodes = (self.due.take(port, self.cti) for port in range(self.ports))
         for t in np.unique(np.concatenate((edges[:, 0], nodes[:, 0]))):
-            yield int(t), *(rows[slice(*np.searchsorted(rows[:, 0], (t, t + 1)))] for rows in (edges, nodes))
+            yield int(t), at_time(edges, t), at_time(nodes, t)
 
     def _changes_at(self, t: int, edges: Matrix, sources: Matrix) -> tuple[Times, ...]:
         """What changes at an instant: source, node, start, and how the end changes."""
@@ -286,6 +286,12 @@ class ReachOperator(Operator):
 
 
 NO_ROWS: tuple[Any, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(5))
+
+
+def at_time(changes: Matrix, t: int) -> Matrix:
+    """Of changes in the order of time those of one time."""
+    begin, end = np.searchsorted(changes[:, 0], (t, t + 1))
+    return changes[begin:end]
 
 
 def new_numbers(kept: Times, size: int) -> Times:

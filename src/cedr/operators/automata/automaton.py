@@ -26,7 +26,7 @@ from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
 from cedr.operators.automata.contents import ContentIndex
-from cedr.operators.automata.levels import EventLevels
+from cedr.operators.automata.levels import RunLevels
 from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator
 from cedr.operators.front import Front
@@ -92,7 +92,7 @@ class AutomatonOperator(Operator):
         self.groups = RowIndex({name: schema[name] for name in shape.by})
         same = {name: name for name in shape.by}
         self.front = Front(self, self.groups, [same, {}][: self.ports])
-        self.levels = EventLevels()
+        self.levels = RunLevels()
         self.order = OutputOrder()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -232,7 +232,7 @@ class AutomatonOperator(Operator):
 
     @events.setter
     def events(self, rows: Rows) -> None:
-        self.levels = EventLevels(rows)
+        self.levels = RunLevels(rows)
 
     @property
     def reach(self) -> Times:

@@ -36,15 +36,15 @@ NOTHING = np.empty(0, dtype=np.int64)
 NO_ROWS = np.empty((0, WIDTH), dtype=np.int64)
 
 
-class Level(NamedTuple):
+class EventTable(NamedTuple):
     rows: Rows
     reach: Times
     tree: Times = NOTHING
     offsets: Times = NOTHING
     """Empty as long as there is no tree."""
 
-    def with_tree(self) -> "Level":
-        return self if len(self.offsets) else Level(self.rows, self.reach, *lv.tree_of(self.reach))
+    def with_tree(self) -> "EventTable":
+        return self if len(self.offsets) else EventTable(self.rows, self.reach, *lv.tree_of(self.reach))
 
     @property
     def nbytes(self) -> int:
@@ -80,7 +80,7 @@ class Surroundings(NamedTuple):
         return self.stretches[numbers, 0]
 
 
-class EventLevels:
+class RunLevels:
     """From the oldest level to the newest."""
 
     def __init__(self, rows: Rows | None = None, reach: Times | None = None) -> None:
@@ -90,7 +90,7 @@ class EventLevels:
 
     def replace(self, rows: Rows, reach: Times | None = None) -> None:
         """Sorted rows become the content."""
-        self.levels = [Level(rows, np.full(len(rows), INF) if reach is None else reach)]
+        self.levels = [EventTable(rows, np.full(len(rows), INF) if reach is None else reach)]
         self.rows = len(rows)
 
     @property
@@ -133,7 +133,7 @@ class EventLevels:
         """Add the changes; runs from some of the places now reach so far."""
         far = np.full(len(near.places), MIN)
         far[which] = reach
-        self.levels.append(Level(changes, np.full(len(changes), MIN)).with_tree())
+        self.levels.append(EventTable(changes, np.full(len(changes), MIN)).with_tree())
         for level in self.levels:
             lv.note_reach(*level, near.places, far)
         self.rows += near.rows_at_places(near.after) - near.rows_at_places(near.before)
@@ -151,4 +151,4 @@ class EventLevels:
         levels = self.levels
         while len(levels) > 1 and mergeable(len(levels[-2].rows), len(levels[-1].rows)):
             older, newer = levels[-2:]
-            levels[-2:] = [Level(*lv.merged(*older[:2], *newer[:2])).with_tree()]
+            levels[-2:] = [EventTable(*lv.merged(*older[:2], *newer[:2])).with_tree()]
