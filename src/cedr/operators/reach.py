@@ -8,18 +8,20 @@ The cost of a batch is that of the edges that changed, whatever the size of the 
 Port 0 takes the edges, port 1 the sources. Edges that are there twice count once. A missing node connects nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from cedr.columnar.blocks import Matrix
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import ARRAYS, DICT, LIST, NUMBER, PART, Stateful, array, each, fields
+from cedr.columnar.state import ARRAYS, BLOCKS, DICT, LIST, NUMBER, PART, Stateful, array, each, elsewhere, fields
 from cedr.kernels import supports as su
 from cedr.kernels.search_trees import NONE, link, repair, unlink
 from cedr.operators.base import Operator
+from cedr.operators.due_changes import Changes, DueChanges
 from cedr.temporal.time import INF
 
 LISTS = ("out_first", "out_next", "out_prev", "in_first", "in_next", "in_prev")
@@ -92,7 +94,8 @@ class ReachOperator(Operator):
         nodes=PART,
         edges=PART,
         graph=PART,
-        waiting=each(ARRAYS),
+        waiting=elsewhere(each(ARRAYS)),
+        due=BLOCKS,
         row_of=DICT,
         free=LIST,
         roots=array(in_place=True),
@@ -110,8 +113,8 @@ class ReachOperator(Operator):
         self.edges = RowIndex({"both": pl.Int64()})
         """By the numbers of both nodes in one word."""
         self.graph = Graph()
-        self.waiting = [su.nothing(), su.nothing()]
-        """By port: numbers of edges or nodes, times, and how many copies more or less from then on."""
+        self.due = DueChanges(self.ports)
+        """By port: when the number of copies of which edges or nodes changes."""
         self.row_of: dict[int, int] = {}
         """By source node its row, in the arrays that have one per source."""
         self.free: list[int] = []
@@ -129,7 +132,7 @@ class ReachOperator(Operator):
     def advance(self, port: int, chunk: Chunk) -> Chunk:
         if len(chunk):
             self._keep_end_points(port, chunk)
-        changes = [self._changes_at(int(t)) for t in self._due_times()]
+        changes = [self._changes_at(*change) for change in self._due_changes()]
         root, node, vs, old, new = (np.concatenate(arrays) for arrays in zip(NO_ROWS, *changes, strict=True))
         both = self.nodes.take(np.concatenate((root, node)))["node"]
         start, end = both[: len(root)], both[len(root) :]
@@ -149,7 +152,7 @@ class ReachOperator(Operator):
         sign = np.where(new > old, 1, -1)
         changes = su.count_changes(numbers, np.minimum(old, new), np.maximum(old, new), sign)
         ends = changes[1] < INF
-        self.waiting[port] = su.merge(*self.waiting[port], *(a[ends] for a in changes))
+        self.due.add(port, tuple(a[ends] for a in changes))
 
     def _edges(self, rows: pl.DataFrame) -> Times:
         one, two = (rows[name] for name in self.edge_columns)
@@ -176,21 +179,16 @@ class ReachOperator(Operator):
             array[: known.shape[0], : known.shape[1]] = known
             setattr(self, name, array)
 
-    def _due_times(self) -> Times:
-        """The times before the CTI at which something changes."""
-        due = [t[t < self.cti] for _, t, _ in self.waiting]
-        return np.unique(np.concatenate(due))
+    def _due_changes(self) -> Iterator[tuple[int, Matrix, Matrix]]:
+        """For each time before the CTI at which something changes what changes on both ports."""
+        edges, nodes = (self.due.take(port, self.cti) for port in range(self.ports))
+        for t in np.unique(np.concatenate((edges[:, 0], nodes[:, 0]))):
+            yield int(t), at_time(edges, t), at_time(nodes, t)
 
-    def _take(self, port: int, t: int) -> tuple[Times, Times]:
-        numbers, times, by = self.waiting[port]
-        now = times == t
-        self.waiting[port] = numbers[~now], times[~now], by[~now]
-        return numbers[now], by[now]
-
-    def _changes_at(self, t: int) -> tuple[Times, ...]:
+    def _changes_at(self, t: int, edges: Matrix, sources: Matrix) -> tuple[Times, ...]:
         """What changes at an instant: source, node, start, and how the end changes."""
-        gone, come = self.graph.change(*self._take(0, t))
-        nodes, by = self._take(1, t)
+        gone, come = self.graph.change(edges[:, 1], edges[:, 2])
+        nodes, by = sources[:, 1], sources[:, 2]
         before = self.copies[nodes] > 0
         self.copies[nodes] += by
         after = self.copies[nodes] > 0
@@ -244,12 +242,13 @@ class ReachOperator(Operator):
         if not self.edges.may_compact() or len(self.edges) < 2 * self.seen:
             return
         there = np.flatnonzero(self.graph.copies[: len(self.edges)] > 0)
-        edges = np.union1d(there, self.waiting[0][0])
+        waiting = self.waiting
+        edges = np.union1d(there, waiting[0][0])
         self.seen = len(self.edges)
         if 2 * len(edges) > len(self.edges):
             return
         ends = self.graph.start[edges], self.graph.end[edges]
-        nodes = np.unique(np.concatenate((*ends, np.flatnonzero(self.copies > 0), self.waiting[1][0])))
+        nodes = np.unique(np.concatenate((*ends, np.flatnonzero(self.copies > 0), waiting[1][0])))
         self._renumber(edges, nodes)
         self.seen = len(self.edges)
 
@@ -261,8 +260,8 @@ class ReachOperator(Operator):
         start, end = (a[: len(edges)].astype(np.int64) for a in (self.graph.start, self.graph.end))
         self.edges.restore(pl.DataFrame({"both": (start << 32) | end}))
         for port, numbers in enumerate((new_edge, new_node)):
-            which, times, by = self.waiting[port]
-            self.waiting[port] = numbers[which], times, by
+            which, times, by = self.due.all(port)
+            self.due.replace(port, (numbers[which], times, by))
         self.copies, self.reached = self.copies[nodes], self.reached[nodes]
         rooted = self.roots >= 0
         self.roots[rooted] = new_node[self.roots[rooted]]
@@ -273,10 +272,26 @@ class ReachOperator(Operator):
         self.parents, self.since = parents, since
 
     def state_rows(self) -> int:
-        return len(self.edges) + sum(len(numbers) for numbers, _, _ in self.waiting) + len(self.row_of)
+        return len(self.edges) + self.due.rows + len(self.row_of)
+
+    @property
+    def waiting(self) -> list[Changes]:
+        """As snapshots have it."""
+        return [self.due.all(port) for port in range(self.ports)]
+
+    @waiting.setter
+    def waiting(self, saved: list[Changes]) -> None:
+        for port, changes in enumerate(saved):
+            self.due.replace(port, changes)
 
 
 NO_ROWS: tuple[Any, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(5))
+
+
+def at_time(changes: Matrix, t: int) -> Matrix:
+    """Of changes in the order of time those of one time."""
+    begin, end = np.searchsorted(changes[:, 0], (t, t + 1))
+    return changes[begin:end]
 
 
 def new_numbers(kept: Times, size: int) -> Times:

@@ -49,6 +49,7 @@ from cedr.columnar.state.kinds import (
     compact,
     counted,
     each,
+    elsewhere,
     optional,
 )
 from cedr.columnar.state.stateful import FORMAT, State, Stateful, fields
@@ -83,6 +84,7 @@ __all__ = [
     "compact",
     "counted",
     "each",
+    "elsewhere",
     "fields",
     "optional",
 ]

@@ -412,6 +412,13 @@ def counted(kind: Kind) -> Kind:
     return marked
 
 
+def elsewhere(kind: Kind) -> Kind:
+    """The same kind of a field that is computed when it is saved, from one that is measured instead of it."""
+    marked = copy(kind)
+    marked.sized = False
+    return marked
+
+
 def items_of(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 

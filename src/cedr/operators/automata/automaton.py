@@ -2,7 +2,8 @@
 
 The runs that begin at a place depend on the events at the places they look at, up to where the last of them ended. So
 a change concerns the places before it whose runs reach it: their answers from the first change on are computed from
-the events, and the table, before and after, and the difference is emitted. Nothing that was emitted is kept.
+the events, and the table, before and after, and the difference is emitted. Nothing that was emitted is kept. Where a
+chunk is small compared with the state, only the events near its changes are looked at.
 
 Later events neither end a run nor retract one if they arrive in order, so results are emitted at once: perfect input
 gives perfect output at any latency. One case is different: of runs with the same output a regular expression emits only
@@ -10,7 +11,7 @@ the longest, which may come after the others if two events are at one place. An 
 a run begins with the start of its last event or of a row of the table, and ends with the first end of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,19 +20,20 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import MATRIX, PART, array, counted, fields
+from cedr.columnar.state import BLOCKS, MATRIX, PART, array, counted, elsewhere, fields
 from cedr.columnar.times import later
 from cedr.kernels.automata import places as pl_
 from cedr.kernels.automata import runs as rn
 from cedr.kernels.automata.changes import cancelled, changes
 from cedr.operators.automata.contents import ContentIndex
+from cedr.operators.automata.levels import RunLevels
 from cedr.operators.automata.transitions import Transitions
 from cedr.operators.base import Operator
 from cedr.operators.front import Front
 from cedr.operators.join import NOTHING_HELD
 from cedr.operators.synopsis import OutputOrder
 from cedr.plan.automata.compiled import CompiledSteps, Numbers, Shape
-from cedr.temporal.time import MIN
+from cedr.temporal.time import INF, MIN
 
 Rows = np.ndarray
 
@@ -41,6 +43,10 @@ class RunResults(NamedTuple):
 
     runs: Times
     registers: Numbers
+
+    def of_groups(self, groups: Callable[[Times], Times]) -> None:
+        """Replace numbers by the groups that they stand for."""
+        self.runs[:, rn.OUT_GROUP] = groups(self.runs[:, rn.OUT_GROUP])
 
     def words(self) -> Times:
         """What makes a tuple, with its end last; the number of copies is not among it."""
@@ -56,12 +62,13 @@ class AutomatonOperator(Operator):
         transitions=PART,
         groups=PART,
         content_index=PART,
-        events=counted(MATRIX),
-        reach=array(in_place=True),
+        events=elsewhere(MATRIX),
+        reach=elsewhere(array(in_place=True)),
+        levels=counted(BLOCKS),
         order=PART,
         front=PART,
     )
-    """The transitions come first: they number the symbols that contents refer to."""
+    """The transitions come first: they number the symbols that contents refer to. Levels are saved as one."""
 
     def __init__(
         self,
@@ -85,8 +92,7 @@ class AutomatonOperator(Operator):
         self.groups = RowIndex({name: schema[name] for name in shape.by})
         same = {name: name for name in shape.by}
         self.front = Front(self, self.groups, [same, {}][: self.ports])
-        self.events: Rows = np.empty((0, pl_.WIDTH), dtype=np.int64)
-        self.reach: Times = np.empty(0, dtype=np.int64)
+        self.levels = RunLevels()
         self.order = OutputOrder()
 
     def advance(self, port: int, chunk: Chunk) -> Chunk:
@@ -102,28 +108,52 @@ class AutomatonOperator(Operator):
         promises = self.front.passed(self.cti, len(chunk))
         out = replace(self._difference(old, new), promises=promises)
         if chunk.cti != MIN or len(chunk.promises):
-            self._forget(settled)
+            self._forget(settled, len(chunk))
         return out
 
     # --- what comes in -------------------------------------------------------------------------------------------
 
-    def _take_events(self, chunk: Chunk) -> tuple[RunResults, RunResults]:
+    def _take_events(self, chunk: Chunk) -> tuple[RunResults | None, RunResults | None]:
         came = self._changes(chunk)
-        before, reach = self.events, self.reach
+        if not len(came):
+            return None, None
+        return self._near(came) if self.levels.is_small(came) else self._among_all(came)
+
+    def _among_all(self, came: Rows) -> tuple[RunResults, RunResults]:
+        before, reach = self.levels.flat()
         places, since = pl_.touched(before, reach, came)
         old, _ = self._runs(before, places, since)
-        self.events, self.reach = pl_.merged(before, reach, came)
-        places, since = pl_.touched(self.events, self.reach, came)
-        new, found = self._runs(self.events, places, since)
-        pl_.set_reach(self.events, self.reach, places, found)
+        events, reach = pl_.merged(before, reach, came)
+        places, since = pl_.touched(events, reach, came)
+        new, found = self._runs(events, places, since)
+        pl_.set_reach(events, reach, places, found)
+        self.levels.replace(events, reach)
+        return old, new
+
+    def _near(self, came: Rows) -> tuple[RunResults, RunResults]:
+        """The same by what is near the changes."""
+        near = self.levels.near(came)
+        first, since, _ = near.at_places(near.before)
+        old, _ = self._runs(near.before, first, since)
+        old.of_groups(near.groups)
+        while True:
+            first, since, which = near.at_places(near.after)
+            new, found = self._runs(near.after, first, since)
+            if near.suffices(which, found):
+                break
+            near = self.levels.near(came, near)
+        new.of_groups(near.groups)
+        self.levels.add(came, near, which, found)
         return old, new
 
     def _take_transitions(self, chunk: Chunk) -> tuple[RunResults, RunResults]:
-        places, since = pl_.all_places(self.events)
-        old, _ = self._runs(self.events, places, since)
+        events, reach = self.levels.flat()
+        places, since = pl_.all_places(events)
+        old, _ = self._runs(events, places, since)
         self.transitions.take(chunk)
-        new, reach = self._runs(self.events, places, since)
-        pl_.set_reach(self.events, self.reach, places, reach)
+        new, found = self._runs(events, places, since)
+        pl_.set_reach(events, reach, places, found)
+        self.levels.replace(events, reach)
         return old, new
 
     def _changes(self, chunk: Chunk) -> Rows:
@@ -196,20 +226,40 @@ class AutomatonOperator(Operator):
 
     # --- state ---------------------------------------------------------------------------------------------------
 
-    def _forget(self, settled: Times) -> None:
+    @property
+    def events(self) -> Rows:
+        return self.levels.flat()[0]
+
+    @events.setter
+    def events(self, rows: Rows) -> None:
+        self.levels = RunLevels(rows)
+
+    @property
+    def reach(self) -> Times:
+        return self.levels.flat()[1]
+
+    @reach.setter
+    def reach(self, times: Times) -> None:
+        self.levels.replace(self.events, times)
+
+    def _forget(self, settled: Times, came: int) -> None:
         self.transitions.forget(self.cti)
-        keep = pl_.still_needed(self.events, settled)
+        if not self.levels.may_pass(came) and self.cti != INF:
+            return
+        events, reach = self.levels.flat()
+        keep = pl_.still_needed(events, settled)
         if 4 * np.count_nonzero(~keep) < len(keep):
             return
-        self.events, self.reach = self.events[keep], self.reach[keep]
-        numbers = self.content_index.compact(self.events[:, pl_.CONTENT])
+        events, reach = events[keep], reach[keep]
+        numbers = self.content_index.compact(events[:, pl_.CONTENT])
         if numbers is not None:
-            self.events[:, pl_.CONTENT] = numbers[self.events[:, pl_.CONTENT]]
+            events[:, pl_.CONTENT] = numbers[events[:, pl_.CONTENT]]
             self.transitions.renew()
-        numbers = self.groups.compact(self.events[:, pl_.G])
+        numbers = self.groups.compact(events[:, pl_.G])
         if numbers is not None:
-            self.events[:, pl_.G] = numbers[self.events[:, pl_.G]]
+            events[:, pl_.G] = numbers[events[:, pl_.G]]
             self.front.renumber(numbers)
+        self.levels.replace(events, reach)
 
 
 def register(name: str, number: int, found: RunResults) -> pl.Series:

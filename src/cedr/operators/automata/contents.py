@@ -18,14 +18,18 @@ from cedr.plan.automata.compiled import SYMBOL, CompiledSteps
 class ContentIndex(Stateful):
     """`symbols` numbers the symbols, in the table and here."""
 
-    state = fields(index=PART, contents=DERIVED)
+    state = fields(index=PART, contents=DERIVED, _room=DERIVED)
 
     def __init__(
         self, schema: Mapping[str, pl.DataType], symbol: str | None, steps: CompiledSteps, symbols: RowIndex
     ) -> None:
         self.index = RowIndex(dict(schema))
         self.symbol, self.steps, self.symbols = symbol, steps, symbols
-        self.contents = self._contents_of(pl.DataFrame(schema=dict(schema)))
+        self._hold(self._contents_of(pl.DataFrame(schema=dict(schema))))
+
+    def _hold(self, contents: Contents) -> None:
+        self.contents = self._room = contents
+        """The contents are the first rows of arrays that have room for more."""
 
     def ids(self, rows: pl.DataFrame) -> Times:
         """The number of the content of each row."""
@@ -33,8 +37,17 @@ class ContentIndex(Stateful):
         computed = len(self.contents.symbol)
         if computed < len(self.index):
             fresh = self._contents_of(self.index.rows[computed:] if self.index.schema else rows[:1].select())
-            self.contents = Contents(*(np.concatenate(both) for both in zip(self.contents, fresh, strict=True)))
+            self._add(fresh, computed)
         return numbers
+
+    def _add(self, fresh: Contents, begin: int) -> None:
+        end = begin + len(fresh.symbol)
+        if end > len(self._room.symbol):
+            more = max(end, 2 * begin) - begin
+            self._room = Contents(*(np.resize(column, (begin + more, *column.shape[1:])) for column in self.contents))
+        for column, new in zip(self._room, fresh, strict=True):
+            column[begin:end] = new
+        self.contents = Contents(*(column[:end] for column in self._room))
 
     def _contents_of(self, rows: pl.DataFrame) -> Contents:
         n = rows.height if self.index.schema else len(self.index)
@@ -60,14 +73,14 @@ class ContentIndex(Stateful):
         return np.broadcast_to(found, n)
 
     def restored(self) -> None:
-        self.contents = self._contents_of(self.index.rows)
+        self._hold(self._contents_of(self.index.rows))
 
     def compact(self, used: Times) -> Times | None:
         """Forget contents that are no longer in use, and their symbols; returns the new number of each content."""
         numbers = self.index.compact(used)
         if numbers is not None:
-            self.contents = Contents(*(np.ascontiguousarray(a[numbers >= 0]) for a in self.contents))
+            self._hold(Contents(*(np.ascontiguousarray(a[numbers >= 0]) for a in self.contents)))
             symbols = None if self.symbol is None else self.symbols.compact(self.contents.symbol)
             if symbols is not None:
-                self.contents = self.contents._replace(symbol=symbols[self.contents.symbol])
+                self._hold(self.contents._replace(symbol=symbols[self.contents.symbol]))
         return numbers

@@ -14,21 +14,22 @@ This is delete and rederive, for all instants at once, each by itself.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.index import RowIndex
+from cedr.columnar.marks import Marks
 from cedr.columnar.state import DERIVED, NUMBER, PART, TRANSIENT, Stateful, compact, counted, fields
 from cedr.kernels import supports as su
+from cedr.kernels.members import Members, with_room
 from cedr.kernels.ragged_pairs import RaggedPairs
 from cedr.operators.iterate.selection import preferred
 from cedr.plan.loop import LoopSelection
 from cedr.temporal.time import INF, MIN
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Intervals = tuple[Times, Times, Times]
 """Payload, start and end, sorted."""
 
@@ -63,6 +64,9 @@ class SupportTable(Stateful):
         lost=TRANSIENT,
         groups=DERIVED,
         group_of=DERIVED,
+        members=DERIVED,
+        known=DERIVED,
+        work=TRANSIENT,
         dirty=DERIVED,
         unfed=DERIVED,
         unemitted=DERIVED,
@@ -74,6 +78,12 @@ class SupportTable(Stateful):
         self.selection = selection
         self.groups = RowIndex({name: schema[name] for name in selection.by}) if selection else None
         self.group_of = np.empty(0, dtype=np.int64)
+        """With a selection the group of each payload, and room for more."""
+        self.members = Members()
+        self.dirty, self.unfed, self.unemitted = Marks(), Marks(), Marks()
+        """Groups whose support has changed, and payloads that are held differently from what was fed and emitted."""
+        self.known = self.work = 0
+        """Payloads that have a group and marks; and what arrived since anything was forgotten."""
         self.counts, self.held, self.fed, self.emitted = (RaggedPairs() for _ in NAMES)
         self.lost: list[Intervals] = []
         self.since = MIN
@@ -97,7 +107,8 @@ class SupportTable(Stateful):
         changes = su.count_changes(p, low, high, sign)
         touched = distinct_sorted(changes[0])
         self.counts.put(touched, *su.merge(*self.counts.of(touched), *changes))
-        self.dirty[self.group_of[p]] = True
+        self.dirty.add(p if self.groups is None else self.group_of[p])
+        self.work += len(p)
         went = sign < 0
         if went.any():
             lost = p[went], low[went], high[went]
@@ -121,9 +132,10 @@ class SupportTable(Stateful):
 
     def renew(self) -> None:
         """Hold what has support, in the groups that changed since the last call."""
-        if not self.dirty.any():
+        if not self.dirty:
             return
-        touched = np.flatnonzero(self.dirty if self.selection is None else self.dirty[self.group_of])
+        groups = self.dirty.numbers()
+        touched = groups if self.groups is None else np.sort(self.members.of(groups))
         found = self._supported(touched)
         p, start, end = self.held.of(touched)
         settled = start < self.since
@@ -134,7 +146,7 @@ class SupportTable(Stateful):
             order = np.lexsort((found[1], found[0]))
             found = su.union(*(a[order] for a in found))
         self._hold(touched, found)
-        self.dirty[:] = False
+        self.dirty.clear()
 
     def _supported(self, members: Times) -> Intervals:
         """When each of these payloads has support, and is the best of its group."""
@@ -149,8 +161,8 @@ class SupportTable(Stateful):
 
     def _hold(self, touched: Times, intervals: Intervals) -> None:
         self.held.put(touched, *intervals)
-        self.unfed[touched] = True
-        self.unemitted[touched] = True
+        self.unfed.add(touched)
+        self.unemitted.add(touched)
         self.differs = None
 
     # --- what goes round, and what goes out ----------------------------------------------------------------------
@@ -174,14 +186,14 @@ class SupportTable(Stateful):
         self._seen(self.emitted, self.unemitted)
         return self._chunk(changes, cti)
 
-    def _unseen(self, seen: RaggedPairs, marks: Mask) -> Changes:
-        payloads = np.flatnonzero(marks)
+    def _unseen(self, seen: RaggedPairs, marks: Marks) -> Changes:
+        payloads = marks.numbers()
         return Changes(*su.end_changes(*seen.of(payloads), *self.held.of(payloads)))
 
-    def _seen(self, seen: RaggedPairs, marks: Mask) -> None:
-        payloads = np.flatnonzero(marks)
+    def _seen(self, seen: RaggedPairs, marks: Marks) -> None:
+        payloads = marks.numbers()
         seen.put(payloads, *self.held.of(payloads))
-        marks[:] = False
+        marks.clear()
 
     def _chunk(self, changes: Changes, cti: int) -> Chunk:
         """Ends that shrink come first, so that no payload is ever there twice."""
@@ -197,6 +209,10 @@ class SupportTable(Stateful):
     def forget(self, before: int) -> None:
         """Nothing before this time changes any more: drop what only matters there. Call it when all is emitted."""
         self.since = before
+        self.work += FREE
+        if before != INF and self.work < len(self.counts) + len(self.held) + len(self.payloads) - FEW_ROWS:
+            return
+        self.work = 0
         counts = su.nothing() if before == INF else su.fold(*self.counts.all(), before)
         all_kept = [
             counts,
@@ -205,7 +221,7 @@ class SupportTable(Stateful):
         numbers = self.payloads.compact(np.concatenate([p for p, _, _ in all_kept]))
         if numbers is not None:
             all_kept = [(numbers[p], one, two) for p, one, two in all_kept]
-            self._renumber(unfed=self.unfed[numbers >= 0])
+            self._renumber(self.unfed.renumbered(numbers, len(self.payloads)))
         self._fill(all_kept)
 
     def _fill(self, contents: Sequence[Intervals]) -> None:
@@ -213,30 +229,34 @@ class SupportTable(Stateful):
             getattr(self, name).fill(len(self.payloads), *intervals)
         self.differs = None
 
-    def _renumber(self, unfed: Mask | None = None) -> None:
+    def _renumber(self, unfed: Marks | None = None) -> None:
         """Groups and marks for payloads that have got new numbers; without marks all is looked at again."""
         if self.selection:
             self.groups = RowIndex({name: self.payloads.schema[name] for name in self.selection.by})
-        self.group_of = np.empty(0, dtype=np.int64)
-        self._grow()
         size = len(self.payloads)
-        self.unfed = np.ones(size, dtype=np.bool_) if unfed is None else unfed
-        self.unemitted = np.ones(size, dtype=np.bool_) if unfed is None else np.zeros(size, dtype=np.bool_)
+        self.group_of, self.members, self.dirty = np.empty(0, dtype=np.int64), Members(), Marks()
+        self.unfed = Marks(size, marked=True) if unfed is None else unfed
+        self.unemitted = Marks(size, marked=unfed is None)
+        self.known = 0
+        self._grow()
 
     # --- numbers -------------------------------------------------------------------------------------------------
 
     def _grow(self) -> None:
         """Groups and marks for new payloads."""
-        assigned, size = len(self.group_of), len(self.payloads)
-        if assigned == 0:
-            self.dirty, self.unfed, self.unemitted = (np.zeros(0, dtype=np.bool_) for _ in range(3))
-        if assigned == size:
+        known, size = self.known, len(self.payloads)
+        if known == size:
             return
-        new = np.arange(assigned, size)
-        groups = new if self.groups is None else self.groups.ids(self.payloads.take(new))
-        self.group_of = np.concatenate((self.group_of, groups))
-        self.unfed, self.unemitted = extended(self.unfed, size), extended(self.unemitted, size)
-        self.dirty = extended(self.dirty, size if self.groups is None else len(self.groups))
+        self.known = size
+        if self.groups is not None:
+            new = np.arange(known, size)
+            groups = self.groups.ids(self.payloads.take(new))
+            self.group_of = with_room(self.group_of, size)
+            self.group_of[known:size] = groups
+            self.members.add(new, groups)
+        self.unfed.grow(size)
+        self.unemitted.grow(size)
+        self.dirty.grow(size if self.groups is None else len(self.groups))
         for name in NAMES:
             getattr(self, name).grow(size)
 
@@ -246,6 +266,11 @@ class SupportTable(Stateful):
 
 
 NAMES = ("counts", "held", "fed", "emitted")
+
+FEW_ROWS = 1024
+"""Up to this number of rows all are looked at to forget some."""
+FREE = 1024
+"""Beyond it each progress looks at this number, and at one for each row that arrived since, on average."""
 
 
 def distinct_sorted(payloads: Times) -> Times:
@@ -267,7 +292,3 @@ def without_settled(intervals: Intervals, before: int) -> Intervals:
     p, start, end = intervals
     keep = (end >= before) & (before != INF)
     return (p, start, end) if keep.all() else (p[keep], start[keep], end[keep])
-
-
-def extended(mask: Mask, size: int) -> Mask:
-    return np.concatenate((mask, np.zeros(size - len(mask), dtype=np.bool_)))

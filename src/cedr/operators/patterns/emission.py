@@ -100,6 +100,15 @@ class MatchEmission(Stateful):
         sure = later(vs, self.settled) <= reached
         return sure & (later(ve, self.end_settled) <= reached) if self.moving_ends else sure
 
+    def by_start(self, limits: Limits) -> bool:
+        """Whether results of all keys become sure in the order of their starts."""
+        return not (self.eager or self.moving_ends or limits.keyed)
+
+    def sure_until(self, limits: Limits) -> int:
+        """Up to which start they are sure then."""
+        reached = max(int(limits.front[0]), limits.watermark)
+        return INF if reached == INF else int(earlier(np.array([reached]), self.settled)[0])
+
     def release(self, g: Times, vs: Times, ahead: Mask) -> None:
         """`g, vs`: the results that are not sure. Keys that are `ahead` wait for results of their own only."""
         limits = self.limits

@@ -11,7 +11,6 @@ output shows it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -35,25 +34,12 @@ from cedr.operators.patterns.levels import NO_KEY, EventLevels, NearEvents
 from cedr.operators.patterns.prepared import PreparedPattern
 from cedr.operators.patterns.rendering import Rendering
 from cedr.operators.patterns.selection import ConsumedInstances, MatchSelection
+from cedr.operators.patterns.waiting import Region, WaitingKind, WaitingMatches, WaitingStore
 from cedr.operators.synopsis import OutputOrder
 from cedr.plan.latency import Latency
 from cedr.plan.patterns.outputs import Outputs
 from cedr.plan.patterns.tree import Condition, Pattern
 from cedr.temporal.time import INF, MIN
-
-
-class Region(NamedTuple):
-    """For some groups, in order, the stretch of starts in which matches are evaluated again."""
-
-    g: Times
-    low: Times
-    high: Times
-
-    def holds(self, g: Times, vs: Times) -> Mask:
-        if not len(self.g):
-            return np.zeros(len(g), dtype=np.bool_)
-        place = np.minimum(np.searchsorted(self.g, g), len(self.g) - 1)
-        return (self.g[place] == g) & (self.low[place] <= vs) & (vs <= self.high[place])
 
 
 @dataclass
@@ -70,19 +56,11 @@ class Matches:
         return rendering.payload(self.evaluation, self.found.take(places), self.ve[places])
 
 
-class WaitingMatches(NamedTuple):
-    """Matches that are not emitted yet."""
-
-    g: Times
-    vs: Times
-    ve: Times
-
-
 class MatchOperator(Operator):
     state = fields(
         keys=PART,
         consumed=each(columns(ConsumedInstances)),
-        waiting=columns(WaitingMatches),
+        waiting=WaitingKind(),
         emission=PART,
         order=PART,
         events=counted(PART),
@@ -114,8 +92,7 @@ class MatchOperator(Operator):
         self.events = EventList(schemas, self.prepared.needs_ids)
         self.consumed: dict[int, ConsumedInstances] = {}
         self.consumers = [p for p in self.prepared.parts if p.consumes]
-        nothing = np.empty(0, dtype=np.int64)
-        self.waiting = WaitingMatches(nothing, nothing, nothing)
+        self.waiting = WaitingStore()
         self.order = OutputOrder()
 
     # --- one chunk -----------------------------------------------------------------------------------------------
@@ -146,15 +123,23 @@ class MatchOperator(Operator):
 
     def _region(self, g: Times, vs: Times) -> Region:
         """Where matches may change or become sure: `g, vs` are the events that came or went."""
-        waiting = self.waiting
-        due = self.emission.sure(*waiting, self.emission.limits)
-        groups = np.concatenate((g, waiting.g[due]))
-        low = np.concatenate((earlier(vs, self.root.ahead), waiting.vs[due]))
-        high = np.concatenate((later(vs, self.root.back), waiting.vs[due]))
+        due_g, due = self._due()
+        groups = np.concatenate((g, due_g))
+        low = np.concatenate((earlier(vs, self.root.ahead), due))
+        high = np.concatenate((later(vs, self.root.back), due))
         if self.consumers:  # what is consumed once changes all that follows
             high = np.full_like(high, INF)
         order = np.argsort(groups, kind="stable")
         return Region(*widen(groups[order], low[order], high[order]))
+
+    def _due(self) -> tuple[Times, Times]:
+        """The groups and starts of matches that waited and are sure now."""
+        limits = self.emission.limits
+        if self.waiting.in_blocks and self.emission.by_start(limits):
+            return self.waiting.due(self.emission.sure_until(limits))
+        waiting = self.waiting.flat()
+        due = self.emission.sure(*waiting, limits)
+        return waiting.g[due], waiting.vs[due]
 
     def _near(self, region: Region) -> NearEvents:
         """The events on which the matches of a region depend."""
@@ -186,23 +171,22 @@ class MatchOperator(Operator):
 
     def _release_settled(self, new: Matches, region: Region) -> None:
         """Release what is sure, now that the matches of a region are these."""
-        elsewhere = ~region.holds(self.waiting.g, self.waiting.vs)
-        self.waiting = WaitingMatches(*(a[elsewhere] for a in self.waiting))
-        here = (new.g, new.found.vs, new.ve)
-        g, vs, ve = (np.concatenate(both) for both in zip(here, self.waiting, strict=True))
+        self.waiting.drop(region)
+        g, vs, ve = WaitingMatches(new.g, new.found.vs, new.ve).plus(self.waiting.firsts())
         still_open = ~self.emission.sure(g, vs, ve, self.emission.limits)
         self.emission.release(g[still_open], vs[still_open], self.front.ahead(self.emission.limits.front))
 
     def _add_waiting(self, new: Matches, waiting: Mask) -> None:
-        more = (new.g[waiting], new.found.vs[waiting], new.ve[waiting])
-        self.waiting = WaitingMatches(*(np.concatenate(both) for both in zip(self.waiting, more, strict=True)))
+        self.waiting.add(WaitingMatches(new.g, new.found.vs, new.ve).where(waiting))
+        self.waiting.choose_layout(self.emission.by_start(self.emission.limits))
 
     def _promise(self, front: Times, work: int, emitted: Times) -> tuple[int, Promises]:
         """The output's CTI and what it promises of keys: up to what is still to be emitted."""
         cti = int(self.emission.possible(np.array([self.cti]))[0])
+        waiting = self.waiting.firsts()
         if self.cti != INF:
-            cti = min(cti, int(self.waiting.vs.min(initial=INF)))
-        held = self.emission.limits.first(self.waiting.g, self.waiting.vs)
+            cti = min(cti, int(waiting.vs.min(initial=INF)))
+        held = self.emission.limits.first(waiting.g, waiting.vs)
         self.front.settle(np.where(front == INF, INF, held), self.emission.possible(front))
         return cti, self.front.passed(cti, work, emitted[emitted != NO_KEY])
 
@@ -237,9 +221,10 @@ class MatchOperator(Operator):
         """Drop what no match that can change, or is still to be emitted, may need."""
         if front.max(initial=MIN) == MIN:
             return
-        alone = self.waiting.g == NO_KEY
-        by_key = self._first_needed(front, self.waiting.g[~alone], self.waiting.vs[~alone])
-        without = self._first_needed(np.array([self.cti]), self.waiting.g[alone], self.waiting.vs[alone])
+        waiting = self.waiting.firsts()
+        alone = waiting.g == NO_KEY
+        by_key = self._first_needed(front, waiting.g[~alone], waiting.vs[~alone])
+        without = self._first_needed(np.array([self.cti]), waiting.g[alone], waiting.vs[alone])
 
         def needed(g: Times, vs: Times) -> Mask:
             return vs >= np.where(g == NO_KEY, without, by_group(by_key, g))
@@ -252,12 +237,12 @@ class MatchOperator(Operator):
         index = self.entry.keys.index
         if not index.may_compact():
             return
-        events = self.events.events.flat()
-        used = [events.g, self.waiting.g, *(c.g for c in self.consumed.values())]
+        events, waiting = self.events.events.flat(), self.waiting.flat()
+        used = [events.g, waiting.g, *(c.g for c in self.consumed.values())]
         numbers = index.compact(np.concatenate([g[g != NO_KEY] for g in used]))
         if numbers is not None:
             self.events.events = EventLevels(events._replace(g=renumbered(events.g, numbers)))
-            self.waiting = self.waiting._replace(g=renumbered(self.waiting.g, numbers))
+            self.waiting = WaitingStore(waiting._replace(g=renumbered(waiting.g, numbers)))
             self.consumed = {part: c._replace(g=renumbered(c.g, numbers)) for part, c in self.consumed.items()}
             self.emission.limits = self.emission.limits.renumbered(numbers)
             self.front.renumber(numbers)
