@@ -40,9 +40,9 @@ from cedr.storage.tables import About, Table, about, read_table, size_of, to_byt
 from cedr.storage.tree import TreeReader, TreeWriter
 from cedr.temporal.errors import DamagedFileError
 
-FORMAT = 2
+FORMAT = 3
 """Of the manifest, its tables and its parts; increase it when they change, so that readers refuse what they misread."""
-READ_FORMATS = (1, FORMAT)
+READ_FORMATS = (1, 2, FORMAT)
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 SMALL_TABLE = 4096
 """Tables of up to this many bytes are in the manifest."""
