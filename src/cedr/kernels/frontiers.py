@@ -10,8 +10,8 @@ Rows of blocks are `g, t, k, weights...`, see `blocks`; the rows of frontiers ar
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import end as end_of
 from cedr.kernels.blocks import AHEAD, near, next_row, previous_row, room_ahead, row_at, seek, seek_ahead
+from cedr.kernels.blocks import end as end_of
 from cedr.temporal.time import INF, MIN
 
 HEAD = 3

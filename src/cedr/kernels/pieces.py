@@ -6,8 +6,8 @@ Limits of time are arrays by group, or of length 1 if they are the same for all 
 import numpy as np
 from numba import njit
 
-from cedr.kernels.blocks import end as end_of
 from cedr.kernels.blocks import AHEAD, previous_row, room_ahead, row_at, seek_ahead
+from cedr.kernels.blocks import end as end_of
 from cedr.kernels.overlap import from_start
 from cedr.temporal.time import INF, MIN
 
