@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -135,10 +136,6 @@ def events(query: StateQuery, live: int, first: int, n: int, chunk: int) -> Iter
         at += size
 
 
-def feed(name: str, live: int, first: int, n: int, chunk: int) -> Iterator[tuple[str, Chunk]]:
-    return events(QUERIES[name], live, first, n, chunk)
-
-
 def measured(name: str, live: int, chunk: int, n: int) -> tuple[list[float], float, int]:
     """Microseconds per event in five parts of the stream, rows out per event, and rows of state."""
     query = QUERIES[name]
@@ -176,7 +173,14 @@ def probe(name: str, live: int, setting: Setting) -> tuple[list[float], float, i
     return costs, rows, state
 
 
-CHECKPOINT = {"checkpoint of a sum": "sum by key", "checkpoint of a join": "join"}
+CHECKPOINT = {
+    "checkpoint of a sum": QUERIES["sum by key"],
+    "checkpoint of a join": QUERIES["join"],
+    "checkpoint of a session": QUERIES["session"],
+    "checkpoint of a semi join": StateQuery(
+        lambda live: source("left").join(source("right"), on="k", how="semi"), ("left", "right"), lambda live: live
+    ),
+}
 """Queries whose snapshots are measured."""
 
 
@@ -200,7 +204,8 @@ def run(report: BenchmarkReport, quick: bool = False, only: str = "") -> None:
                 compare(report, name, setting, quick)
     for name in chosen(only):
         if name in CHECKPOINT:
-            checkpoint.measure(report, QUERIES[CHECKPOINT[name]].make, CHECKPOINT[name], feed, quick)
+            query = CHECKPOINT[name]
+            checkpoint.measure(report, name, query.make, partial(events, query), quick)
     others.run(report, quick, chosen(only))
 
 

@@ -24,6 +24,7 @@ from cedr.columnar.chunk import Chunk
 from cedr.columnar.index import RowIndex
 from cedr.columnar.stored import incremental
 from cedr.kernels.forgetting import difference
+from cedr.operators.two_layouts import TwoLayouts, stored_blocks
 from cedr.runtime.engine import Engine
 from cedr.storage.folder import Folder
 from cedr.storage.snapshots import Snapshots
@@ -34,8 +35,8 @@ CHUNKS = 10
 LIVE, BATCHES = 10_000_000, 40
 QUICK_LIVE, QUICK_BATCHES = 100_000, 12
 
-Feed = Callable[[str, int, int, int, int], Iterator[tuple[str, Chunk]]]
-"""Query, live tuples, first event, events, size of chunks."""
+Feed = Callable[[int, int, int, int], Iterator[tuple[str, Chunk]]]
+"""Live tuples, first event, events, size of chunks."""
 
 
 def parts_of(value: Any, seen: set[int], depth: int = 0) -> Iterator[SortedBlocks | RowIndex]:
@@ -43,15 +44,16 @@ def parts_of(value: Any, seen: set[int], depth: int = 0) -> Iterator[SortedBlock
     if id(value) in seen or depth > 6:
         return
     seen.add(id(value))
-    if isinstance(value, SortedBlocks | RowIndex):
+    if isinstance(value, RowIndex):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
             yield from parts_of(item, seen, depth + 1)
     elif type(value).__module__.startswith("cedr.operators"):
-        for name, item in vars(value).items():
-            if name != "waiting":
-                yield from parts_of(item, seen, depth + 1)
+        if isinstance(value, TwoLayouts):
+            yield from stored_blocks(value)
+        for item in vars(value).values():
+            yield from parts_of(item, seen, depth + 1)
 
 
 class ChangedBytes:
@@ -88,7 +90,7 @@ def tree_of(engine: Engine, afresh: bool = False) -> Any:
         return engine.snapshot()
 
 
-def measure(report: BenchmarkReport, make: Callable[[int], Any], name: str, feed: Feed, quick: bool) -> None:
+def measure(report: BenchmarkReport, name: str, make: Callable[[int], Any], feed: Feed, quick: bool) -> None:
     live, batches = (QUICK_LIVE, QUICK_BATCHES) if quick else (events(LIVE), BATCHES)
     place = tempfile.mkdtemp()
     try:
@@ -110,11 +112,11 @@ def measure_in(
 ) -> None:
     engine, size, load = make(live).engine(), live // 100, min(max(live // 4, 1), 1_000_000)
     at = -(-(live + live // 10) // load) * load
-    for source, chunk in feed(name, live, 0, at, load):
+    for source, chunk in feed(live, 0, at, load):
         engine.push(source, chunk)
 
     def batch(number: int) -> list[tuple[str, Chunk]]:
-        return list(feed(name, live, at + number * size, size, size // CHUNKS))
+        return list(feed(live, at + number * size, size, size // CHUNKS))
 
     for number in range(batches):  # until state is in blocks, where it is better there
         run_batch(engine, batch(number))
@@ -132,7 +134,7 @@ def measure_in(
         written.append(size_now)
         changed.append(more)
     ratios = np.array(written) / np.array(changed)
-    title = f"checkpoint, {name}, {live:,} live"
+    title = f"{name}, {live:,} live"
     note = f"{total / 1e6:,.0f} MB of state, {np.mean(changed) / 1e6:,.2f} MB change, {batches} batches"
     report.add(f"{title}, written / changed", sum(written) / sum(changed), "x", bar=BAR, at_most=True, note=note)
     middle = f"median: {np.median(ratios):.2f} x of {np.median(changed) / 1e6:,.2f} MB"

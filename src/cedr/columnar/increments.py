@@ -264,6 +264,7 @@ class BlockColumns(NamedTuple):
     more     values that are the same for all rows
     repeat   the column with the number of copies, if each is a row of its own
     above    a column and a number: only rows whose value is larger count
+    order    the columns by which the arrays are sorted, if not as the rows are
     """
 
     columns: tuple[Span, ...]
@@ -271,6 +272,7 @@ class BlockColumns(NamedTuple):
     more: dict[str, str] = {}  # noqa: RUF012  # never changed
     repeat: int | None = None
     above: tuple[int, int] | None = None
+    order: tuple[int, ...] = ()
 
 
 class SavedColumns(NamedTuple):
@@ -297,6 +299,8 @@ def as_columns(source: SavedColumns, rows: Matrix) -> ColumnTuple | ColumnDict:
     view = source.view
     if view.above is not None:
         rows = rows[rows[:, view.above[0]] > view.above[1]]
+    if view.order:
+        rows = rows[np.lexsort([rows[:, column] for column in reversed(view.order)])]
     if view.repeat is not None:
         rows = np.repeat(rows, rows[:, view.repeat], axis=0)
     arrays = [np.ascontiguousarray(rows[:, c] if isinstance(c, int) else rows[:, slice(*c)]) for c in view.columns]

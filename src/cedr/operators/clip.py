@@ -5,7 +5,7 @@ front of their key, and all starts of a key of which no tuple is there and none 
 
 While chunks are small, tuples and starts are kept in blocks. A tuple that changes needs the next start only, and a
 start changes the tuples that begin between it and the start before. What was emitted follows from both, so blocks do
-not keep it.
+not keep it, and snapshots do not have it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ import polars as pl
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import BLOCKS, PART, TRANSIENT, State, columns, counted, fields
+from cedr.columnar.state import BLOCKS, PART, REBUILT_PART, TRANSIENT, State, columns, counted, fields
 from cedr.kernels.difference import net_change
 from cedr.kernels.overlap import longest
 from cedr.kernels.pieces import next_in_blocks, next_starts, previous_in_blocks, stored
@@ -29,13 +29,14 @@ from cedr.operators.lap import RowLap
 from cedr.operators.locality import Locality
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.tuple_store import END, KEY, START, VALUE, Mask, TupleBlocks, TupleStore
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
 
 
-class ClipOperator(Operator):
+class ClipOperator(TwoLayouts, Operator):
     ports = 2
 
     state = fields(
@@ -43,11 +44,12 @@ class ClipOperator(Operator):
         payloads=PART,
         tuples=counted(columns(TupleStore)),
         starts=counted(columns(TupleStore)),
-        emitted=PART,
+        emitted=REBUILT_PART,
         front=PART,
         blocks=counted(BLOCKS),
         _locality=TRANSIENT,
     )
+    fields_in_blocks = ("tuples", "starts")
 
     def __init__(self, schema: Schema, other_schema: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> None:
         super().__init__()
@@ -161,43 +163,59 @@ class ClipOperator(Operator):
         if in_blocks == (self.blocks is not None):
             return
         if self.blocks is not None:
-            self._take_arrays(self.blocks)
+            self.fill_arrays()
+            self._rebuild_emitted()
             self.blocks = None
             self._forget_rows()
+            self._locality.changed()
         else:
-            self.blocks = ClipBlocks(self.tuples, self.starts)
-            self._clear_arrays()
-        self._locality.changed()
+            self._to_blocks()
 
-    def _clear_arrays(self) -> None:
-        self.tuples, self.starts, self.emitted = TupleStore.empty(), TupleStore.empty(), Synopsis(0)
-
-    def _take_arrays(self, blocks: "ClipBlocks") -> None:
-        """Fill the arrays from blocks, without what may be forgotten."""
-        self.tuples, self.starts = blocks.tuples.flat(), blocks.starts.flat()
-        self._forget_past(self._ends(), np.array([blocks.settled]), blocks.done)
-        emitted = answer(self.tuples, self._ends())
-        self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words = emitted
-
-    def snapshot(self) -> State:
-        if self.blocks is None:
-            return super().snapshot()
-        self._take_arrays(self.blocks)
-        saved = super().snapshot()
-        self._clear_arrays()
-        return saved
+    # --- state -------------------------------------------------------------------------------------------------------
 
     def restored(self) -> None:
         self.blocks = None
 
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        if self.blocks is None:
+            # An increment may have tuples that are settled, and the ends of some may have changed since.
+            self._forget_past(self._ends(), self.front.promised(), self.front.of(0) == INF)
+            self._rebuild_emitted()
+
+    def _rebuild_emitted(self) -> None:
+        emitted = answer(self.tuples, self._ends())
+        self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words = emitted
+
+    def block_views(self) -> Views | None:
+        blocks = self.blocks
+        return None if blocks is None else {"tuples": blocks.tuples.view(), "starts": blocks.starts.view()}
+
+    def fill_arrays(self) -> None:
+        """Without what may be forgotten."""
+        blocks = self.blocks
+        assert blocks is not None
+        self.tuples, self.starts = blocks.tuples.flat(), blocks.starts.flat()
+        self._forget_past(self._ends(), np.array([blocks.settled]), blocks.done)
+
+    def clear_arrays(self) -> None:
+        self.tuples, self.starts, self.emitted = TupleStore.empty(), TupleStore.empty(), Synopsis(0)
+
+    def move_to_blocks(self) -> None:
+        self._to_blocks().done = self.ctis[0] == INF
+
+    def _to_blocks(self) -> "ClipBlocks":
+        self.blocks = ClipBlocks(self.tuples, self.starts, int(self.front.promised()[0]))
+        self.clear_arrays()
+        self._locality.changed()
+        return self.blocks
+
 
 class ClipBlocks:
-    """Tuples and starts in blocks."""
+    """Tuples and starts in blocks. What ends before `settled` need not be stored."""
 
-    def __init__(self, tuples: TupleStore, starts: TupleStore) -> None:
-        self.tuples, self.starts = TupleBlocks(tuples), TupleBlocks(starts)
-        self.settled = MIN
-        """What ends before need not be stored."""
+    def __init__(self, tuples: TupleStore, starts: TupleStore, settled: int) -> None:
+        self.tuples, self.starts, self.settled = TupleBlocks(tuples), TupleBlocks(starts), settled
         self.done = False
         """Whether no tuple could arrive any more when that was settled."""
         self._lap, self._lap_of_starts = RowLap(4), RowLap(4)

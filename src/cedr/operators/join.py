@@ -19,7 +19,6 @@ import polars as pl
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.compacting import compact
-from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
 from cedr.columnar.mapped import MEMORY
 from cedr.columnar.picked import picked
@@ -30,19 +29,18 @@ from cedr.columnar.state import (
     PART,
     PARTS,
     TRANSIENT,
-    State,
     Stateful,
     columns,
     counted,
     fields,
 )
-from cedr.columnar.stored import is_incremental
 from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest, raise_longest_in_blocks
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
 from cedr.operators.lap import RowLap
 from cedr.operators.locality import Locality
 from cedr.operators.tuple_store import END, KEY, VALUE, Mask, TupleBlocks, TupleStore
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.temporal.time import INF, MIN
 
 Schema = Mapping[str, pl.DataType]
@@ -50,7 +48,7 @@ NOTHING_HELD = np.array([INF])
 """Every result is emitted at once."""
 
 
-class JoinSide(Stateful):
+class JoinSide(TwoLayouts):
     """The stored tuples of one input: sorted by key and start, payloads by number; in blocks while chunks are small."""
 
     state = fields(
@@ -61,6 +59,7 @@ class JoinSide(Stateful):
         blocks=counted(BLOCKS),
         _locality=TRANSIENT,
     )
+    fields_in_blocks = ("tuples",)
 
     def __init__(self, schema: Schema) -> None:
         self.payloads = RowIndex(dict(schema))
@@ -81,22 +80,18 @@ class JoinSide(Stateful):
     def restored(self) -> None:
         self._starts = self.blocks = None
 
-    def restore(self, state: State) -> None:
-        """What was saved in blocks goes on in blocks."""
-        super().restore(state)
-        if (saved := source_of(state["tuples"])) is not None:
-            blocks = self._to_blocks(int(self.tuples.key.max(initial=-1)) + 1)
-            blocks.tuples.blocks.increments.adopt(saved)
+    def block_views(self) -> Views | None:
+        return None if self.blocks is None else {"tuples": self.blocks.tuples.view(self._bound)}
 
-    def snapshot(self) -> State:
-        blocks, tuples = self.blocks, self.tuples
-        if blocks is not None and is_incremental():
-            return super().snapshot() | {"tuples": blocks.tuples.saved(self._bound)}
-        if blocks is not None:
-            self.tuples = self._in_blocks(blocks)
-        saved = super().snapshot()
-        self.tuples = tuples
-        return saved
+    def fill_arrays(self) -> None:
+        assert self.blocks is not None
+        self.tuples = self._in_blocks(self.blocks)
+
+    def clear_arrays(self) -> None:
+        self.hold(TupleStore.empty())
+
+    def move_to_blocks(self) -> None:
+        self._to_blocks(int(self.tuples.key.max(initial=-1)) + 1)
 
     def hold(self, tuples: TupleStore) -> None:
         if tuples is not self.tuples:
@@ -172,11 +167,10 @@ class JoinSide(Stateful):
         elif self.blocks is None:
             self._to_blocks(keys)
 
-    def _to_blocks(self, keys: int) -> "JoinBlocks":
+    def _to_blocks(self, keys: int) -> None:
         self.blocks = JoinBlocks(self.tuples, keys)
         self._locality.changed()
-        self.hold(TupleStore.empty())
-        return self.blocks
+        self.clear_arrays()
 
     def as_arrays(self) -> None:
         """Leave the blocks, without what may be forgotten."""

@@ -18,10 +18,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
-from cedr.columnar.stored import is_incremental
+from cedr.columnar.state import ARRAYS, DERIVED, PART, counted, fields
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.operators import layout
@@ -31,6 +29,7 @@ from cedr.operators.latency import EmissionPolicy
 from cedr.operators.local_levels import Changed, Levels, LocalLevels
 from cedr.operators.local_snapshots import EndPoints
 from cedr.operators.synopsis import OutputOrder, Synopsis
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
@@ -39,7 +38,7 @@ HeightAndLevels = tuple[Times, Levels]
 """The height from each end point on, and the levels."""
 
 
-class LevelOperator(Operator):
+class LevelOperator(TwoLayouts, Operator):
     """Subclasses define the height from the number of live copies on each port."""
 
     needed: tuple[int, ...] = ()
@@ -56,6 +55,7 @@ class LevelOperator(Operator):
         local=DERIVED,
         small_chunks=DERIVED,
     )
+    fields_in_blocks = ("endpoints", "open", "emitted")
 
     def __init__(self, schema: Mapping[str, pl.DataType], latency: Latency = "perfect") -> None:
         super().__init__()
@@ -161,17 +161,10 @@ class LevelOperator(Operator):
         emitted = (self.emitted.g, self.emitted.start, self.emitted.end)
         limits = self.emission.last_limits(self.front.promised())
         self.local = LocalLevels(self.endpoints, self.open, emitted, self.height, limits)
-        self._clear_arrays()
-
-    def _clear_arrays(self) -> None:
-        self.endpoints, self.emitted = ep.empty_endpoints(self.ports), Synopsis(0)
-        self.open = (self.endpoints[0], self.endpoints[1])
+        self.clear_arrays()
 
     def _to_arrays(self) -> None:
-        assert self.local is not None
-        self.endpoints, self.open, (g, start, end) = self.local.flat()
-        self.emitted.g, self.emitted.start, self.emitted.end = g, start, end
-        self.emitted.words = np.empty((len(g), 0), dtype=np.int64)
+        self.fill_arrays()
         self.local, self.small_chunks = None, 0
 
     # --- progress and forgetting -------------------------------------------------------------------------------------
@@ -225,33 +218,25 @@ class LevelOperator(Operator):
     def nbytes(self) -> int:
         return super().nbytes + (0 if self.local is None else self.local.nbytes)
 
-    def snapshot(self) -> State:
-        """The state as sorted arrays, whatever its layout; an increment has the blocks instead."""
-        local = self.local
-        if local is None:
-            return super().snapshot()
-        if is_incremental():
-            return super().snapshot() | local.saved()
-        self._to_arrays()
-        state = super().snapshot()
-        self.local = local
-        self._clear_arrays()
-        return state
-
     def restored(self) -> None:
         super().restored()
         self.local, self.small_chunks = None, 0
 
-    def restore(self, state: State) -> None:
-        """What was saved in blocks goes on in blocks."""
-        super().restore(state)
-        endpoints, open_, emitted = (source_of(state[name]) for name in ("endpoints", "open", "emitted"))
-        if endpoints is not None and open_ is not None and emitted is not None:
-            self._to_blocks()
-            assert self.local is not None
-            self.local.endpoints.increments.adopt(endpoints)
-            self.local.open.increments.adopt(open_)
-            self.local.emitted.increments.adopt(emitted)
+    def block_views(self) -> Views | None:
+        return None if self.local is None else self.local.views()
+
+    def fill_arrays(self) -> None:
+        assert self.local is not None
+        self.endpoints, self.open, (g, start, end) = self.local.flat()
+        self.emitted.g, self.emitted.start, self.emitted.end = g, start, end
+        self.emitted.words = np.empty((len(g), 0), dtype=np.int64)
+
+    def clear_arrays(self) -> None:
+        self.endpoints, self.emitted = ep.empty_endpoints(self.ports), Synopsis(0)
+        self.open = (self.endpoints[0], self.endpoints[1])
+
+    def move_to_blocks(self) -> None:
+        self._to_blocks()
 
 
 class DistinctOperator(LevelOperator):

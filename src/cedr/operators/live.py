@@ -15,20 +15,22 @@ from polars.exceptions import PolarsError
 from cedr.columnar.chunk import Times
 from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import BLOCKS, PART, State, Stateful, columns, fields
+from cedr.columnar.state import BLOCKS, PART, columns, fields
 from cedr.kernels import tuples as tu
 from cedr.operators.front import still_matters
 from cedr.operators.live_blocks import BY_START, BY_VALUE, VALUE, LiveBlocks, Order
 from cedr.operators.tuple_store import Mask, TupleStore
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.operators.values import fits_one_word, from_sortable, sortable
 from cedr.plan import aggregates as agg
 from cedr.temporal.errors import QueryError
 
 
-class LiveTuples(Stateful):
+class LiveTuples(TwoLayouts):
     """Tuples `(g, vs, ve, row number)` with copies, and the distinct rows by number."""
 
     state = fields(index=PART, tuples=columns(TupleStore), blocks=BLOCKS)
+    fields_in_blocks = ("tuples",)
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self.index = RowIndex(dict(schema))
@@ -82,17 +84,21 @@ class LiveTuples(Stateful):
         else:
             self.blocks.renumber_groups(numbers)
 
-    def snapshot(self) -> State:
-        """The tuples as sorted arrays, whatever their layout."""
-        if self.blocks is None:
-            return super().snapshot()
-        self.tuples = self.blocks.flat()
-        state = super().snapshot()
-        self.tuples = TupleStore.empty()
-        return state
-
     def restored(self) -> None:
         self.blocks = None
+
+    def block_views(self) -> Views | None:
+        return None if self.blocks is None else {"tuples": self.blocks.tuples.view()}
+
+    def fill_arrays(self) -> None:
+        assert self.blocks is not None
+        self.tuples = self.blocks.flat()
+
+    def clear_arrays(self) -> None:
+        self.tuples = TupleStore.empty()
+
+    def move_to_blocks(self) -> None:
+        self.use_blocks(True)
 
 
 class LiveColumn(LiveTuples):

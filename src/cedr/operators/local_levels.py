@@ -14,13 +14,14 @@ import numpy as np
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.columnar.compacting import compact
-from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.increments import BlockColumns
 from cedr.columnar.index import RowIndex
 from cedr.kernels import endpoints as ep
 from cedr.kernels import levels as lv
 from cedr.kernels.difference import net_change
 from cedr.operators.lap import Lap
-from cedr.operators.local_snapshots import EndPoints, columns_of, endpoints_of, saved_emitted, saved_endpoints
+from cedr.operators.local_snapshots import EndPoints, columns_of, endpoints_of, view_of_emitted, view_of_endpoints
+from cedr.operators.two_layouts import BlockView, Views
 from cedr.temporal.time import INF
 
 Levels = tuple[Times, Times, Times]
@@ -64,12 +65,12 @@ class LocalLevels:
         """All end points, open and emitted levels as sorted arrays."""
         return endpoints_of(self.endpoints.flat()), open_of(self.open.flat()), levels_of(self.emitted.flat())
 
-    def saved(self) -> dict[str, SavedColumns]:
+    def views(self) -> Views:
         """The fields of a snapshot, in blocks."""
         return {
-            "endpoints": saved_endpoints(self.endpoints),
-            "open": SavedColumns(self.open.increments.save(self.open), BlockColumns((0, 1), repeat=2)),
-            "emitted": saved_emitted(self.emitted, 2, 4, 3),
+            "endpoints": view_of_endpoints(self.endpoints),
+            "open": BlockView(self.open, BlockColumns((0, 1), repeat=2)),
+            "emitted": view_of_emitted(self.emitted, 2, 4, 3),
         }
 
     # --- a chunk -----------------------------------------------------------------------------------------------------

@@ -18,14 +18,14 @@ import numpy as np
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.columnar.compacting import compact
-from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.increments import BlockColumns
 from cedr.columnar.index import RowIndex
 from cedr.columnar.mapped import MEMORY
-from cedr.columnar.state import FORMAT
 from cedr.kernels import endpoints as ep
 from cedr.kernels import frontiers as fr
 from cedr.operators.lap import Lap
-from cedr.operators.synopsis import Synopsis
+from cedr.operators.synopsis import synopsis_columns
+from cedr.operators.two_layouts import BlockView, Views
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN
 
@@ -76,9 +76,9 @@ class LocalSnapshots:
     def flat_endpoints(self) -> EndPoints:
         return endpoints_of(self.endpoints.flat())
 
-    def saved(self) -> dict[str, SavedColumns]:
+    def views(self) -> Views:
         """The fields of a snapshot, in blocks."""
-        return {"endpoints": saved_endpoints(self.endpoints), "emitted": saved_emitted(self.emitted, 3, WORDS)}
+        return {"endpoints": view_of_endpoints(self.endpoints), "emitted": view_of_emitted(self.emitted, 3, WORDS)}
 
     # --- a chunk -----------------------------------------------------------------------------------------------------
 
@@ -203,16 +203,15 @@ class LocalSnapshots:
             self.base[known:] = 0
 
 
-def saved_endpoints(blocks: SortedBlocks) -> SavedColumns:
-    """End points in the place of their arrays."""
-    return SavedColumns(blocks.increments.save(blocks), BlockColumns((0, 1, 2, (fr.HEAD, blocks.width))))
+def view_of_endpoints(blocks: SortedBlocks) -> BlockView:
+    """End points as their arrays."""
+    return BlockView(blocks, BlockColumns((0, 1, 2, (fr.HEAD, blocks.width))))
 
 
-def saved_emitted(blocks: SortedBlocks, end: int, words: int, repeat: int | None = None) -> SavedColumns:
-    """What was emitted, in the place of a synopsis; `end`, `words`, `repeat`: the columns with these values."""
-    columns, more = (0, 1, end, (words, blocks.width)), {FORMAT: Synopsis._format}
-    view = BlockColumns(columns, ("g", "start", "end", "words"), more, repeat)
-    return SavedColumns(blocks.increments.save(blocks), view)
+def view_of_emitted(blocks: SortedBlocks, end: int, words: int, repeat: int | None = None) -> BlockView:
+    """What was emitted, as a synopsis; `end`, `words`, `repeat`: the columns with these values."""
+    columns = (0, 1, end, (words, blocks.width))
+    return BlockView(blocks, synopsis_columns(columns, repeat=repeat))
 
 
 def columns_of(rows: Words, column: int) -> Times:

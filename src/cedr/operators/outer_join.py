@@ -28,7 +28,7 @@ from cedr.columnar.chunk import TIMES, Chunk, Times
 from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
 from cedr.columnar.promises import PromiseIndex, Promises
-from cedr.columnar.state import BLOCKS, PART, PARTS, TRANSIENT, State, columns, counted, each, fields
+from cedr.columnar.state import BLOCKS, PART, PARTS, TRANSIENT, columns, counted, each, fields
 from cedr.kernels import levels as lv
 from cedr.kernels.difference import net_change
 from cedr.kernels.overlap import longest, overlaps
@@ -43,6 +43,7 @@ from cedr.operators.promise_intersection import PromiseIntersection
 from cedr.operators.semi_anti_blocks import KeyState, Pieces, SemiAntiBlocks
 from cedr.operators.synopsis import OutputOrder, Synopsis
 from cedr.operators.tuple_store import Mask, TupleStore
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
 
@@ -53,7 +54,7 @@ PAST = -1
 """The payload number of a stretch that replaces partners of the past."""
 
 
-class SemiAntiJoinOperator(Operator):
+class SemiAntiJoinOperator(TwoLayouts, Operator):
     """The semi join (`partnered=True`) or the anti join of port 0 with port 1.
 
     A residual predicate reads left and right columns; `flipped`: port 0 is the right side.
@@ -72,6 +73,7 @@ class SemiAntiJoinOperator(Operator):
         blocks=counted(BLOCKS),
         _locality=TRANSIENT,
     )
+    fields_in_blocks = ("tuples", "emitted")
 
     def __init__(
         self,
@@ -308,14 +310,12 @@ class SemiAntiJoinOperator(Operator):
         if in_blocks == (self.blocks is not None):
             return
         if self.blocks is not None:
-            self._take_arrays(self.blocks)
+            self.fill_arrays()
             self.blocks = None
             self._forget_rows()
+            self._locality.changed()
         else:
-            left, right = self.tuples
-            self.blocks = SemiAntiBlocks(left, right, self._emitted_by_key())
-            self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
-        self._locality.changed()
+            self._to_blocks()
 
     def _emitted_by_key(self) -> TupleStore:
         """What was emitted, as tuples of the keys of the payloads."""
@@ -325,24 +325,36 @@ class SemiAntiJoinOperator(Operator):
             key = self.keys.numbers(0, self.payloads[0].rows, missing=True)[g]
         return TupleStore.changes(key, start, start, end, g)
 
-    def _take_arrays(self, blocks: SemiAntiBlocks) -> None:
-        """Fill the arrays from blocks, without what may be forgotten."""
+    # --- state -------------------------------------------------------------------------------------------------------
+
+    def restored(self) -> None:
+        self.blocks = None
+
+    def block_views(self) -> Views | None:
+        return None if self.blocks is None else self.blocks.views()
+
+    def fill_arrays(self) -> None:
+        """Without what may be forgotten."""
+        blocks = self.blocks
+        assert blocks is not None
         emitted = as_synopsis(blocks.emitted.flat())
         self.emitted.g, self.emitted.start, self.emitted.end = emitted
         self.emitted.words = np.empty((len(emitted[0]), 0), dtype=np.int64)
         self.tuples = [blocks.left.flat(), blocks.right.flat()]
         self._forget_past(np.array([blocks.settled]), blocks.left_done)
 
-    def snapshot(self) -> State:
-        if self.blocks is None:
-            return super().snapshot()
-        self._take_arrays(self.blocks)
-        saved = super().snapshot()
+    def clear_arrays(self) -> None:
         self.tuples, self.emitted = [TupleStore.empty(), TupleStore.empty()], Synopsis(0)
-        return saved
 
-    def restored(self) -> None:
-        self.blocks = None
+    def move_to_blocks(self) -> None:
+        self._to_blocks().left_done = self.ctis[0] == INF
+
+    def _to_blocks(self) -> SemiAntiBlocks:
+        left, right = self.tuples
+        self.blocks = SemiAntiBlocks(left, right, self._emitted_by_key(), int(self.front.promised()[0]))
+        self.clear_arrays()
+        self._locality.changed()
+        return self.blocks
 
 
 def as_synopsis(emitted: TupleStore) -> tuple[Times, Times, Times]:

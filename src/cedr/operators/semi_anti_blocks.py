@@ -13,7 +13,9 @@ from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.chunk import Times
 from cedr.kernels.pending import due_keys, earliest_open
 from cedr.operators.lap import Lap
-from cedr.operators.tuple_store import KEY, VALUE, TupleBlocks, TupleStore, sorted_rows
+from cedr.operators.synopsis import synopsis_columns
+from cedr.operators.tuple_store import COPIES, END, KEY, START, VALUE, TupleBlocks, TupleStore, sorted_rows
+from cedr.operators.two_layouts import BlockView, Views
 from cedr.temporal.time import INF, MIN
 
 
@@ -47,7 +49,9 @@ class Pieces(NamedTuple):
 
 
 class SemiAntiBlocks:
-    def __init__(self, left: TupleStore, right: TupleStore, emitted: TupleStore) -> None:
+    """What ends before `settled` need not be stored."""
+
+    def __init__(self, left: TupleStore, right: TupleStore, emitted: TupleStore, settled: int) -> None:
         self.left, self.right, self.emitted = TupleBlocks(left), TupleBlocks(right), TupleBlocks(emitted)
         self.waiting = TupleBlocks(TupleStore.empty())
         self._by_start = SortedBlocks(4, 3, 3)
@@ -55,8 +59,7 @@ class SemiAntiBlocks:
         """Keys with an emitted end to bring up to date, by the time from which this is possible."""
         self.unread: Times | None = np.union1d(left.key, emitted.key)
         """The keys of which nothing is known yet about pieces that wait."""
-        self.settled = MIN
-        """What ends before need not be stored."""
+        self.settled = settled
         self.left_done = False
         """Whether no left tuple could arrive any more when that was settled."""
         self.lap = Lap()
@@ -86,6 +89,17 @@ class SemiAntiBlocks:
         """The columns with the numbers of payloads, by side."""
         return [[(self.left.blocks, VALUE), (self.emitted.blocks, VALUE)], [(self.right.blocks, VALUE)]]
 
+    def views(self) -> Views:
+        """The fields of a snapshot. Partners that are settled have no effect on pieces that are not."""
+        ended = max(self.settled - 1, MIN)
+        emitted = synopsis_columns(
+            (VALUE, START, END, (COPIES, COPIES)), repeat=COPIES, above=(END, ended), order=(VALUE, START, END)
+        )
+        return {
+            "tuples": [self.left.view(ended), self.right.view()],
+            "emitted": BlockView(self.emitted.blocks, emitted),
+        }
+
     def read(self, keys: Times) -> KeyState:
         stores = (self.left, self.right, self.emitted, self.waiting)
         return KeyState(keys, *(store.of_keys(keys) for store in stores))
@@ -95,7 +109,7 @@ class SemiAntiBlocks:
         for name, store in (("left", self.left), ("right", self.right), ("emitted", self.emitted)):
             before, after = getattr(old, name), getattr(new, name)
             if before is not after:
-                store.add(old.in_all(before).negated(), old.in_all(after))
+                store.blocks.change(old.in_all(before).matrix(), old.in_all(after).matrix())
 
     # --- pieces that wait --------------------------------------------------------------------------------------------
 

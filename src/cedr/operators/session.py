@@ -4,7 +4,7 @@ Only starts matter. As long as a session can get a member whose lifetime begins 
 cannot promise more about its group than that start; a session that no start can reach any more is forgotten.
 
 While chunks are small, members are kept in blocks, with an index of the sessions: a chunk reads only the sessions that
-its starts can reach. What was emitted follows from the members then, so it is not kept.
+its starts can reach. What was emitted follows from the members, so blocks do not keep it, and snapshots do not have it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from cedr.columnar.blocks import Matrix, SortedBlocks
 from cedr.columnar.chunk import Chunk, Times, assemble
 from cedr.columnar.compacting import compact
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import BLOCKS, PART, TRANSIENT, State, columns, counted, fields
+from cedr.columnar.state import BLOCKS, PART, REBUILT_PART, TRANSIENT, State, columns, counted, fields
 from cedr.columnar.times import later
 from cedr.kernels.difference import net_change
 from cedr.kernels.sessions import near_sessions, one_row_each, over_and_open, sessions
@@ -28,20 +28,22 @@ from cedr.operators.lap import Lap
 from cedr.operators.locality import Locality
 from cedr.operators.synopsis import Synopsis
 from cedr.operators.tuple_store import KEY, VALUE, Mask, TupleBlocks, TupleStore, sorted_rows
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN, as_duration
 
 
-class SessionOperator(Operator):
+class SessionOperator(TwoLayouts, Operator):
     state = fields(
         groups=PART,
         payloads=PART,
         members=counted(columns(TupleStore)),
-        emitted=PART,
+        emitted=REBUILT_PART,
         front=PART,
         blocks=counted(BLOCKS),
         _locality=TRANSIENT,
     )
+    fields_in_blocks = ("members",)
 
     def __init__(self, schema: Mapping[str, pl.DataType], timeout: int, by: Sequence[str] = ()) -> None:
         super().__init__()
@@ -146,31 +148,48 @@ class SessionOperator(Operator):
         if in_blocks == (self.blocks is not None):
             return
         if self.blocks is not None:
-            self._take_arrays(self.blocks)
+            self.fill_arrays()
+            self._rebuild_emitted()
             self.blocks = None
             self._forget_rows()
+            self._locality.changed()
         else:
-            self.blocks = SessionBlocks(self.members, self.timeout)
-            self.members, self.emitted = TupleStore.empty(), Synopsis(0)
-        self._locality.changed()
+            self._to_blocks()
 
-    def _take_arrays(self, blocks: "SessionBlocks") -> None:
-        """Fill the arrays from blocks, without what may be forgotten."""
-        members = blocks.members.flat()
-        _, end, _ = self._answer(members)
-        self.members = members.where(end > blocks.front)
-        _, _, (self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words) = self._answer(self.members)
-
-    def snapshot(self) -> State:
-        if self.blocks is None:
-            return super().snapshot()
-        self._take_arrays(self.blocks)
-        saved = super().snapshot()
-        self.members, self.emitted = TupleStore.empty(), Synopsis(0)
-        return saved
+    # --- state -------------------------------------------------------------------------------------------------------
 
     def restored(self) -> None:
         self.blocks = None
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        if self.blocks is None:
+            self._rebuild_emitted()
+
+    def _rebuild_emitted(self) -> None:
+        _, _, (self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words) = self._answer(self.members)
+
+    def block_views(self) -> Views | None:
+        return None if self.blocks is None else {"members": self.blocks.members.view()}
+
+    def fill_arrays(self) -> None:
+        """Without what may be forgotten."""
+        assert self.blocks is not None
+        members = self.blocks.members.flat()
+        _, end, _ = self._answer(members)
+        self.members = members.where(end > self.blocks.front)
+
+    def clear_arrays(self) -> None:
+        self.members, self.emitted = TupleStore.empty(), Synopsis(0)
+
+    def move_to_blocks(self) -> None:
+        self._to_blocks().front = self.cti
+
+    def _to_blocks(self) -> "SessionBlocks":
+        self.blocks = SessionBlocks(self.members, self.timeout)
+        self.clear_arrays()
+        self._locality.changed()
+        return self.blocks
 
 
 class SessionBlocks:

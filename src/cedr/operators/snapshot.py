@@ -16,10 +16,8 @@ import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
-from cedr.columnar.increments import source_of
 from cedr.columnar.index import RowIndex
-from cedr.columnar.state import ARRAYS, DERIVED, PART, State, counted, fields
-from cedr.columnar.stored import is_incremental
+from cedr.columnar.state import ARRAYS, DERIVED, PART, counted, fields
 from cedr.kernels import endpoints as ep
 from cedr.kernels.difference import net_change
 from cedr.kernels.frontiers import carried
@@ -29,6 +27,7 @@ from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.latency import EmissionPolicy
 from cedr.operators.local_snapshots import EndPoints, LocalSnapshots
 from cedr.operators.synopsis import OutputOrder, Synopsis
+from cedr.operators.two_layouts import TwoLayouts, Views
 from cedr.operators.values import Words
 from cedr.plan.latency import Latency
 from cedr.temporal.time import INF, MIN
@@ -40,7 +39,7 @@ Net = tuple[Times, Words, Times, Times, Times]
 """Group, words, start, end before and after of each change of the answer."""
 
 
-class SnapshotOperator(Operator):
+class SnapshotOperator(TwoLayouts, Operator):
     """Subclasses define the weights of a row, the values of a snapshot, and how values become payload columns."""
 
     state = fields(
@@ -53,6 +52,7 @@ class SnapshotOperator(Operator):
         local=DERIVED,
         small_chunks=DERIVED,
     )
+    fields_in_blocks = ("endpoints", "emitted")
 
     answers_locally = False
     """Whether there is one answer for each snapshot, and it can be found from some of the end points, so that the state
@@ -191,13 +191,10 @@ class SnapshotOperator(Operator):
         emitted = (self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words)
         limits = [int(limit[0]) for limit in self.emission.last_limits(self.front.promised())]
         self.local = LocalSnapshots(self.endpoints, emitted, self.emission.latency == "eager", *limits)
-        self.endpoints = ep.empty_endpoints(self.endpoints[3].shape[1])
-        self.emitted = Synopsis(self.emitted.words.shape[1])
+        self.clear_arrays()
 
     def _to_arrays(self) -> None:
-        assert self.local is not None
-        self.endpoints, emitted = self.local.flat()
-        self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words = emitted
+        self.fill_arrays()
         self.local = None
         self.small_chunks = 0
 
@@ -210,32 +207,24 @@ class SnapshotOperator(Operator):
     def nbytes(self) -> int:
         return super().nbytes + (0 if self.local is None else self.local.nbytes)
 
-    def snapshot(self) -> State:
-        """The state as sorted arrays, whatever its layout; an increment has the blocks instead."""
-        local = self.local
-        if local is None:
-            return super().snapshot()
-        if is_incremental() and type(self)._to_arrays is SnapshotOperator._to_arrays:  # else arrays have other columns
-            return super().snapshot() | local.saved()
-        nothing = self.endpoints
-        self._to_arrays()
-        state = super().snapshot()
-        self.local, self.endpoints, self.emitted = local, nothing, Synopsis(self.emitted.words.shape[1])
-        return state
-
     def restored(self) -> None:
         super().restored()
         self.local, self.small_chunks = None, 0
 
-    def restore(self, state: State) -> None:
-        """What was saved in blocks goes on in blocks."""
-        super().restore(state)
-        endpoints, emitted = source_of(state["endpoints"]), source_of(state["emitted"])
-        if endpoints is not None and emitted is not None:
-            self._to_blocks()
-            assert self.local is not None
-            self.local.endpoints.increments.adopt(endpoints)
-            self.local.emitted.increments.adopt(emitted)
+    def block_views(self) -> Views | None:
+        return None if self.local is None else self.local.views()
+
+    def fill_arrays(self) -> None:
+        assert self.local is not None
+        self.endpoints, emitted = self.local.flat()
+        self.emitted.g, self.emitted.start, self.emitted.end, self.emitted.words = emitted
+
+    def clear_arrays(self) -> None:
+        self.endpoints = ep.empty_endpoints(self.endpoints[3].shape[1])
+        self.emitted = Synopsis(self.emitted.words.shape[1])
+
+    def move_to_blocks(self) -> None:
+        self._to_blocks()
 
     def _forget(self, settled: Times) -> None:
         """Drop what is settled, once that is a good part of the state: dropping costs a pass over all of it."""

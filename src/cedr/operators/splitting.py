@@ -293,28 +293,22 @@ def _(operator: OuterJoinOperator, state: State, cut: Cut) -> State:
 @part_of.register
 def _(operator: ClipOperator, state: State, cut: Cut) -> State:
     keys = kept_keys(operator.keys, state["keys"], cut)
-    own = Kept(cut.holds(0, state["payloads"]))
     state = {**state, "keys": keys_part(state["keys"], keys), "starts": tuples_part(state["starts"], keys)}
-    return with_members(state, "tuples", keys, own)
+    return with_members(state, "tuples", keys)
 
 
 @part_of.register
 def _(operator: SessionOperator, state: State, cut: Cut) -> State:
     groups = Kept(cut.holds(0, state["groups"]))
-    own = Kept(cut.holds(0, state["payloads"]))
-    return with_members({**state, "groups": groups.rows(state["groups"])}, "members", groups, own)
+    return with_members({**state, "groups": groups.rows(state["groups"])}, "members", groups)
 
 
-def with_members(state: State, name: str, keys: Kept, own: Kept) -> State:
-    """Tuples with payloads, emitted by payload."""
-    tuples = tuples_part(state[name], keys)
-    emitted = emitted_part(state["emitted"], own, renumber=False)
-    kept = Kept.used(state["payloads"].height, tuples["value"], emitted["g"])
+def with_members(state: State, name: str, keys: Kept) -> State:
+    """Tuples with payloads. What was emitted follows from them."""
     return {
         **state,
-        "payloads": kept.rows(state["payloads"]),
-        name: {**tuples, "value": kept.of(tuples["value"])},
-        "emitted": {**emitted, "g": kept.of(emitted["g"])},
+        **stored_part(state, keys, "payloads", name),
+        "emitted": None,
         "front": front_part(state["front"], keys),
     }
 
@@ -458,12 +452,12 @@ def tuples_part(tuples: State, keys: Kept) -> State:
     return {**kept, "key": keys.of(kept["key"])}
 
 
-def stored_part(state: State, keys: Kept, index: str) -> State:
+def stored_part(state: State, keys: Kept, index: str, name: str = "tuples") -> State:
     """Tuples by key, and their payloads in an index."""
-    tuples = tuples_part(state["tuples"], keys)
+    tuples = tuples_part(state[name], keys)
     payloads = Kept.used(state[index].height, tuples["value"])
     tuples = {**tuples, "value": payloads.of(tuples["value"])}
-    return {**state, "tuples": tuples, index: payloads.rows(state[index])}
+    return {**state, name: tuples, index: payloads.rows(state[index])}
 
 
 def live_part(state: State, groups: Kept) -> State:

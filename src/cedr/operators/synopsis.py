@@ -5,13 +5,15 @@ yet, and pass it to `update`, which returns the net change against what was emit
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times, assemble
+from cedr.columnar.increments import BlockColumns, Span
 from cedr.columnar.promises import NONE, PromiseIndex, Promises
-from cedr.columnar.state import ARRAY, FLAG, NUMBER, Stateful, array, fields
+from cedr.columnar.state import ARRAY, FLAG, FORMAT, NUMBER, Stateful, array, fields
 from cedr.kernels.difference import ending_from, net_change
 from cedr.operators.values import Words
 from cedr.temporal.time import INF, MIN
@@ -46,6 +48,11 @@ class Synopsis(Stateful):
         """Drop what can no longer change: events that end before a settled time, by group or for all."""
         limits = np.atleast_1d(before)
         self.g, self.start, self.end, self.words = ending_from(self.g, self.start, self.end, self.words, limits)
+
+
+def synopsis_columns(columns: tuple[Span, ...], **more: Any) -> BlockColumns:
+    """A synopsis in blocks; `columns`: those with group, start, end and words."""
+    return BlockColumns(columns, ("g", "start", "end", "words"), {FORMAT: Synopsis._format}, **more)
 
 
 class OutputOrder(Stateful):

@@ -11,7 +11,7 @@ import polars as pl
 
 from cedr.columnar.chunk import Chunk, Times
 from cedr.columnar.compacting import compact
-from cedr.columnar.state import PART, State, fields
+from cedr.columnar.state import PART, fields
 from cedr.kernels import tuples as tu
 from cedr.kernels.difference import net_change
 from cedr.operators.live import LiveTuples
@@ -19,6 +19,7 @@ from cedr.operators.live_blocks import VALUE
 from cedr.operators.local_snapshots import WORDS, EndPoints, LocalSnapshots
 from cedr.operators.snapshot import Net, Rows, SnapshotOperator, Sums
 from cedr.operators.synopsis import Synopsis
+from cedr.operators.two_layouts import Views
 from cedr.operators.values import Words
 from cedr.plan.latency import Latency
 from cedr.temporal.errors import QueryError
@@ -124,8 +125,8 @@ class TopKOperator(SnapshotOperator):
         super()._to_blocks()
         self.emitted = Synopsis(emitted.words.shape[1])
 
-    def _to_arrays(self) -> None:
-        super()._to_arrays()
+    def fill_arrays(self) -> None:
+        super().fill_arrays()
         packed = self.emitted
         which, words = self._unpacked(packed.words)
         self.emitted = Synopsis(words.shape[1])
@@ -134,15 +135,9 @@ class TopKOperator(SnapshotOperator):
 
     # --- state -------------------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> State:
-        """Always as sorted arrays, row by row: only blocks have several rows in one answer."""
-        local, nothing = self.local, self.endpoints
-        if local is None:
-            return super().snapshot()
-        self._to_arrays()
-        state = super().snapshot()
-        self.local, self.endpoints, self.emitted = local, nothing, Synopsis(self.emitted.words.shape[1])
-        return state
+    def block_views(self) -> Views | None:
+        """Always saved as sorted arrays, row by row: only blocks have several rows in one answer."""
+        return None if self.local is None else {}
 
     def forget(self, before: Times) -> None:
         used = self.emitted.words[:, 0]

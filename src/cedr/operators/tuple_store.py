@@ -10,12 +10,13 @@ import numpy as np
 
 from cedr.columnar.blocks import Matrix, SortedBlocks
 from cedr.columnar.chunk import Times
-from cedr.columnar.increments import BlockColumns, SavedColumns
+from cedr.columnar.increments import BlockColumns
 from cedr.contracts import DEBUG, sorted_by
 from cedr.kernels import tuples as tu
+from cedr.operators.two_layouts import BlockView
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-KEY, START, END, VALUE = range(4)
+KEY, START, END, VALUE, COPIES = range(5)
 """Columns of tuples in blocks."""
 
 
@@ -104,10 +105,10 @@ class TupleBlocks:
         which, rows = self.blocks.between([keys], [keys + 1])
         return TupleStore(which, *rows[:, 1:].T.copy())
 
-    def saved(self, ended: int) -> SavedColumns:
-        """In the place of the columns; tuples that end by a time do not count."""
-        view = BlockColumns((0, 1, 2, 3, 4), TupleStore._fields, above=(2, ended))
-        return SavedColumns(self.blocks.increments.save(self.blocks), view)
+    def view(self, ended: int | None = None) -> BlockView:
+        """As the columns of a store; tuples that end by a time do not count."""
+        above = None if ended is None else (END, ended)
+        return BlockView(self.blocks, BlockColumns((0, 1, 2, 3, 4), TupleStore._fields, above=above))
 
     def flat(self) -> TupleStore:
         return TupleStore(*self.blocks.flat().T.copy())

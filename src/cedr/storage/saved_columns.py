@@ -5,7 +5,7 @@
  "changes": [[10, 5], [12, 6]],                       number of the snapshot, table
  "columns": [0, 1, 2, [3, 5]],                        of the arrays that they stand for
  "names": ["g", ...], "more": {"format": "..."}}      if these have names
- "repeat": 3, "above": [2, 1000]}                     see `BlockColumns`; only if they are needed
+ "repeat": 3, "above": [2, 1000], "order": [3, 1]}    see `BlockColumns`; only if they are needed
 """
 
 from collections.abc import Callable
@@ -49,6 +49,8 @@ def json_of_columns(value: SavedColumns, table: Callable[[StoredTable], int]) ->
         found["repeat"] = view.repeat
     if view.above is not None:
         found["above"] = list(view.above)
+    if view.order:
+        found["order"] = list(view.order)
     return found
 
 
@@ -104,7 +106,8 @@ def view_of(json: Json, width: int) -> BlockColumns:
     ):
         raise ValueError("columns do not have names")
     repeat = None if "repeat" not in json else column(json["repeat"])
-    return BlockColumns(columns, tuple(names), dict(more), repeat, above and (column(above[0]), integer(above[1])))
+    limit = above and (column(above[0]), integer(above[1]))
+    return BlockColumns(columns, tuple(names), dict(more), repeat, limit, tuple(map(column, json.get("order", []))))
 
 
 def key_of(json: Json, depth: int) -> Key | None:

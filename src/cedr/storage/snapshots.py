@@ -16,9 +16,9 @@ The manifest is an object with
 Arrays and frames that are saved never change. So one that is still the same object as in the snapshot before is not
 written again. A tree may also have a `StoredTable` in the place of a table: it is not kept in memory once it is
 written, and a large one gets a part of its own. A part is written again, without what is not needed any more, when less
-than half of it is in use, and small parts are written again as one when there are many. A part is synced before the
-manifest that needs it, and removed when it is not newer than the oldest manifest that is kept and none of them needs
-it.
+than half of it is in use, and small parts are written again as one when there are many of them. A part is synced before
+the manifest that needs it, and removed when it is not newer than the oldest manifest that is kept and none of them
+needs it.
 """
 
 import io
@@ -40,14 +40,17 @@ from cedr.storage.tables import About, Table, about, read_table, size_of, to_byt
 from cedr.storage.tree import TreeReader, TreeWriter
 from cedr.temporal.errors import DamagedFileError
 
-FORMAT = 2
+FORMAT = 3
 """Of the manifest, its tables and its parts; increase it when they change, so that readers refuse what they misread."""
-READ_FORMATS = (1, FORMAT)
+READ_FORMATS = (1, 2, FORMAT)
 OTHER_VERSION = "another version of cedr wrote it, and this one cannot read it"
 SMALL_TABLE = 4096
 """Tables of up to this many bytes are in the manifest."""
 LARGE_TABLE = 256 << 10
 """A stored table of at least this many bytes gets a part of its own."""
+SHARED_PART = 1 << 20
+"""A part with several tables has about this many bytes. Tables that are replaced together are next to each other, so
+most parts are not needed any more at once."""
 MANY_PARTS = 32
 SNAPSHOT, PART = "snapshot", "part"
 
@@ -131,7 +134,8 @@ class Snapshots:
         new = [n for n, table in enumerate(tables) if n not in {*places, *kept} and nbytes_of(table) > SMALL_TABLE]
         alone = [n for n in new if isinstance(tables[n], StoredTable) and nbytes_of(tables[n]) >= LARGE_TABLE]
         together = [n for n in new if n not in {*alone}]
-        written = self._write_parts(batch, [kept, together, *([n] for n in alone)], tables, places)
+        groups = [*packed(kept, tables), *packed(together, tables), *([n] for n in alone)]
+        written = self._write_parts(batch, groups, tables, places)
         small = self._small(tables, places)
         parts = self._sizes(places)
         content = content_of(parts, tables, places, {"batch": batch, **more}, values) + small
@@ -166,20 +170,18 @@ class Snapshots:
         return table.place if table.place is not None and table.place.part in self._parts else None
 
     def _to_rewrite(self, places: Iterable[TablePlace]) -> set[str | None]:
-        """Parts of which little is in use, and if there are many the smaller half; those of one large table stay."""
+        """Parts of which little is in use; and if there are many small ones, the smaller half of these."""
         used: Counter[str | None] = Counter()
         for place in set(places):
             used[place.part] += place.size
         again = {part for part, size in used.items() if part is not None and 2 * size < self._parts[part]}
-        alone = {p.part for p in places if p.part and p.size >= LARGE_TABLE and p.size == self._parts[p.part]}
-        rest = [part for part, _ in used.most_common() if part not in again | alone]
-        return again | set(rest[MANY_PARTS // 2 :] if len(rest) >= MANY_PARTS else ())
+        small = [part for part, size in used.most_common() if part not in again and size < LARGE_TABLE]
+        return again | set(small[MANY_PARTS // 2 :] if len(small) >= MANY_PARTS else ())
 
     def _write_parts(
-        self, batch: int, groups: list[list[int]], tables: list[AnyTable], places: dict[int, TablePlace]
+        self, batch: int, some: list[list[int]], tables: list[AnyTable], places: dict[int, TablePlace]
     ) -> int:
         """Write groups of tables to a part each; returns the bytes."""
-        some = [numbers for numbers in groups if numbers]
         parts = [self._write_part(batch, numbers, tables, places) for numbers in some]
         if parts:
             self.folder.sync_files(parts)
@@ -356,6 +358,19 @@ def no_constant(text: str) -> None:
 
 def nbytes_of(table: AnyTable) -> int:
     return table.nbytes if isinstance(table, StoredTable) else size_of(table)
+
+
+def packed(numbers: Iterable[int], tables: Sequence[AnyTable]) -> list[list[int]]:
+    """Tables by number, in groups for a part each."""
+    groups: list[list[int]] = []
+    size = SHARED_PART
+    for n in numbers:
+        if size >= SHARED_PART:
+            groups.append([])
+            size = 0
+        groups[-1].append(n)
+        size += nbytes_of(tables[n])
+    return groups
 
 
 def content_of_table(table: AnyTable) -> Table:

@@ -253,6 +253,19 @@ class PartKind(Kind):
         return 0 if value is None else int(value.state_size()[0])
 
 
+class RebuiltPartKind(PartKind):
+    """A part that follows from other fields, and is rebuilt from them. What earlier versions saved of it is ignored."""
+
+    def save(self, value: Any, owner: Any) -> Any:
+        return None
+
+    def verify(self, value: Any, saved: Any) -> str | None:
+        return None if saved is None else super().verify(value, saved)
+
+    def load(self, value: Any, saved: Any) -> Any:
+        return value
+
+
 class PartsKind(Kind):
     """A list or dict of parts, restored in place: their number and keys are settings."""
 
@@ -374,6 +387,7 @@ FRAME_PIECES = PiecesKind(
 ARRAY_PIECES = PiecesKind("array", np.ndarray, np.concatenate, attrgetter("nbytes"))
 PROMISES = PromisesKind()
 PART = PartKind()
+REBUILT_PART = RebuiltPartKind()
 PARTS = PartsKind()
 DERIVED = UnsavedKind()
 """Computed from other fields; `restored` rebuilds it."""
