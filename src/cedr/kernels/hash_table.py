@@ -11,15 +11,9 @@ and written from front to back, and slots need no hash.
 import numpy as np
 from numba import njit
 
-from cedr.kernels.prefetch import prefetch
-
 FULL = 0.5
 """The part of the slots that is used at most. With 0.7 a row that is not there takes twice as long to look up."""
 MOST_NUMBERS = 2**32 - 2
-AHEAD = 32
-"""Rows whose slots are requested together."""
-CACHED = 1 << 15
-"""Slots of a table that is in the cache of the processor anyway."""
 EMPTY, ONE = np.uint64(0), np.uint64(1)
 HALF, LOWER = np.uint64(32), np.uint64(2**32 - 1)
 
@@ -50,19 +44,6 @@ def reinsert(old, new, begin, end):
 
 
 @njit(cache=True)
-def request_slots(slots, stored, hashes, first, last):
-    """Request the slots where the searches for some hashes begin, and the rows that these confirm."""
-    end = np.uint64(len(slots))
-    for i in range(first, last):
-        prefetch(slots, np.int64((tag_of(hashes[i]) * end) >> HALF), 0)
-    for i in range(first, last):
-        tag = tag_of(hashes[i])
-        entry = slots[(tag * end) >> HALF]
-        if entry >> HALF == tag and entry != EMPTY:
-            prefetch(stored, np.int64((entry & LOWER) - ONE), 0)
-
-
-@njit(cache=True)
 def lookup(slots, stored, rows, hashes, size, add, skip=False):
     """The number of each row; with `add`, unknown ones get numbers from `size` on, and `stored` has room for them.
     With `skip` known rows also use up a number, so that a new one is at its own place.
@@ -73,8 +54,6 @@ def lookup(slots, stored, rows, hashes, size, add, skip=False):
     fresh = np.empty(len(rows) if add else 0, dtype=np.int64)
     end, width, added = np.uint64(len(slots)), rows.shape[1], 0
     for i in range(len(rows)):
-        if i % AHEAD == 0 and len(slots) > CACHED:
-            request_slots(slots, stored, hashes, i, min(i + AHEAD, len(rows)))
         tag = tag_of(hashes[i])
         slot = (tag * end) >> HALF
         found = np.int64(-1)

@@ -4,7 +4,6 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.blocks import AHEAD, end, next_row, room_ahead, row_at, seek, seek_ahead
-from cedr.kernels.prefetch import prefetch
 from cedr.temporal.time import INF, MIN
 
 
@@ -102,8 +101,6 @@ def overlaps(g, vs, old, new, first, length, tvs, tve, copies):
 def raise_longest(length, g, vs, ve):
     """Take new tuples into the longest lifetime of each group."""
     for i in range(len(g)):
-        if i + AHEAD < len(g):
-            prefetch(length, g[i + AHEAD], 0)
         lives = ve[i] - vs[i]
         length[g[i]] = max(length[g[i]], INF if ve[i] == INF or lives < 0 else lives)
 
@@ -127,8 +124,6 @@ def earliest_partners(g, vs, length):
     """For each row its group, and the earliest start that a tuple may have that lives when the row starts."""
     keys = np.empty((len(g), 2), dtype=np.int64)
     for i in range(len(g)):
-        if i + AHEAD < len(g):
-            prefetch(length, max(g[i + AHEAD], 0), 0)  # one that is not there does no harm
         life = length[g[i]] if 0 <= g[i] < len(length) else INF
         keys[i, 0] = g[i]
         keys[i, 1] = vs[i] - life if life != INF and vs[i] >= MIN + life else MIN
