@@ -54,7 +54,7 @@ def place_consistency(plan: Node) -> Node:
     """Applies once: a query's plan starts with a `Level`, and none is left."""
     if not isinstance(plan, Level):
         return plan
-    placed = released_by_promises(waiting(Placement(plan).place(plan, RequestedLevel())))
+    placed = released_by_promises(waiting(LevelPlacement(plan).place(plan, RequestedLevel())))
     requested = requested_at_top(plan)
     waits = requested.consistency is not None and requested.consistency.block == INF
     if not waits or properties(placed).ordered or sorted_by_value(placed):
@@ -101,7 +101,7 @@ def requested_at_top(plan: Node) -> RequestedLevel:
     return requested
 
 
-class Placement:
+class LevelPlacement:
     def __init__(self, plan: Node) -> None:
         self.keeps_state: dict[int, bool] = {}
         for node in topological(plan):
