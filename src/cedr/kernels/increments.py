@@ -40,7 +40,7 @@ def current_rows(pool, entries, segments, numbers, keys, depth):
 
 @njit(cache=True)
 def keys_of_every(pool, entries, segments, numbers, each):
-    """The keys of the first row and of every so many rows after it."""
+    """The keys of the first row and of every `each` rows after it."""
     depth = entries.shape[1] - KEY
     keys = np.empty((-(-numbers[ROWS] // each), depth), dtype=np.int64)
     n = skipped = b = 0
@@ -56,7 +56,7 @@ def keys_of_every(pool, entries, segments, numbers, each):
 
 @njit(cache=True)
 def rows_from(pool, entries, segments, numbers, key, count):
-    """So many rows from a key on, or all that are left."""
+    """Up to `count` rows from a key on."""
     rows = np.empty((count, pool.shape[1]), dtype=np.int64)
     b, i = seek(pool, entries, segments, numbers, key, 0, entries.shape[1] - KEY, 0)
     n = 0

@@ -1,4 +1,4 @@
-"""What a snapshot says about its operators: who they are, what they hold, how far they are.
+"""What a snapshot contains about its operators: their identities, their state, their progress.
 
 A tool can list a snapshot without the query, and a later version can find the state of an operator by its identity.
 """

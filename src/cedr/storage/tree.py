@@ -127,7 +127,7 @@ WRITERS: dict[type, Callable[[TreeWriter, Any], Json]] = {
 
 
 class TreeReader:
-    """The values that JSON stands for, given its tables, and where those are stored that need not be kept."""
+    """The values that JSON represents, given its tables, and where those are stored that need not be kept."""
 
     def __init__(self, tables: Sequence[Table], places: Sequence[Any] = ()) -> None:
         self.tables, self.places = tables, places

@@ -150,7 +150,7 @@ def stretches(places, number, far):
 
 @njit(cache=True)
 def some_more(rows, stretch, count, far):
-    """Lower `far` to the place of the row that is so many rows after each stretch, if there are so many."""
+    """Lower `far` to the place of the row that is `count` rows after each stretch, if there are that many."""
     for k in range(len(stretch)):
         if stretch[k, 2] < INF:
             row = first_after(rows, stretch[k, 0], stretch[k, 2]) + count - 1

@@ -2,7 +2,7 @@
 
 When the CTI passes t, a merge has to look at nodes that start before t for the first time, and at half frozen ones
 that end before t, in the output or in the input that it has to agree with. As long as an input agrees with the output
-about a node, the end in the output stands for that of the input; so a node is in one list at a time, and in those of
+about a node, the end in the output serves for the input, too; so a node is in one list at a time, and in those of
 inputs that are behind or have other ends. Progress costs the nodes that it concerns, however many there are.
 
 For state that is large compared with what chunks change; otherwise one pass over all nodes is faster.

@@ -1,8 +1,9 @@
 """The state of a shard moves to the operators of a changed query, when it is read from a snapshot of the query before.
 
-Nothing is written for that: the record of the plan (`plan-2`, `plan-3`, ...) says after which micro-batch the query was
-changed and which operator takes the state of which. A snapshot names the version of the plan that wrote it, so state is
-moved once. Operators that look at one row at a time start empty if they are new; they get the progress of their inputs.
+Nothing is written for that: the record of the plan (`plan-2`, `plan-3`, ...) has the micro-batch after which the query
+was changed, and which operator takes the state of which. A snapshot names the version of the plan that wrote it, so
+state is moved once. Operators that look at one row at a time start empty if they are new; they get the progress of
+their inputs.
 """
 
 from typing import TYPE_CHECKING, Any
