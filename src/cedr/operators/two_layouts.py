@@ -5,6 +5,7 @@ the fields that are in blocks, so that it writes the rows that changed. Both are
 blocks goes on in blocks, and the next snapshot is an increment of the last.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +29,7 @@ Views = dict[str, BlockView | list[BlockView]]
 """By the name of a field in snapshots; a list of views for a list of values."""
 
 
-class TwoLayouts(Stateful):
+class TwoLayouts(Stateful, ABC):
     """State that is in arrays or in blocks. A subclass defines the views of its blocks and how it changes the layout.
 
     Rows of blocks that no longer matter may be in a view: they are dropped by `BlockColumns.above`, or they have no
@@ -38,21 +39,21 @@ class TwoLayouts(Stateful):
     fields_in_blocks: ClassVar[tuple[str, ...]] = ()
     """The names in snapshots of the fields that blocks hold."""
 
+    @abstractmethod
     def block_views(self) -> Views | None:
         """The views of these fields; None if they are in arrays, nothing if they are always saved as arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fill_arrays(self) -> None:
         """Fill the arrays from the blocks, which stay."""
-        raise NotImplementedError
 
+    @abstractmethod
     def clear_arrays(self) -> None:
         """Undo that."""
-        raise NotImplementedError
 
+    @abstractmethod
     def move_to_blocks(self) -> None:
         """Fill blocks from the arrays."""
-        raise NotImplementedError
 
     def snapshot(self) -> State:
         views = self.block_views()
