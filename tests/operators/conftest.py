@@ -8,6 +8,7 @@ from cedr.columnar import blocks, index
 from cedr.operators import lap
 from cedr.operators import layout as layouts
 from cedr.operators.finalize import chains
+from cedr.operators.snapshot import SnapshotOperator
 
 
 @pytest.fixture(autouse=True)
@@ -28,12 +29,16 @@ def changing_layout(monkeypatch):
     use_layout(monkeypatch, "changing")
 
 
-@pytest.fixture(params=["blocks", "by chunk"])
+@pytest.fixture(params=["blocks", "by chunk", "future"])
 def snapshot_layout(request, monkeypatch):
-    """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks."""
-    small_chunk, patience = {"blocks": (0, 0), "by chunk": (1, 1)}[request.param]
+    """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks; or
+    only end points in the future in blocks."""
+    small_chunk, patience = {"blocks": (0, 0), "by chunk": (1, 1), "future": (0, 0)}[request.param]
+    if request.param == "future":
+        monkeypatch.setattr(SnapshotOperator, "_to_blocks", lambda self: None)
     monkeypatch.setattr(layouts, "MUCH_STATE", 0)
     monkeypatch.setattr(layouts, "PATIENCE", patience)
     monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
+    return request.param

@@ -12,7 +12,7 @@ import numpy as np
 from cedr.columnar.increments import BlockIncrements
 from cedr.columnar.mapped import MEMORY
 from cedr.kernels import blocks as kernels
-from cedr.kernels import forgetting
+from cedr.kernels import by_time, forgetting
 from cedr.kernels.increments import current_rows, keys_of_every, rows_from
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
@@ -110,6 +110,12 @@ class SortedBlocks:
     def remove(self, rows: Matrix) -> None:
         """Remove sorted rows that are there."""
         self.change(rows, rows[:0])
+
+    def take_head(self, count: int) -> Matrix:
+        """Remove the first rows, and return them."""
+        rows: Matrix = by_time.take_head(*self.arrays, count)
+        self.increments.touch(rows, self.rows)
+        return rows
 
     def ended(self, key: Matrix, count: int, column: int, by: int) -> tuple[Matrix, bool]:
         """Of the next rows from a key on those whose number in a column is at most `by`. `key` moves behind all that

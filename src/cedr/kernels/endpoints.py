@@ -98,12 +98,17 @@ def merge(ag, at, ak, ai, bg, bt, bk, bi):
 
 
 @njit(cache=True)
-def snapshots(g, t, ints, end_by, start_by, promised):
+def snapshots(g, t, ints, end_by, start_by, promised, goes_on):
     """The snapshots to emit, in order: entry, group, start, end, and the sums of what is live during each.
 
     Emitted are snapshots that end by `end_by` and start by `start_by`; and those that start before a promised time,
     which stay emitted even if their end has moved past the watermark. Integer column 0 counts the live tuples.
-    Last comes `held`: by group the earliest start of a snapshot that is not emitted, or INF.
+
+    `goes_on`: groups may have entries behind their last one, later than `end_by`, which are elsewhere. The snapshot
+    from a last entry on then has an end that is not known here.
+
+    Then comes `held`: by group the earliest start of a snapshot that is not emitted, or INF. Last come the groups of
+    which the end of a snapshot has to be known, as it starts before a promised time.
     """
     n, n_ints = len(g), ints.shape[1]
     by_group = len(end_by) > 1
@@ -114,25 +119,31 @@ def snapshots(g, t, ints, end_by, start_by, promised):
     end = np.empty(n, dtype=np.int64)
     sum_ints = np.empty((n, n_ints), dtype=np.int64)
     at_int = np.zeros(n_ints, dtype=np.int64)
-    size = 0
+    unknown = np.empty(n if goes_on else 0, dtype=np.int64)
+    size = missing = 0
     x = g[0] if by_group and n else 0
-    for i in range(n - 1):
+    for i in range(n):
         for m in range(n_ints):
             at_int[m] += ints[i, m]
-        if g[i + 1] != g[i]:
+        is_last = i + 1 == n or g[i + 1] != g[i]
+        if at_int[0] > 0 and not is_last:
+            if (t[i + 1] <= end_by[x] and t[i] <= start_by[x]) or t[i] < promised[x]:
+                entry[size], out_g[size], start[size], end[size] = i, g[i], t[i], t[i + 1]
+                for m in range(n_ints):
+                    sum_ints[size, m] = at_int[m]
+                size += 1
+            else:
+                held[x] = min(held[x], t[i])
+        elif at_int[0] > 0 and goes_on:
+            if t[i] < promised[x]:
+                unknown[missing] = g[i]
+                missing += 1
+            else:
+                held[x] = min(held[x], t[i])
+        if is_last:
             at_int[:] = 0
-            x = g[i + 1] if by_group else 0
-            continue
-        if at_int[0] <= 0:
-            continue
-        if (t[i + 1] <= end_by[x] and t[i] <= start_by[x]) or t[i] < promised[x]:
-            entry[size], out_g[size], start[size], end[size] = i, g[i], t[i], t[i + 1]
-            for m in range(n_ints):
-                sum_ints[size, m] = at_int[m]
-            size += 1
-        else:
-            held[x] = min(held[x], t[i])
-    return entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], held
+            x = g[i + 1] if by_group and i + 1 < n else 0
+    return entry[:size], out_g[:size], start[:size], end[:size], sum_ints[:size], held, unknown[:missing]
 
 
 @njit(cache=True)
@@ -186,17 +197,20 @@ def fold(g, t, k, ints, before):
 
 
 @njit(cache=True)
-def earliest_open(g, t, ints, watermark, promised):
-    """By group the earliest start from `promised` on of a snapshot that began by the watermark and has not ended."""
+def earliest_open(g, t, ints, watermark, promised, goes_on):
+    """By group the earliest start from `promised` on of a snapshot that began by the watermark and has not ended.
+    `goes_on`: as in `snapshots`."""
     by_group = len(watermark) > 1
     earliest = np.full(len(watermark), INF, dtype=np.int64)
     live = 0
     x = g[0] if by_group and len(g) else 0
-    for i in range(len(g) - 1):
+    for i in range(len(g)):
         live += ints[i, 0]
-        if g[i + 1] != g[i]:
-            live = 0
-            x = g[i + 1] if by_group else 0
-        elif promised[x] <= t[i] <= watermark[x] < t[i + 1] and live > 0:
+        is_last = i + 1 == len(g) or g[i + 1] != g[i]
+        is_open = goes_on if is_last else watermark[x] < t[i + 1]
+        if is_open and promised[x] <= t[i] <= watermark[x] and live > 0:
             earliest[x] = min(earliest[x], t[i])
+        if is_last:
+            live = 0
+            x = g[i + 1] if by_group and i + 1 < len(g) else 0
     return earliest

@@ -162,9 +162,9 @@ def carried(g, ints, groups, sums):
 
 
 @njit(cache=True)
-def frontiers(g, t, ints, groups, sums, end_by, start_by, promised, start, end, base):
+def frontiers(g, t, ints, groups, sums, end_by, start_by, promised, goes_on, start, end, base):
     """Set the frontiers of groups from their end points and the sums before those: the first snapshot of each that
-    `endpoints.snapshots` does not emit. Groups are sorted."""
+    `endpoints.snapshots` does not emit. Groups are sorted. An end that is elsewhere (`goes_on`) is INF here."""
     width = ints.shape[1]
     at = np.zeros(width, dtype=np.int64)
     found = False
@@ -178,10 +178,12 @@ def frontiers(g, t, ints, groups, sums, end_by, start_by, promised, start, end, 
                 q += 1
             at[:] = sums[q]
             found = False
-        live = at[0] + ints[i, 0] > 0 and i + 1 < len(g) and g[i + 1] == g[i]
-        if live and not found and not ((t[i + 1] <= end_by and t[i] <= start_by) or t[i] < promised):
-            found = True
-            start[g[i]], end[g[i]] = t[i], t[i + 1]
-            base[g[i], :] = at
+        is_last = i + 1 == len(g) or g[i + 1] != g[i]
+        if not found and at[0] + ints[i, 0] > 0 and (goes_on or not is_last):
+            until = INF if is_last else t[i + 1]
+            if not ((until <= end_by and t[i] <= start_by) or t[i] < promised):
+                found = True
+                start[g[i]], end[g[i]] = t[i], until
+                base[g[i], :] = at
         for m in range(width):
             at[m] += ints[i, m]

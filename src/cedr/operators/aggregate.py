@@ -67,6 +67,7 @@ class AggregateOperator(SnapshotOperator):
         self.skip_cells = 0
         width = sum(codec.width for codec in self.codecs.values())
         super().__init__(by_schema, latency, len(self.weights), width)
+        self.reads_no_future = not self._all_stores()
 
     def take_over(self, saved: State, places: Mapping[str, tuple[str, str]]) -> None:
         """Continue from a snapshot of an operator with other aggregates of the same groups, which kept all that these
@@ -86,10 +87,11 @@ class AggregateOperator(SnapshotOperator):
         self._choose_layout_of_tuples()
         for store in self._stores():
             store.take(chunk.rows, g, vs, old, new)
-        if self.local is not None and self.weights.carries_after(len(chunk)):
+        part = self.local or self.future
+        if part is not None and self.weights.carries_after(len(chunk)):
             self._to_arrays()
         state, ints = self.weights.take(chunk.rows, self.endpoints[3])
-        if self.local is not None and state.shape[1] > self.local.width:
+        if part is not None and state.shape[1] > part.width:
             self._to_arrays()
             state = self.weights.widened(self.endpoints[3])
         self.endpoints = (*self.endpoints[:3], state)

@@ -36,13 +36,21 @@ WORDS = 4
 
 
 class LocalSnapshots:
-    """`until`, `released`, `promised`: the limits by which the emitted snapshots were chosen (`EmissionPolicy`)."""
+    """`until`, `released`, `promised`: the limits by which the emitted snapshots were chosen (`EmissionPolicy`).
+    `goes_on`: end points in the future are elsewhere (`FutureEndPoints`)."""
 
     def __init__(
-        self, endpoints: EndPoints, emitted: Emitted, eager: bool, until: int, released: int, promised: int
+        self,
+        endpoints: EndPoints,
+        emitted: Emitted,
+        eager: bool,
+        goes_on: bool,
+        until: int,
+        released: int,
+        promised: int,
     ) -> None:
         g, t, k, ints = endpoints
-        self.eager = eager
+        self.eager, self.goes_on = eager, goes_on
         self.endpoints = SortedBlocks(fr.HEAD + ints.shape[1], 2, 2)
         self.endpoints.replace(np.column_stack((g, t, k, ints)))
         eg, start, end, words = emitted
@@ -57,7 +65,7 @@ class LocalSnapshots:
         if not eager:
             sums = np.zeros((len(groups), ints.shape[1]), dtype=np.int64)
             frontiers = (self.start, self.end, self.base)
-            fr.frontiers(g, t, ints, groups, sums, until, released, promised, *frontiers)
+            fr.frontiers(g, t, ints, groups, sums, until, released, promised, goes_on, *frontiers)
             self._wait(groups, 1)
 
     @property
@@ -145,7 +153,7 @@ class LocalSnapshots:
     def move_frontiers(self, entries: tuple[Times, Times, Words], groups: Times, sums: Words, *limits: int) -> None:
         """The frontiers of groups, after their entries have been read with the sums before."""
         if not self.eager:
-            fr.frontiers(*entries, groups, sums, *limits, self.start, self.end, self.base)
+            fr.frontiers(*entries, groups, sums, *limits, self.goes_on, self.start, self.end, self.base)
             self._wait(groups, 1)
 
     def held(self) -> Times:
@@ -168,9 +176,9 @@ class LocalSnapshots:
         _, rows = self.emitted.between((groups, low), (groups, high))
         self.emitted.remove(rows[rows[:, 3] < settled])
 
-    def compact(self, groups: RowIndex) -> Times | None:
-        """Drop groups of which nothing is left; returns the new number of each."""
-        numbers = compact(groups, (self.endpoints, 0), (self.emitted, 0))
+    def compact(self, groups: RowIndex, *others: tuple[SortedBlocks, int]) -> Times | None:
+        """Drop groups of which nothing is left, here or in a column of other blocks; returns the new number of each."""
+        numbers = compact(groups, (self.endpoints, 0), (self.emitted, 0), *others)
         if numbers is not None:
             self._renumber(numbers)
         return numbers

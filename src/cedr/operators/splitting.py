@@ -230,6 +230,7 @@ def of_groups(state: State, groups: Kept) -> State:
         **state,
         "groups": groups.rows(state["groups"]),
         "endpoints": arrays_part(state["endpoints"], groups),
+        **({"later": arrays_part(state["later"], groups)} if "later" in state else {}),
         "emitted": emitted_part(state["emitted"], groups),
         "front": front_part(state["front"], groups),
     }

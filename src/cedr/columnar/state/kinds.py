@@ -24,6 +24,8 @@ class Kind(ABC):
     counted = False
     """Whether its rows are the rows of the state."""
     saved = True
+    added_later = False
+    """Whether snapshots of earlier versions lack the field; then it is empty."""
     sized = True
     """Whether it holds bytes worth counting."""
 
@@ -423,6 +425,13 @@ def counted(kind: Kind) -> Kind:
     """The same kind; its rows are rows of the state."""
     marked = copy(kind)
     marked.counted = True
+    return marked
+
+
+def added_later(kind: Kind) -> Kind:
+    """The same kind of a field that a snapshot of an earlier version lacks. The value of a new object stays then."""
+    marked = copy(kind)
+    marked.added_later = True
     return marked
 
 
