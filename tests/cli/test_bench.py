@@ -78,8 +78,8 @@ def test_an_unknown_benchmark_is_refused_with_the_ones_there_are():
     done = subprocess.run([sys.executable, "-m", "cedr", "bench", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        "no benchmark 'nothing'; available: automata, cluster, consistency, crash, differential, engine, ffp, lmerge, patterns, "
-        "peers, punctuation, soak, spark, state" in done.stderr
+        "no benchmark 'nothing'; available: automata, cluster, consistency, crash, differential, engine, ffp, lmerge, "
+        "patterns, peers, punctuation, soak, spark, state" in done.stderr
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from layouts import LAYOUTS, use_layout
 
 from cedr.columnar import blocks, index
-from cedr.operators import lap
+from cedr.operators import future, lap
 from cedr.operators import layout as layouts
 from cedr.operators.finalize import chains
 from cedr.operators.snapshot import SnapshotOperator
@@ -39,6 +39,7 @@ def snapshot_layout(request, monkeypatch):
     monkeypatch.setattr(layouts, "MUCH_STATE", 0)
     monkeypatch.setattr(layouts, "PATIENCE", patience)
     monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
+    monkeypatch.setattr(future, "WORTH_IT", 0)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
     return request.param

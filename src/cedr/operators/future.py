@@ -26,6 +26,8 @@ from cedr.operators.two_layouts import BlockView
 
 HEAD = 3
 """Columns before the weights: time, group, number of end points."""
+WORTH_IT = 0.5
+"""Part of the end points in the future from which on they are kept apart. Tests set it to 0."""
 PATIENCE = 4
 """As many times the state may be searched as it has been added. Tests set it."""
 

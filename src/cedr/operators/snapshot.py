@@ -23,7 +23,7 @@ from cedr.columnar.state import ARRAYS, DERIVED, PART, added_later, counted, fie
 from cedr.kernels import endpoints as ep
 from cedr.kernels.difference import net_change
 from cedr.kernels.frontiers import carried
-from cedr.operators import layout
+from cedr.operators import future, layout
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group, earliest
 from cedr.operators.future import FutureEndPoints, picked
@@ -78,7 +78,7 @@ class SnapshotOperator(TwoLayouts, Operator):
         """The end points and what was emitted, in blocks; then `endpoints` and `emitted` are empty."""
         self.future: FutureEndPoints | None = None
         """The end points that time has not reached, if they are not with the others."""
-        self.later = self.endpoints
+        self.later = ep.empty_endpoints(0)
         """Those in a snapshot; otherwise empty."""
         self.small_chunks = 0
         self.future_pays = True
@@ -237,7 +237,7 @@ class SnapshotOperator(TwoLayouts, Operator):
             return False
         horizon = int(self.emission.latest(self.front.all())[0])
         later = self.endpoints[1] > horizon
-        if 2 * np.count_nonzero(later) < len(later):
+        if np.count_nonzero(later) < future.WORTH_IT * len(later):
             return False
         self.future = FutureEndPoints(picked(self.endpoints, later), horizon)
         self.endpoints = picked(self.endpoints, ~later)
@@ -276,7 +276,7 @@ class SnapshotOperator(TwoLayouts, Operator):
     def restored(self) -> None:
         super().restored()
         self.local, self.future, self.small_chunks, self.future_pays = None, None, 0, True
-        later, self.later = self.later, ep.empty_endpoints(self.later[3].shape[1])
+        later, self.later = self.later, ep.empty_endpoints(0)
         if not len(later[0]):
             return
         if (source := source_of(later)) is None:
