@@ -113,25 +113,28 @@ def test_joins_and_others_by_key(name, seed, folder, monkeypatch):
                 assert operator.cti_out == whole.cti_out
 
 
-@pytest.mark.parametrize("only_future", [False, True])
-@pytest.mark.parametrize("latency", ["perfect", "eager"])
-@pytest.mark.parametrize("name", BY_SNAPSHOT)
-def test_snapshots_and_levels(name, latency, only_future, folder, monkeypatch):
+APART = ("count", "sums by key")
+"""At the latency `perfect` these keep end points in the future apart."""
+CASES = [
+    *((name, latency, "in blocks") for name in BY_SNAPSHOT for latency in ("perfect", "eager")),
+    *((name, "perfect", "only the future") for name in APART),
+]
+
+
+@pytest.mark.parametrize(("name", "latency", "blocked"), CASES)
+def test_snapshots_and_levels(name, latency, blocked, folder, monkeypatch):
     for setting, value in {"MUCH_STATE": 0, "PATIENCE": 0, "SMALL_CHUNK": 0}.items():
         monkeypatch.setattr(layout, setting, value)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
     monkeypatch.setattr(future, "WORTH_IT", 0)
-    keeps_apart = latency == "perfect" and name in ("count", "sums by key")
-    if only_future:
-        if not keeps_apart:
-            pytest.skip("only sums at the latency perfect keep the future apart")
+    if blocked == "only the future":
         monkeypatch.setattr(SnapshotOperator, "_to_blocks", lambda self: None)
     make, ports = BY_SNAPSHOT[name]
     choose = random.Random(name)
     whole, operator = make(latency), make(latency)
     checkpoint = Checkpoint(folder, lambda: make(latency))
-    in_blocks = 0
+    in_blocks = apart = 0
     streams = [long_stream(7 + port, 150 // ports, 40, 300) for port in range(ports)]
     for port, chunk in (step for both in zip(*streams, strict=True) for step in enumerate(both)):
         one, two = (some.process(port, chunk).elements() for some in (operator, whole))
@@ -142,8 +145,11 @@ def test_snapshots_and_levels(name, latency, only_future, folder, monkeypatch):
                 saved = operator.snapshot()
                 operator = checkpoint.restored(choose.random() < 0.8)
                 assert same(saved, checkpoint.restored().snapshot())
-                in_blocks += operator.local is not None or getattr(operator, "future", None) is not None
+                in_blocks += operator.local is not None or blocked == "only the future"
+                if latency == "perfect" and name in APART:
+                    apart += operator.future is not None
     assert in_blocks > 5 or name == "top", "top-k saves its arrays"
+    assert (apart > 5) == (latency == "perfect" and name in APART)
 
 
 LARGE = [
