@@ -11,6 +11,8 @@ Each operator of `cedr.plan.patterns.tree` has a form here, without state. `Eval
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +24,7 @@ from cedr.kernels.ids import idgen_of, leaf_ids, running_sums, summands
 from cedr.kernels.instances import (
     any_between,
     between,
+    expanded,
     last_before,
     least_of_ranges,
     offsets,
@@ -29,6 +32,7 @@ from cedr.kernels.instances import (
     sliding_snapshots,
 )
 from cedr.kernels.sorting import argsort_by_group_and_time
+from cedr.operators.patterns.first_fitting import first_fitting
 from cedr.operators.patterns.instances import Column, Columns, Instances, Mask, Scope, identifying_columns, union
 from cedr.plan.patterns import tree
 from cedr.plan.patterns.parts import PatternPart
@@ -38,6 +42,7 @@ from cedr.temporal.time import INF, MIN
 if TYPE_CHECKING:
     from cedr.operators.patterns.evaluation import Evaluation
     from cedr.operators.patterns.headers import Headers
+    from cedr.operators.patterns.questions import Questions
 
 
 class Form(ABC):
@@ -158,11 +163,18 @@ class SequenceForm(OrderedForm):
         earliest = matches.vs
         for step in reversed(range(len(found) - 1)):
             between_times = preceding_times(matches, earliest, scope_length(part), scope, threats)
+            due = predicates_due(part, step)
             first = offsets(found[step].g, scope.groups)
+            if step == 0 and evaluation.selection.takes_one(part, step):
+                events = evaluation.selection.in_order(part, found[step], part.positive[step])
+                low, high = ranges_between(first, events.vs, matches.g, *between_times)
+                last = part.positive[step].pattern.selection == "LAST"
+                fits = fitting(matches, events, due, scope, questions)
+                which, other = first_fitting(low, high, last, fits)
+                return side_by_side(matches, which, events, other)
             which, other = between(first, found[step].vs, matches.g, *between_times)
             matches, earliest = side_by_side(matches, which, found[step], other), found[step].vs[other]
             matches, earliest = questions.unlike(matches, earliest, list(found[step].columns))
-            due = predicates_due(part, step)
             if due:
                 holds = questions.holds(due, matches, scope)
                 matches, earliest = matches.where(holds), earliest[holds]
@@ -186,23 +198,84 @@ class AtLeastForm(OrderedForm):
         everything, role = in_order_of_time(*union(found, list(roles)))
         everything, role = evaluation.selection.any_in_order(part, everything, role)
         matches, earliest, used = everything, everything.vs, 1 << role
-        for _ in range(part.pattern.contributors - 1):
-            between_times = preceding_times(matches, earliest, scope_length(part), scope)
-            first = offsets(everything.g, scope.groups)
-            which, other = between(first, everything.vs, matches.g, *between_times)
-            free = (used[which] >> role[other]) & 1 == 0
-            which, other = which[free], other[free]
-            used = used[which] | 1 << role[other]
+        of_parameters = [p for p in part.predicates if part.pattern.var not in p.variables]
+        of_match = [p for p in part.predicates if part.pattern.var in p.variables]
+
+        def extended(which: Times, other: Times) -> Instances:
             columns = {
                 c: np.where(role[other] == roles[c], everything.columns[c][other], a[which])
                 for c, a in matches.columns.items()
             }
-            matches, earliest = Instances(matches.g[which], matches.vs[which], columns), everything.vs[other]
-            holds = questions.holds([p for p in part.predicates if part.pattern.var not in p.variables], matches, scope)
-            holds &= questions.all_unlike(matches)
-            matches, earliest, used = matches.where(holds), earliest[holds], used[holds]
-        matches = questions.ask([p for p in part.predicates if part.pattern.var in p.variables], matches, scope)
-        return evaluation.selection.select(part, matches)
+            return Instances(matches.g[which], matches.vs[which], columns)
+
+        def fits(which: Times, other: Times) -> Mask:
+            more = extended(which, other)
+            return questions.holds(of_parameters, more, scope) & questions.all_unlike(more)
+
+        for left in reversed(range(part.pattern.contributors - 1)):
+            between_times = preceding_times(matches, earliest, scope_length(part), scope)
+            if left == 0 and not of_match and part.selects:
+                which, other = earliest_contributors(
+                    part, everything, role, matches, used, between_times, fits, evaluation, scope
+                )
+            else:
+                first = offsets(everything.g, scope.groups)
+                which, other = between(first, everything.vs, matches.g, *between_times)
+                free = (used[which] >> role[other]) & 1 == 0
+                which, other = which[free], other[free]
+                holds = fits(which, other)
+                which, other = which[holds], other[holds]
+            used, matches, earliest = used[which] | 1 << role[other], extended(which, other), everything.vs[other]
+        return evaluation.selection.select(part, questions.ask(of_match, matches, scope))
+
+
+def earliest_contributors(
+    part: PatternPart,
+    everything: Instances,
+    role: Times,
+    matches: Instances,
+    used: Times,
+    times: tuple[Times, Times],
+    fits: Callable[[Times, Times], Mask],
+    evaluation: "Evaluation",
+    scope: Scope,
+) -> tuple[Times, Times]:
+    """Pairs of a match that lacks its earliest contributor and an instance that fits there, of each parameter that is
+    not in use. Of a parameter that selects, only those are needed among which is the first or last."""
+    pairs = []
+    for number, p in enumerate(part.positive):
+        places = np.flatnonzero(role == number)
+        low, high = ranges_between(
+            offsets(everything.g[places], scope.groups), everything.vs[places], matches.g, *times
+        )
+        high = np.where((used >> number) & 1 == 0, high, low)
+        mine = partial(fits_at, places, fits)
+        if evaluation.selection.takes_one(part, number):
+            which, other = first_fitting(low, high, p.pattern.selection == "LAST", mine)
+        else:
+            which, other = expanded(low, high)
+            holds = mine(which, other)
+            which, other = which[holds], other[holds]
+        pairs.append((which, places[other]))
+    which, other = (np.concatenate(both) for both in zip(*pairs, strict=True))
+    order = np.lexsort((other, which))
+    return which[order], other[order]
+
+
+def fits_at(places: Times, fits: Callable[[Times, Times], Mask], which: Times, other: Times) -> Mask:
+    return fits(which, places[other])
+
+
+def fitting(
+    matches: Instances, events: Instances, due: Sequence[Predicate], scope: Scope, questions: "Questions"
+) -> Callable[[Times, Times], Mask]:
+    """Whether predicates hold for matches with an event more, which differs from the others where it has to."""
+
+    def fits(which: Times, other: Times) -> Mask:
+        more = side_by_side(matches, which, events, other)
+        return questions.holds(due, more, scope) & questions.all_unlike(more)
+
+    return fits
 
 
 def predicates_due(part: PatternPart, step: int) -> list[Predicate]:

@@ -92,6 +92,12 @@ class MatchSelection:
         events = len(part.positive) > 1 and all(p.leaf >= 0 for p in part.positive)
         return events and (part.selects or part.consumes) and self.headers.event_ve is None
 
+    def takes_one(self, part: PatternPart, parameter: int) -> bool:
+        """Whether only one instance of a parameter is left for each completing instance and choice of the others,
+        whatever was consumed: the first or the last that fits."""
+        chooses = part.pattern.chooses and part.positive[parameter].pattern.selection != "EACH"
+        return chooses and not part.consumes and self.goes_step_by_step(part)
+
     def chains(
         self,
         part: PatternPart,
