@@ -7,8 +7,8 @@ from layouts import LAYOUTS, use_layout
 from cedr.columnar import blocks, index
 from cedr.operators import future, lap
 from cedr.operators import layout as layouts
+from cedr.operators.aggregate import AggregateOperator
 from cedr.operators.finalize import chains
-from cedr.operators.snapshot import SnapshotOperator
 
 
 @pytest.fixture(autouse=True)
@@ -29,17 +29,30 @@ def changing_layout(monkeypatch):
     use_layout(monkeypatch, "changing")
 
 
-@pytest.fixture(params=["blocks", "by chunk", "future"])
-def snapshot_layout(request, monkeypatch):
-    """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks; or
-    only end points in the future in blocks."""
-    small_chunk, patience = {"blocks": (0, 0), "by chunk": (1, 1), "future": (0, 0)}[request.param]
-    if request.param == "future":
-        monkeypatch.setattr(SnapshotOperator, "_to_blocks", lambda self: None)
+SNAPSHOT_LAYOUTS = {"blocks": (0, 0), "by chunk": (1, 1), "future": (0, 0)}
+"""When a chunk is small, and for how many of them nothing changes."""
+
+
+def use_snapshot_layout(monkeypatch, name):
+    small_chunk, patience = SNAPSHOT_LAYOUTS[name]
+    if name == "future":
+        monkeypatch.setattr(AggregateOperator, "_to_blocks", lambda self: None)
     monkeypatch.setattr(layouts, "MUCH_STATE", 0)
     monkeypatch.setattr(layouts, "PATIENCE", patience)
     monkeypatch.setattr(layouts, "SMALL_CHUNK", small_chunk)
     monkeypatch.setattr(future, "WORTH_IT", 0)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
-    return request.param
+    return name
+
+
+@pytest.fixture(params=["blocks", "by chunk"])
+def snapshot_layout(request, monkeypatch):
+    """State in blocks of 4 rows from the first chunk on, or moved there and back, depending on the sizes of chunks."""
+    return use_snapshot_layout(monkeypatch, request.param)
+
+
+@pytest.fixture(params=SNAPSHOT_LAYOUTS)
+def layout_of_sums(request, monkeypatch):
+    """The same, or with only end points in the future in blocks."""
+    return use_snapshot_layout(monkeypatch, request.param)

@@ -46,7 +46,7 @@ def level_operator(name, latency):
     return getattr(levels, name)(SCHEMA, latency)
 
 
-@pytest.mark.usefixtures("snapshot_layout")
+@pytest.mark.usefixtures("layout_of_sums")
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("by", [(), ("m",)])
 @given(run=runs(payloads, max_size=12))
@@ -80,7 +80,7 @@ OPERATORS = {
 }
 
 
-@pytest.mark.usefixtures("snapshot_layout")
+@pytest.mark.usefixtures("layout_of_sums")
 @pytest.mark.parametrize("latency", ["perfect", "eager"])
 @pytest.mark.parametrize("name", OPERATORS)
 @given(data=st.data())
@@ -122,7 +122,7 @@ def long_stream(seed, chunks, keys, window):
 @pytest.mark.parametrize("latency", ["perfect", "eager"])
 @pytest.mark.parametrize("name", ["count", "sums by key", "DistinctOperator", "CoalesceOperator"])
 @pytest.mark.parametrize(("keys", "window"), [(1, 60), (5, 300), (200, 300)])
-def test_a_long_stream_gives_the_same_chunks(snapshot_layout, name, latency, keys, window):
+def test_a_long_stream_gives_the_same_chunks(layout_of_sums, name, latency, keys, window):
     make, _ = OPERATORS[name]
     local, flat = make(latency), make(latency)
     seen = set()
@@ -138,5 +138,5 @@ def test_a_long_stream_gives_the_same_chunks(snapshot_layout, name, latency, key
             local = make(latency)
             local.restore(state)
     assert flat.local is None
-    assert seen or (snapshot_layout == "future" and (latency == "eager" or name not in ("count", "sums by key")))
+    assert seen or (layout_of_sums == "future" and (latency == "eager" or name not in ("count", "sums by key")))
     assert local.metrics.state_rows < 3 * flat.metrics.state_rows + 100
