@@ -96,6 +96,24 @@ def test_added_rows_are_summed_up(chunks):
     assert first == [[*key, *values] for key, values in sorted(content.items())][:3]
 
 
+long_keys = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 15))
+
+
+@settings(max_examples=150)
+@given(st.lists(st.lists(st.tuples(long_keys, st.integers(-1, 2)), max_size=40), max_size=8))
+def test_rows_whose_keys_begin_alike(chunks):
+    """A search compares two numbers of each key first, and the others where those are equal."""
+    store, content = SortedBlocks(4, 3, 3), {}
+    every = [(a, b, c) for a in range(2) for b in range(2) for c in range(16)]
+    for chunk in chunks:
+        store.add(np.array([[*key, k] for key, k in sorted(chunk)], dtype=np.int64).reshape(-1, 4))
+        for key, k in chunk:
+            content[key] = content.get(key, 0) + k
+        content = {key: k for key, k in content.items() if k}
+        assert store.flat().tolist() == [[*key, k] for key, k in sorted(content.items())]
+        assert store.of_keys(np.array(every)).tolist() == [[*key, content.get(key, 0)] for key in every]
+
+
 @settings(max_examples=150)
 @given(changes, st.lists(st.tuples(keys, keys), max_size=6), st.booleans())
 def test_rows_between_two_keys(chunks, pairs, short):

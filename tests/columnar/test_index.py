@@ -89,3 +89,11 @@ def test_compact_forgets_what_is_not_used(schema):
     assert numbers[:10].tolist() == list(range(10))
     assert len(index) == 10
     assert index.ids(frame[:10]).tolist() == list(range(10))
+
+
+def test_small_pieces_are_merged_several_at_once():
+    index = RowIndex({"v": pl.Int64()})
+    for v in range(600):
+        assert index.ids(pl.DataFrame({"v": [v]})).tolist() == [v]
+    assert len(index._pieces) <= 7 * 4
+    assert index.take(np.arange(600))["v"].to_list() == list(range(600))

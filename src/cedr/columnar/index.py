@@ -17,7 +17,7 @@ from cedr.columnar import mapped
 from cedr.columnar.mapped import MEMORY
 from cedr.columnar.picked import picked
 from cedr.columnar.pieces import joined, pieces_of, stored_of
-from cedr.columnar.stored import FrameIncrements, SavedFrame, is_incremental
+from cedr.columnar.stored import FrameIncrements, SavedFrame, is_incremental, merge_from
 from cedr.columnar.verified import verify_frame
 from cedr.kernels.hash_table import MOST_NUMBERS, hash_words, lookup, reinsert, slots_for
 from cedr.temporal.errors import QueryError
@@ -73,14 +73,15 @@ class RowIndex:
         return pl.concat(self._pieces, rechunk=False) if len(self._pieces) > 1 else self._pieces[0]
 
     def _append(self, piece: pl.DataFrame) -> None:
-        """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times.
-        Large ones are put into files if memory is short, and stay as they are."""
+        """Merge small pieces into larger ones, several at once, so that there are few of them and a row is copied only
+        a few times. Large ones are put into files if memory is short, and stay as they are."""
         if not self._pieces[-1].height:
             self._pieces.pop()
         self._pieces.append(piece)
         self.nbytes += int(piece.estimated_size())
-        while len(self._pieces) > self._stored + 1 and self._pieces[-2].height <= 2 * self._pieces[-1].height:
-            self._pieces[-2:] = [pl.concat(self._pieces[-2:], rechunk=True)]
+        start = self._stored + merge_from([piece.height for piece in self._pieces[self._stored :]], MOST_NUMBERS)
+        if start + 1 < len(self._pieces):
+            self._pieces[start:] = [pl.concat(self._pieces[start:], rechunk=True)]
         if self.nbytes >= mapped.FRAME and MEMORY.is_short:
             self._store_pieces(max(mapped.FRAME, self.nbytes // 16))
 

@@ -21,7 +21,10 @@ Kernels get four arrays: a tuple of them costs more at each call than many of th
 import numpy as np
 from numba import njit
 
+from cedr.kernels.moving import move_rows
 from cedr.kernels.prefetch import prefetch, prefetch_rows
+from cedr.kernels.uncounted import uncounted
+from cedr.temporal.time import MIN
 
 BLOCK, BITS, ROWS, USED, FREE, FIRST_FREE, SEGMENTS, USED_SEGMENTS, FREE_SEGMENTS, FIRST_FREE_SEGMENT = range(10)
 """Positions in `numbers`: the rows of a block at most, and the logarithm of the entries of a segment; how many rows
@@ -31,7 +34,7 @@ PLACE, SIZE, KEY = range(3)
 """Columns of `entries` and `segments`: the number, how many rows or entries, and where the key begins."""
 
 
-@njit(cache=True)
+@uncounted
 def compare(a, i, b, j, depth):
     """-1, 0 or 1: the order of two keys."""
     for m in range(depth):
@@ -40,45 +43,51 @@ def compare(a, i, b, j, depth):
     return 0
 
 
-@njit(cache=True)
+@uncounted
+def order(lines, i, column, key, q, depth):
+    """The order of the key of a line, which begins at a column, and another key."""
+    for m in range(depth):
+        if lines[i, column + m] != key[q, m]:
+            return -1 if lines[i, column + m] < key[q, m] else 1
+    return 0
+
+
+@uncounted
 def compare_line(lines, i, key, q, depth):
     """The order of the key of a line of the directory and another key."""
-    for m in range(depth):
-        if lines[i, KEY + m] != key[q, m]:
-            return -1 if lines[i, KEY + m] < key[q, m] else 1
-    return 0
+    return order(lines, i, KEY, key, q, depth)
 
 
 # --- positions -------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@uncounted
 def end(numbers):
     """The entry behind the last one."""
     return numbers[SEGMENTS] << numbers[BITS]
 
 
-@njit(cache=True)
+@uncounted
 def slot(segments, numbers, b):
     """The line of an entry."""
     bits = numbers[BITS]
     return (segments[b >> bits, PLACE] << bits) + (b & ((1 << bits) - 1))
 
 
-@njit(cache=True)
+@uncounted
 def row_at(entries, segments, numbers, b, i):
     """The row of the pool at a position."""
     return entries[slot(segments, numbers, b), PLACE] * numbers[BLOCK] + i
 
 
-@njit(cache=True)
+@uncounted
 def next_entry(segments, numbers, b):
     j = b >> numbers[BITS]
     within = b - (j << numbers[BITS])
     return b + 1 if within + 1 < segments[j, SIZE] else (j + 1) << numbers[BITS]
 
 
-@njit(cache=True)
+@uncounted
 def next_row(entries, segments, numbers, b, i):
     """The position of the next row."""
     if i + 1 < entries[slot(segments, numbers, b), SIZE]:
@@ -86,7 +95,7 @@ def next_row(entries, segments, numbers, b, i):
     return next_entry(segments, numbers, b), 0
 
 
-@njit(cache=True)
+@uncounted
 def previous_row(entries, segments, numbers, b, i):
     """The position of the row before; -1 as entry if there is none."""
     if i > 0:
@@ -101,47 +110,65 @@ def previous_row(entries, segments, numbers, b, i):
     return b, entries[slot(segments, numbers, b), SIZE] - 1
 
 
-@njit(cache=True)
-def last_before(lines, low, high, key, q, depth, limit):
-    """The last of sorted lines in [low, high) with a key before a key (limit 0) or not after it (1); `low` if none."""
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if compare_line(lines, middle, key, q, depth) < limit:
-            low = middle
-        else:
-            high = middle
+@uncounted
+def narrowed(lines, low, n, column, key, q, depth, few):
+    """Of `n` sorted lines from `low` on, whose keys begin at a column: at most `few` of them, among which is the first
+    whose key is not before a key, or behind which it is. Only the first two numbers of keys are compared.
+
+    Which half is next is computed. A branch would be predicted wrong half of the time, which costs more than the rest
+    of a step; and the processor works on several searches at once if it need not guess.
+    """
+    a, second = key[q, 0], column + (depth > 1)
+    b = key[q, 1] if depth > 1 else MIN
+    while n > few:
+        half = (n + 1) >> 1
+        x, y = lines[low + half - 1, column], lines[low + half - 1, second]
+        low += half * ((x < a) | ((x == a) & (y < b)))
+        n -= half
+    return low, n
+
+
+@uncounted
+def behind_ties(lines, low, high, column, key, q, depth, limit):
+    """The first of sorted lines in [low, high) whose key is not before a key (limit 0) or after it (1), if those before
+    `low` are, and the first two numbers of that at `low` are not before those of the key."""
+    step = 1
+    while low < high and order(lines, low, column, key, q, depth) < limit:
+        low += 1
+        while low + step < high and order(lines, low + step, column, key, q, depth) < limit:
+            low += step + 1
+            step *= 2
+        step = max(1, step // 2)
     return low
 
 
-@njit(cache=True)
+@uncounted
+def last_before(lines, low, high, key, q, depth, limit):
+    """The last line of the directory in [low, high) with a key before a key (limit 0) or not after it (1); `low` if
+    none."""
+    found, _ = narrowed(lines, low + 1, high - low - 1, KEY, key, q, depth, 0)
+    return behind_ties(lines, found, high, KEY, key, q, depth, limit) - 1
+
+
+@uncounted
 def entry(entries, segments, numbers, key, q, depth, limit, low):
     """The last entry whose first key is before a key (limit 0) or not after it (1), or the first one; `low`: an entry
     that is not behind it. With short keys several blocks may begin alike, and the first row that is not before the key
     may be in the block before them."""
     bits = numbers[BITS]
-    j, high, step = low >> bits, numbers[SEGMENTS], 1
-    while j + step < high and compare_line(segments, j + step, key, q, depth) < limit:
-        j += step
-        step *= 2
-    j = last_before(segments, j, min(high, j + step), key, q, depth, limit)
+    j = last_before(segments, low >> bits, numbers[SEGMENTS], key, q, depth, limit)
     start = segments[j, PLACE] << bits
     return (j << bits) + last_before(entries, start, start + segments[j, SIZE], key, q, depth, limit) - start
 
 
-@njit(cache=True)
+@uncounted
 def place_in(pool, start, size, key, q, depth):
     """The first row of a block whose key is not before a key."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) >> 1
-        if compare(pool, start + middle, key, q, depth) < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    found, _ = narrowed(pool, start, size, 0, key, q, depth, 0)
+    return behind_ties(pool, found, start + size, 0, key, q, depth, 0) - start
 
 
-@njit(cache=True)
+@uncounted
 def seek(pool, entries, segments, numbers, key, q, depth, low):
     """The position of the first row whose key is not before a key; `low`: an entry that is not behind it. A key may be
     shorter than those of rows: `depth` numbers."""
@@ -155,7 +182,7 @@ def seek(pool, entries, segments, numbers, key, q, depth, low):
     return next_entry(segments, numbers, b), 0
 
 
-@njit(cache=True)
+@uncounted
 def near(numbers, b):
     """An entry before or at one that was found: where to begin the search for a key that is not before it."""
     return max(0, (b >> numbers[BITS]) - 1) << numbers[BITS]
@@ -165,86 +192,109 @@ def near(numbers, b):
 
 AHEAD = 32
 """Searches that are made together: memory is requested for all of them before the first needs it."""
-PROBES = 8
-"""Lines of a range that are requested before a search among them, at even distances."""
+FEW_LINES = 3
+"""Lines of a range that are requested together at the end of a search; before, those that its next two steps may read.
+"""
 
 
-@njit(cache=True)
-def narrowed(lines, low, high, key, q, depth, limit):
-    """As `last_before`, until a few lines are left."""
-    while high - low > PROBES:
-        middle = (low + high) >> 1
-        if compare_line(lines, middle, key, q, depth) < limit:
-            low = middle
-        else:
-            high = middle
-    return low, high
+@uncounted
+def request_two_steps(lines, low, n, column):
+    """Request the lines that the next two steps of `narrowed` may read."""
+    one = (n + 1) >> 1
+    two = (n - one + 1) >> 1
+    for x in (one, two, one + two):
+        prefetch(lines, low + x - 1, 8 * column)
 
 
-@njit(cache=True)
-def request_probes(lines, low, high):
-    """Request what the first steps of a search read."""
-    for x in range(low, high, max(1, (high - low) // PROBES)):
-        prefetch(lines, x, 0)
+@uncounted
+def narrow_ahead(lines, column, keys, first, last, depth, found):
+    """Narrow the searches of keys `first` to `last` down to a few lines, which are requested, two steps at a time.
+    The lines of each search, from which one on and how many, are in columns 2 and 3 of `found`."""
+    more = True
+    while more:
+        more = False
+        for q in range(last - first):
+            if found[q, 3] > FEW_LINES:
+                request_two_steps(lines, found[q, 2], found[q, 3], column)
+                more = True
+        for q in range(last - first):
+            few = max(found[q, 3] >> 2, FEW_LINES)
+            found[q, 2], found[q, 3] = narrowed(lines, found[q, 2], found[q, 3], column, keys, first + q, depth, few)
+    for q in range(last - first):
+        prefetch_rows(lines, found[q, 2] - 1, found[q, 3] + 2)
 
 
-@njit(cache=True)
-def entries_ahead(pool, entries, segments, numbers, keys, first, last, depth, limit, found):
-    """`found`: for keys `first` to `last`, at most `AHEAD`, the entry as `entry` finds it, and its line. The keys need
-    not be sorted, but are found faster if they are. Their blocks are requested: all of it if rows are going to be added
-    (limit 1), or what a search reads."""
-    bits, j = numbers[BITS], 0
+@uncounted
+def entries_ahead(entries, segments, numbers, keys, first, last, depth, limit, found):
+    """`found`: for keys `first` to `last`, at most `AHEAD`, the entry as `entry` finds it, and its line."""
+    bits = numbers[BITS]
     for q in range(first, last):
-        high, step = numbers[SEGMENTS], 1
-        if compare_line(segments, j, keys, q, depth) >= limit:
-            j = 0
-        while j + step < high and compare_line(segments, j + step, keys, q, depth) < limit:
-            j += step
-            step *= 2
-        j = last_before(segments, j, min(high, j + step), keys, q, depth, limit)
-        start = segments[j, PLACE] << bits
+        j = last_before(segments, 0, numbers[SEGMENTS], keys, q, depth, limit)
         found[q - first, 0] = j
-        request_probes(entries, start, start + segments[j, SIZE])
+        found[q - first, 2], found[q - first, 3] = (segments[j, PLACE] << bits) + 1, segments[j, SIZE] - 1
+    narrow_ahead(entries, KEY, keys, first, last, depth, found)
     for q in range(first, last):
         j = found[q - first, 0]
         start = segments[j, PLACE] << bits
-        low, high = narrowed(entries, start, start + segments[j, SIZE], keys, q, depth, limit)
-        found[q - first, 1], found[q - first, 2] = low, high
-        prefetch_rows(entries, low, high - low)
-    for q in range(first, last):
-        j = found[q - first, 0]
-        s = last_before(entries, found[q - first, 1], found[q - first, 2], keys, q, depth, limit)
-        found[q - first, 0], found[q - first, 1] = (j << bits) + s - (segments[j, PLACE] << bits), s
-        start, size = entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE]
-        if limit == 1:
-            prefetch_rows(pool, start, size)
-        else:
-            request_probes(pool, start, start + size)
+        low, _ = narrowed(entries, found[q - first, 2], found[q - first, 3], KEY, keys, q, depth, 0)
+        s = behind_ties(entries, low, start + segments[j, SIZE], KEY, keys, q, depth, limit) - 1
+        found[q - first, 0], found[q - first, 1] = (j << bits) + s - start, s
 
 
-@njit(cache=True)
+@uncounted
+def places_ahead(pool, entries, numbers, keys, first, last, depth, found):
+    """For keys `first` to `last` the place in the block of the entry that `entries_ahead` has found, as `place_in`
+    finds it, in column 2 of `found`."""
+    for q in range(last - first):
+        s = found[q, 1]
+        found[q, 2], found[q, 3] = entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE]
+    narrow_ahead(pool, 0, keys, first, last, depth, found)
+    for q in range(last - first):
+        s = found[q, 1]
+        start = entries[s, PLACE] * numbers[BLOCK]
+        low, _ = narrowed(pool, found[q, 2], found[q, 3], 0, keys, first + q, depth, 0)
+        found[q, 2] = behind_ties(pool, low, start + entries[s, SIZE], 0, keys, first + q, depth, 0) - start
+
+
+@uncounted
+def request_moved(pool, entries, numbers, rows, found):
+    """Request the rows that move when some rows are added at their places."""
+    for q in range(rows):
+        s, i = found[q, 1], found[q, 2]
+        prefetch_rows(pool, entries[s, PLACE] * numbers[BLOCK] + i, entries[s, SIZE] - i + 1)
+
+
+@uncounted
 def seek_ahead(pool, entries, segments, numbers, keys, first, depth, found):
     """`found`: the positions of key `first` and those after it, at most `AHEAD`, as `seek` finds them."""
     if numbers[SEGMENTS] == 0:
         found[:] = 0
         return
     last = min(len(keys), first + AHEAD)
-    entries_ahead(pool, entries, segments, numbers, keys, first, last, depth, 0, found)
+    entries_ahead(entries, segments, numbers, keys, first, last, depth, 0, found)
+    places_ahead(pool, entries, numbers, keys, first, last, depth, found)
     for q in range(last - first):
-        s = found[q, 1]
-        i = place_in(pool, entries[s, PLACE] * numbers[BLOCK], entries[s, SIZE], keys, first + q, depth)
-        if i == entries[s, SIZE]:
-            found[q, 0], i = next_entry(segments, numbers, found[q, 0]), 0
-        found[q, 1] = i
+        b, i = found[q, 0], found[q, 2]
+        if i == entries[found[q, 1], SIZE]:
+            b, i = next_entry(segments, numbers, b), 0
+        found[q, 0], found[q, 1] = b, i
+
+
+@uncounted
+def is_place(pool, start, size, i, row, depth):
+    """Whether `place_in` would find this place for a row."""
+    if i > size or (i > 0 and compare(pool, start + i - 1, row, 0, depth) >= 0):
+        return False
+    return i == size or compare(pool, start + i, row, 0, depth) >= 0
 
 
 @njit(cache=True)
 def room_ahead():
     """Where `seek_ahead` puts what it finds."""
-    return np.empty((AHEAD, 3), dtype=np.int64)
+    return np.empty((AHEAD, 4), dtype=np.int64)
 
 
-@njit(cache=True)
+@uncounted
 def still(entries, segments, numbers, b, rows, r, depth):
     """Whether a row belongs into the block of an entry that was found for it before blocks have changed."""
     j = b >> numbers[BITS]
@@ -318,20 +368,20 @@ def head(pool, entries, segments, numbers, count):
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@uncounted
 def rows_of_full(block):
     """Rows that a block gets at first, and entries of a segment."""
     return max(1, block * 3 // 4)
 
 
-@njit(cache=True)
+@uncounted
 def new_blocks(rows, blocks, block):
     """How many new blocks adding some rows to some blocks may need: a row may split a block, and a block that was split
     takes half a block of rows before it is split again. The same for entries and segments."""
     return min(rows, blocks) + rows // max(1, block // 2) + 1
 
 
-@njit(cache=True)
+@uncounted
 def fill(pool, entries, segments, numbers, rows):
     """Fill empty blocks with sorted rows, with some room in each block and segment. The pool has room for them."""
     depth, block, bits = entries.shape[1] - KEY, numbers[BLOCK], numbers[BITS]
@@ -373,7 +423,7 @@ def summed(rows, depth, zero):
     return out[: n + 1] if n >= 0 and out[n, zero] != 0 else out[: max(n, 0)]
 
 
-@njit(cache=True)
+@uncounted
 def end_of_equal(rows, n, depth):
     """The first of sorted rows, from n on, whose key is not that of the row before."""
     while 0 < n < len(rows) and compare(rows, n - 1, rows, n, depth) == 0:
@@ -399,14 +449,17 @@ def add(pool, entries, segments, numbers, zero, rows):
             return
         if r >= ahead:
             since, ahead = r, min(len(rows), r + AHEAD)
-            entries_ahead(pool, entries, segments, numbers, rows, since, ahead, depth, 1, found)
+            entries_ahead(entries, segments, numbers, rows, since, ahead, depth, 1, found)
+            places_ahead(pool, entries, numbers, rows, since, ahead, depth, found)
+            request_moved(pool, entries, numbers, ahead - since, found)
+        guess = found[r - since, 2]
         if still(entries, segments, numbers, found[r - since, 0], rows, r, depth):
             b = found[r - since, 0]
         else:
             b = entry(entries, segments, numbers, rows, r, depth, 1, near(numbers, b))
         last = end_of_run(entries, segments, numbers, b, rows, r, depth)
         if last - r < FEW:
-            r = insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row)
+            r = insert_few(pool, entries, segments, numbers, zero, b, guess, rows, r, last, row)
             continue
         if last - r > len(room) - block:
             room = np.empty((block + 2 * (last - r), pool.shape[1]), dtype=np.int64)
@@ -414,7 +467,7 @@ def add(pool, entries, segments, numbers, zero, rows):
         r = last
 
 
-@njit(cache=True)
+@uncounted
 def end_of_run(entries, segments, numbers, b, rows, r, depth):
     """The first of sorted rows behind row r that does not belong into the block of an entry."""
     after = next_entry(segments, numbers, b)
@@ -427,9 +480,10 @@ def end_of_run(entries, segments, numbers, b, rows, r, depth):
     return r
 
 
-@njit(cache=True)
-def insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row):
-    """Add rows to a block, one by one. Returns the first row that is not added: the block was split, or moved together.
+@uncounted
+def insert_few(pool, entries, segments, numbers, zero, b, guess, rows, r, last, row):
+    """Add rows to a block, one by one; the first belongs to place `guess` unless rows have changed since it was found.
+    Returns the first row that is not added: the block was split, or moved together.
 
     Rows that are gone stay with a 0 until there is no more to do, so that the block is moved together once.
     """
@@ -445,7 +499,10 @@ def insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row):
             for m in range(depth, width):
                 row[0, m] += rows[next_r, m]
             next_r += 1
-        i = place_in(pool, start, size, row, 0, depth)
+        i = guess
+        if not is_place(pool, start, size, i, row, depth):
+            i = place_in(pool, start, size, row, 0, depth)
+        guess = i + 1
         if i < size and compare(pool, start + i, row, 0, depth) == 0:
             for m in range(depth, width):
                 pool[start + i, m] += row[0, m]
@@ -468,7 +525,7 @@ def insert_few(pool, entries, segments, numbers, zero, b, rows, r, last, row):
     return r
 
 
-@njit(cache=True)
+@uncounted
 def merge_run(pool, entries, segments, numbers, zero, b, rows, r, last, room):
     """Add rows to a block, all at once; it becomes as many as are needed."""
     depth, width = entries.shape[1] - KEY, pool.shape[1]
@@ -497,7 +554,7 @@ def merge_run(pool, entries, segments, numbers, zero, b, rows, r, last, room):
     write_run(pool, entries, segments, numbers, b, room, n, in_order)
 
 
-@njit(cache=True)
+@uncounted
 def write_run(pool, entries, segments, numbers, b, room, n, in_order):
     """Put rows into a block in the place of its own; further blocks follow. Rows that come in order fill them."""
     block = numbers[BLOCK]
@@ -520,26 +577,22 @@ def write_run(pool, entries, segments, numbers, b, room, n, in_order):
         unite(pool, entries, segments, numbers, b)
 
 
-@njit(cache=True)
+@uncounted
 def insert(pool, start, size, i, row):
     """Insert a row into a block that has room."""
-    for x in range(start + size, start + i, -1):
-        for m in range(row.shape[1]):
-            pool[x, m] = pool[x - 1, m]
+    move_rows(pool, start + i + 1, start + i, size - i)
     for m in range(row.shape[1]):
         pool[start + i, m] = row[0, m]
 
 
-@njit(cache=True)
+@uncounted
 def insert_and_split(pool, entries, segments, numbers, b, i, row):
     """Insert a row into a full block, which becomes two."""
     s, block = slot(segments, numbers, b), numbers[BLOCK]
     start, size = entries[s, PLACE] * block, entries[s, SIZE]
     kept = size if i == size else size // 2  # rows that come in order fill their blocks
     at = new_block(pool, numbers)
-    for x in range(kept, size):
-        for m in range(row.shape[1]):
-            pool[at * block + x - kept, m] = pool[start + x, m]
+    move_rows(pool, at * block, start + kept, size - kept)
     moved = size - kept
     if i > kept or moved == 0:
         insert(pool, at * block, moved, i - kept, row)
@@ -553,7 +606,7 @@ def insert_and_split(pool, entries, segments, numbers, b, i, row):
     insert_entry(pool, entries, segments, numbers, b, at, moved)
 
 
-@njit(cache=True)
+@uncounted
 def remove_gone(pool, entries, segments, numbers, b, zero):
     """Remove the rows of a block that are gone."""
     s = slot(segments, numbers, b)
@@ -574,7 +627,7 @@ def remove_gone(pool, entries, segments, numbers, b, zero):
         unite(pool, entries, segments, numbers, b)
 
 
-@njit(cache=True)
+@uncounted
 def unite(pool, entries, segments, numbers, b):
     """Make one block of a small one and the next one of its segment, if that is small, too."""
     s, block = slot(segments, numbers, b), numbers[BLOCK]
@@ -584,14 +637,12 @@ def unite(pool, entries, segments, numbers, b):
     if is_last or n + entries[s + 1, SIZE] > block // 2:
         return
     start, other = entries[s, PLACE] * block, entries[s + 1, PLACE] * block
-    for x in range(entries[s + 1, SIZE]):
-        for m in range(pool.shape[1]):
-            pool[start + n + x, m] = pool[other + x, m]
+    move_rows(pool, start + n, other, entries[s + 1, SIZE])
     entries[s, SIZE] += entries[s + 1, SIZE]
     remove_entry(pool, entries, segments, numbers, b + 1)
 
 
-@njit(cache=True)
+@uncounted
 def set_first(pool, entries, segments, numbers, b):
     """The first row of a block has changed."""
     s, j = slot(segments, numbers, b), b >> numbers[BITS]
@@ -602,7 +653,7 @@ def set_first(pool, entries, segments, numbers, b):
             segments[j, KEY + m] = pool[x, m]
 
 
-@njit(cache=True)
+@uncounted
 def new_block(pool, numbers):
     if numbers[FREE]:
         at = numbers[FIRST_FREE]
@@ -613,7 +664,7 @@ def new_block(pool, numbers):
     return numbers[USED] - 1
 
 
-@njit(cache=True)
+@uncounted
 def new_segment(entries, numbers):
     if numbers[FREE_SEGMENTS]:
         at = numbers[FIRST_FREE_SEGMENT]
@@ -624,7 +675,7 @@ def new_segment(entries, numbers):
     return numbers[USED_SEGMENTS] - 1
 
 
-@njit(cache=True)
+@uncounted
 def insert_entry(pool, entries, segments, numbers, b, at, size):
     """Insert a block of the pool behind an entry; returns its own entry."""
     bits = numbers[BITS]
@@ -635,24 +686,22 @@ def insert_entry(pool, entries, segments, numbers, b, at, size):
         if i > kept or kept == 1 << bits:
             j, i = j + 1, i - kept
     start = segments[j, PLACE] << bits
-    move_lines(entries, start + i, start + segments[j, SIZE], 1)
+    move_rows(entries, start + i + 1, start + i, segments[j, SIZE] - i)
     entries[start + i, PLACE], entries[start + i, SIZE] = at, size
     segments[j, SIZE] += 1
     set_first(pool, entries, segments, numbers, (j << bits) + i)
     return (j << bits) + i
 
 
-@njit(cache=True)
+@uncounted
 def split_segment(entries, segments, numbers, j, i):
     """Make room for an entry at place i of a full segment; returns how many entries the segment keeps."""
     bits = numbers[BITS]
     n = 1 << bits
     kept = n if i == n else n // 2  # blocks that come in order fill their segments
     old, new = segments[j, PLACE] << bits, new_segment(entries, numbers)
-    for x in range(kept, n):
-        for m in range(entries.shape[1]):
-            entries[(new << bits) + x - kept, m] = entries[old + x, m]
-    move_lines(segments, j + 1, numbers[SEGMENTS], 1)
+    move_rows(entries, new << bits, old + kept, n - kept)
+    move_rows(segments, j + 2, j + 1, numbers[SEGMENTS] - j - 1)
     segments[j, SIZE] = kept
     segments[j + 1, PLACE], segments[j + 1, SIZE] = new, n - kept
     for m in range(KEY, entries.shape[1]):
@@ -661,20 +710,7 @@ def split_segment(entries, segments, numbers, j, i):
     return kept
 
 
-@njit(cache=True)
-def move_lines(lines, start, end, by):
-    """Move lines of a matrix by one line, forwards or backwards."""
-    if by > 0:
-        for x in range(end, start, -1):
-            for m in range(lines.shape[1]):
-                lines[x, m] = lines[x - 1, m]
-        return
-    for x in range(start, end):
-        for m in range(lines.shape[1]):
-            lines[x - 1, m] = lines[x, m]
-
-
-@njit(cache=True)
+@uncounted
 def remove_entry(pool, entries, segments, numbers, b):
     """Remove an entry; its block is free."""
     bits = numbers[BITS]
@@ -683,7 +719,7 @@ def remove_entry(pool, entries, segments, numbers, b):
     pool[entries[s, PLACE] * numbers[BLOCK], 0] = numbers[FIRST_FREE]
     numbers[FIRST_FREE] = entries[s, PLACE]
     numbers[FREE] += 1
-    move_lines(entries, s + 1, start + segments[j, SIZE], -1)
+    move_rows(entries, s, s + 1, start + segments[j, SIZE] - s - 1)
     segments[j, SIZE] -= 1
     if segments[j, SIZE]:
         for m in range(KEY, entries.shape[1]):
@@ -692,5 +728,5 @@ def remove_entry(pool, entries, segments, numbers, b):
     entries[start, PLACE] = numbers[FIRST_FREE_SEGMENT]
     numbers[FIRST_FREE_SEGMENT] = segments[j, PLACE]
     numbers[FREE_SEGMENTS] += 1
-    move_lines(segments, j + 1, numbers[SEGMENTS], -1)
+    move_rows(segments, j, j + 1, numbers[SEGMENTS] - j - 1)
     numbers[SEGMENTS] -= 1

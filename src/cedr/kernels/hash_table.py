@@ -11,6 +11,9 @@ and written from front to back, and slots need no hash.
 import numpy as np
 from numba import njit
 
+from cedr.kernels.prefetch import prefetch
+from cedr.kernels.uncounted import uncounted
+
 FULL = 0.5
 """The part of the slots that is used at most. With 0.7 a row that is not there takes twice as long to look up."""
 MOST_NUMBERS = 2**32 - 2
@@ -43,6 +46,10 @@ def reinsert(old, new, begin, end):
             new[slot] = old[i]
 
 
+AHEAD = 32
+"""Searches that are made together: memory is requested for all of them before the first needs it."""
+
+
 @njit(cache=True)
 def lookup(slots, stored, rows, hashes, size, add, skip=False):
     """The number of each row; with `add`, unknown ones get numbers from `size` on, and `stored` has room for them.
@@ -52,12 +59,43 @@ def lookup(slots, stored, rows, hashes, size, add, skip=False):
     """
     result = np.empty(len(rows), dtype=np.int64)
     fresh = np.empty(len(rows) if add else 0, dtype=np.int64)
-    end, width, added = np.uint64(len(slots)), rows.shape[1], 0
-    for i in range(len(rows)):
-        tag = tag_of(hashes[i])
-        slot = (tag * end) >> HALF
+    at = np.empty(AHEAD, dtype=np.uint64)
+    added = 0
+    for first in range(0, len(rows), AHEAD):
+        last = min(first + AHEAD, len(rows))
+        request(slots, stored, hashes, first, last, at)
+        added = numbers_of(slots, stored, rows, hashes, first, last, at, size, add, skip, result, fresh, added)
+    return result, fresh[:added], size + (len(rows) if skip else added)
+
+
+@uncounted
+def request(slots, stored, hashes, first, last, at):
+    """`at`: the slot in which the search for each row from `first` to `last` ends, if it is in the table. What is
+    compared with the row is requested."""
+    end = np.uint64(len(slots))
+    for i in range(first, last):
+        at[i - first] = (tag_of(hashes[i]) * end) >> HALF
+        prefetch(slots, np.int64(at[i - first]), 0)
+    for i in range(first, last):
+        tag, slot = tag_of(hashes[i]), at[i - first]
+        entry = slots[slot]
+        while entry != EMPTY and entry >> HALF != tag:
+            slot += ONE
+            if slot == end:
+                slot = EMPTY
+            entry = slots[slot]
+        at[i - first] = slot
+        prefetch(stored, np.int64((entry & LOWER) - ONE), 0)
+
+
+@uncounted
+def numbers_of(slots, stored, rows, hashes, first, last, at, size, add, skip, result, fresh, added):
+    """Look up the rows from `first` to `last`; slots before those in `at` have others. Returns how many are new."""
+    end, width = np.uint64(len(slots)), rows.shape[1]
+    for i in range(first, last):
+        tag, slot = tag_of(hashes[i]), at[i - first]
         found = np.int64(-1)
-        while True:  # a function for the search would count references to the arrays, and take ten times as long
+        while True:
             entry = slots[slot]
             if entry == EMPTY:
                 break
@@ -80,7 +118,7 @@ def lookup(slots, stored, rows, hashes, size, add, skip=False):
             added += 1
             slots[slot] = (tag << HALF) | np.uint64(found + 1)
         result[i] = found
-    return result, fresh[:added], size + (len(rows) if skip else added)
+    return added
 
 
 @njit(cache=True)

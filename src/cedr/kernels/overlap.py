@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from cedr.kernels.blocks import AHEAD, end, next_row, room_ahead, row_at, seek, seek_ahead
+from cedr.kernels.uncounted import uncounted
 from cedr.temporal.time import INF, MIN
 
 
@@ -119,55 +120,66 @@ def raise_longest_in_blocks(pool, entries, segments, numbers, key, count, by, le
         b, i = next_row(entries, segments, numbers, b, i)
 
 
-@njit(cache=True)
-def earliest_partners(g, vs, length):
-    """For each row its group, and the earliest start that a tuple may have that lives when the row starts."""
-    keys = np.empty((len(g), 2), dtype=np.int64)
+@uncounted
+def earliest_partners(g, vs, length, which, keys):
+    """The rows whose key has tuples; for each its key, and the earliest start that a tuple may have that lives when the
+    row starts. Returns how many there are."""
+    n = 0
     for i in range(len(g)):
-        life = length[g[i]] if 0 <= g[i] < len(length) else INF
-        keys[i, 0] = g[i]
-        keys[i, 1] = vs[i] - life if life != INF and vs[i] >= MIN + life else MIN
-    return keys
+        life = length[g[i]] if 0 <= g[i] < len(length) else 0
+        which[n], keys[n, 0] = i, g[i]
+        keys[n, 1] = vs[i] - life if life != INF and vs[i] >= MIN + life else MIN
+        n += life != 0
+    return n
 
 
 @njit(cache=True)
 def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
     """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
     number."""
-    capacity = 2 * len(g) + 16
-    row = np.empty(capacity, dtype=np.int64)
-    other = np.empty(capacity, dtype=np.int64)
-    start = np.empty(capacity, dtype=np.int64)
-    before = np.empty(capacity, dtype=np.int64)
-    after = np.empty(capacity, dtype=np.int64)
-    keys = earliest_partners(g, vs, length)
-    ahead, found = room_ahead(), 0
-    for i in range(len(g)):
-        if i % AHEAD == 0:
-            seek_ahead(pool, entries, segments, numbers, keys, i, 2, ahead)
-        if g[i] < 0 or g[i] >= len(length):
-            continue
+    which = np.empty(len(g), dtype=np.int64)
+    keys = np.empty((len(g), 2), dtype=np.int64)
+    n = earliest_partners(g, vs, length, which, keys)
+    out = np.empty((5, 2 * len(g) + 16), dtype=np.int64)
+    ahead, found, q = room_ahead(), 0, 0
+    while True:
+        q, found = pairs(which, keys[:n], q, vs, old, new, pool, entries, segments, numbers, ahead, out, found)
+        if q == n:
+            break
+        more = np.empty((5, 2 * out.shape[1]), dtype=np.int64)
+        more[:, :found] = out[:, :found]
+        out = more
+    return out[0, :found], out[1, :found], out[2, :found], out[3, :found], out[4, :found]
+
+
+@uncounted
+def pairs(which, keys, q, vs, old, new, pool, entries, segments, numbers, ahead, out, found):
+    """Find the overlaps of the rows from number q of `which` on. Returns the first of these that is not done, because
+    there was no room for its overlaps, and how many overlaps were found."""
+    row, other, start, before, after = out
+    capacity = len(row)
+    while q < len(keys):
+        if q % AHEAD == 0:
+            seek_ahead(pool, entries, segments, numbers, keys, q, 2, ahead)
+        i, done = which[q], found
         reach = max(old[i], new[i])
-        b, j = ahead[i % AHEAD, 0], ahead[i % AHEAD, 1]
+        b, j = ahead[q % AHEAD, 0], ahead[q % AHEAD, 1]
         while b < end(numbers):
             x = row_at(entries, segments, numbers, b, j)
-            if pool[x, 0] != g[i] or pool[x, 1] >= reach:
+            if pool[x, 0] != keys[q, 0] or pool[x, 1] >= reach:
                 break
             s = max(vs[i], pool[x, 1])
             was = max(s, min(old[i], pool[x, 2]))
             now = max(s, min(new[i], pool[x, 2]))
-            for _ in range(pool[x, 4] if was != now else 0):
-                if found == capacity:
-                    capacity *= 2
-                    row = enlarge(row, capacity)
-                    other = enlarge(other, capacity)
-                    start = enlarge(start, capacity)
-                    before = enlarge(before, capacity)
-                    after = enlarge(after, capacity)
+            copies = pool[x, 4] if was != now else 0
+            if found + copies > capacity:
+                return q, done
+            for _ in range(copies):
                 row[found], other[found], start[found], before[found], after[found] = i, pool[x, 3], s, was, now
                 found += 1
             b, j = next_row(entries, segments, numbers, b, j)
-    return row[:found], other[:found], start[:found], before[:found], after[:found]
+        q += 1
+    return q, found
 
 
 @njit(cache=True)
