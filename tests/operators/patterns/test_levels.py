@@ -41,7 +41,14 @@ def test_events_near_a_place_are_those_that_are_there(work):
                 assert gone[2] in there.events.slot
         else:
             new = events_of(step, slot)
+            touched = np.unique(new.g)
+            all_times = touched, np.zeros_like(touched), np.full_like(touched, 9)
+            grown = near(store, *all_times).without_removed().plus(new)
             store.add(new)
+            again = near(store, *all_times).without_removed()
+            assert [c.tolist() for c in (*grown.events, grown.number)] == [
+                c.tolist() for c in (*again.events, again.number)
+            ]
             plain += zip(new.g.tolist(), new.vs.tolist(), new.slot.tolist(), strict=True)
             slot += len(step)
         plain.sort()
