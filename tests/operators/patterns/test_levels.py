@@ -62,3 +62,12 @@ def test_events_near_a_place_are_those_that_are_there(work):
         assert [groups[n] for n in found.number] == [e[0] for e in wanted]
     flat = store.flat()
     assert list(zip(flat.g.tolist(), flat.vs.tolist(), flat.slot.tolist(), strict=True)) == plain
+
+
+def test_columns_that_must_not_change_are_read():
+    """Only event types change in place, so all others may be in memory that belongs to somebody else."""
+    events = events_of([(0, 1), (0, 2), (1, 5)], 0)
+    for column in events[:3]:
+        column.flags.writeable = False
+    found = near(EventLevels(events), [0, 2], [2, 0], [9, 9])
+    assert found.events.slot.tolist() == [1]

@@ -92,20 +92,24 @@ def chained(parts: list[Events]) -> Events:
     return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+def read_only(column: Times) -> Times:
+    """A view of a column. All are of one type, as kernels require of a tuple, even if some columns must not change."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
 class Level:
     """Events, and how they are found."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
+        self.columns = tuple([read_only(column) for column in events[1:] if len(column)])
+        """Those that are needed, without the groups."""
         self._directory: tuple[int, int, Times] | None = None
 
     def __len__(self) -> int:
         return len(self.events.g)
-
-    @property
-    def columns(self) -> tuple[Times, ...]:
-        """Those that are needed, without the groups."""
-        return tuple([column for column in self.events[1:] if len(column)])
 
     @property
     def nbytes(self) -> int:
