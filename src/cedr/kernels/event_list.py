@@ -1,9 +1,7 @@
-"""Lists sorted by (group, start): merging them, and finding places in them."""
+"""Lists sorted by (group, start): merging them, and what they contain."""
 
 import numpy as np
 from numba import njit
-
-from cedr.kernels.instances import expanded
 
 
 @njit(cache=True)
@@ -32,40 +30,12 @@ def merged_column(a, b, order):
 
 
 @njit(cache=True)
-def first_from(g, vs, group, time):
-    """The first place that is not before (group, time)."""
-    low, high = 0, len(g)
-    while low < high:
-        middle = (low + high) // 2
-        if g[middle] < group or (g[middle] == group and vs[middle] < time):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True)
 def distinct(g, vs):
     """The groups and starts of a sorted list, each pair once."""
     first = np.ones(len(g), dtype=np.bool_)
     for i in range(1, len(g)):
         first[i] = g[i] != g[i - 1] or vs[i] != vs[i - 1]
     return g[first], vs[first]
-
-
-@njit(cache=True)
-def stretches(g, vs, groups, low, high):
-    """The places of each group's entries in [low, high], group after group, and the number of the group."""
-    begin = np.empty(len(groups), dtype=np.int64)
-    end = np.empty(len(groups), dtype=np.int64)
-    for k in range(len(groups)):
-        x = first_from(g, vs, groups[k], low[k])
-        begin[k] = x
-        while x < len(g) and g[x] == groups[k] and vs[x] <= high[k]:
-            x += 1
-        end[k] = x
-    number, places = expanded(begin, end)
-    return places, number
 
 
 @njit(cache=True)

@@ -41,7 +41,14 @@ def test_events_near_a_place_are_those_that_are_there(work):
                 assert gone[2] in there.events.slot
         else:
             new = events_of(step, slot)
+            touched = np.unique(new.g)
+            all_times = touched, np.zeros_like(touched), np.full_like(touched, 9)
+            grown = near(store, *all_times).without_removed().plus(new)
             store.add(new)
+            again = near(store, *all_times).without_removed()
+            assert [c.tolist() for c in (*grown.events, grown.number)] == [
+                c.tolist() for c in (*again.events, again.number)
+            ]
             plain += zip(new.g.tolist(), new.vs.tolist(), new.slot.tolist(), strict=True)
             slot += len(step)
         plain.sort()
@@ -55,3 +62,12 @@ def test_events_near_a_place_are_those_that_are_there(work):
         assert [groups[n] for n in found.number] == [e[0] for e in wanted]
     flat = store.flat()
     assert list(zip(flat.g.tolist(), flat.vs.tolist(), flat.slot.tolist(), strict=True)) == plain
+
+
+def test_columns_that_must_not_change_are_read():
+    """Only event types change in place, so all others may be in memory that belongs to somebody else."""
+    events = events_of([(0, 1), (0, 2), (1, 5)], 0)
+    for column in events[:3]:
+        column.flags.writeable = False
+    found = near(EventLevels(events), [0, 2], [2, 0], [9, 9])
+    assert found.events.slot.tolist() == [1]

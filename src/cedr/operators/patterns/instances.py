@@ -64,12 +64,12 @@ class Scope:
         return len(self.alone)
 
     def of_type(self, bit: int) -> tuple[Times, Times, Times]:
-        found = np.flatnonzero(self.bits & (1 << bit))
+        found = np.flatnonzero(self.bits & (1 << bit) != 0)
         return self.g[found], self.vs[found], self.place[found]
 
     def only(self, mask: int) -> "Scope":
         """The events that some of these types accept."""
-        found = np.flatnonzero(self.bits & mask)
+        found = np.flatnonzero(self.bits & mask != 0)
         return Scope(self.g[found], self.vs[found], self.place[found], self.bits[found], self.alone, self.context)
 
     def first(self) -> Times:

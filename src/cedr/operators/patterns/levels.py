@@ -7,19 +7,23 @@ one. What is removed stays in its level without event types (`bits` is 0), until
 While there are few events, or chunks are a sizeable part of them, there is one level: plain sorted columns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cedr.columnar.blocks import Matrix
 from cedr.columnar.chunk import Times
 from cedr.columnar.state.kinds import ColumnsKind
 from cedr.contracts import DEBUG, sorted_by
-from cedr.kernels.event_list import merge_order, merged_column, stretches
+from cedr.kernels.event_list import merge_order, merged_column
+from cedr.kernels.near_events import copy_ranges, directory, merge_near, near_ranges
 from cedr.kernels.sorting import argsort_by_group_and_time
 
 NO_KEY = -1
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Stretches = tuple[Times, Times, Times]
+"""Groups, and the first and the last start of each."""
 
 FEW_EVENTS = 1024
 """Up to this number of events are one level. Tests set it to 4, so that short streams have several levels, too."""
@@ -53,12 +57,16 @@ class Events(NamedTuple):
         return self if len(places) == len(self.g) else self.take(places)
 
     def merged(self, new: "Events") -> "Events":
+        return self.merged_in_order(new)[0]
+
+    def merged_in_order(self, new: "Events") -> tuple["Events", Times | None]:
+        """All events, and their order where both were one after the other, if that is another."""
         if not len(self.g) or not len(new.g):
-            return new if len(new.g) else self
+            return new if len(new.g) else self, None
         assert not DEBUG or all(sorted_by(events.g, events.vs) for events in (self, new)), "events are not sorted"
         order = merge_order(self.g, self.vs, new.g, new.vs)
         merge = merged_column if len(self.g) > GROWTH * len(new.g) else reordered
-        return Events(*(merge(a, b, order) if len(a) else a for a, b in zip(self, new, strict=True)))
+        return Events(*(merge(a, b, order) if len(a) else a for a, b in zip(self, new, strict=True))), order
 
     def without_ids(self) -> "Events":
         return self._replace(content=NOTHING, copy=NOTHING)
@@ -84,24 +92,72 @@ def chained(parts: list[Events]) -> Events:
     return Events(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+def read_only(column: Times) -> Times:
+    """A view of a column. All are of one type, as kernels require of a tuple, even if some columns must not change."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
+class Level:
+    """Events, and how they are found."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.columns = tuple([read_only(column) for column in events[1:] if len(column)])
+        """Those that are needed, without the groups."""
+        self._directory: tuple[int, int, Times] | None = None
+
+    def __len__(self) -> int:
+        return len(self.events.g)
+
+    @property
+    def nbytes(self) -> int:
+        places = 0 if self._directory is None else self._directory[2].nbytes
+        return sum([column.nbytes for column in self.events]) + places
+
+    def find(self, stretches: Stretches, begin: Times, end: Times) -> int:
+        """Sets where the events of each stretch begin and end, and returns how many there are."""
+        if self._directory is None:  # only now, as a level may be merged before it is searched
+            self._directory = directory(self.events.g)
+        count: int = near_ranges(self.events.g, self.events.vs, *self._directory, *stretches, begin, end)
+        return count
+
+
+class Ranges(NamedTuple):
+    """By level and stretch, where its events are."""
+
+    begin: Matrix
+    end: Matrix
+    counts: list[int]
+    """By level."""
+
+    def of(self, columns: Sequence[tuple[Times, ...]]) -> Matrix:
+        """The events of some columns of each level, one after the other."""
+        found, at = np.empty((len(columns[0]), sum(self.counts)), dtype=np.int64), 0
+        for level, begin, end, count in zip(columns, *self, strict=True):
+            if count:
+                copy_ranges(level, begin, end, found, at)
+            at += count
+        return found
+
+
 class NearEvents(NamedTuple):
     """Events in stretches of some groups, in order, and where they are stored."""
 
     events: Events
     number: Times
     """The number of the stretch that each event belongs to."""
-    stretches: tuple[Times, Times, Times]
-    """Groups, and the first and the last start of each."""
-    levels: tuple[Events, ...]
-    places: tuple[Times, ...]
-    """By level."""
+    stretches: Stretches
+    levels: tuple[Level, ...]
+    ranges: Ranges
     order: Times | None
     """The order of what was found level after level; None if there is only one."""
 
     def without_removed(self) -> "NearEvents":
         """The same without those that were removed from their levels since."""
-        found = [level.bits[at] for level, at in zip(self.levels, self.places, strict=True)]
-        bits = found[0] if self.order is None else np.concatenate(found)[self.order]
+        bits = self.ranges.of([(level.events.bits,) for level in self.levels])[0]
+        bits = bits if self.order is None else bits[self.order]
         if bits.all():
             return self
         there = np.flatnonzero(bits)
@@ -109,31 +165,33 @@ class NearEvents(NamedTuple):
 
     def plus(self, new: Events) -> "NearEvents":
         """The same with new events in these stretches, of which each group has one."""
-        events = self.events.merged(new)
-        return self._replace(events=events, number=np.searchsorted(self.stretches[0], events.g))
+        events, order = self.events.merged_in_order(new)
+        number = np.concatenate((self.number, np.searchsorted(self.stretches[0], new.g)))
+        return self._replace(events=events, number=number if order is None else number[order])
 
     def stored_at(self, which: Times) -> tuple[Times, Times]:
         """The level of some of these events, and the place there."""
-        level = np.repeat(np.arange(len(self.places)), [len(at) for at in self.places])
-        place = np.concatenate(self.places)
-        which = which if self.order is None else self.order[which]
-        return level[which], place[which]
+        begin, end, _ = self.ranges
+        behind = np.cumsum(end - begin)
+        found = which if self.order is None else self.order[which]
+        at = np.searchsorted(behind, found, "right")
+        return at // begin.shape[1], end.ravel()[at] - behind[at] + found
 
 
 class EventLevels:
     """From the oldest level to the newest. Only `bits` of a level changes in place."""
 
     def __init__(self, events: Events = NO_EVENTS) -> None:
-        self.levels = [events]
+        self.levels = [Level(events)]
         self.removed = 0
         """Events that are still in their levels."""
 
     def __len__(self) -> int:
-        return sum([len(level.g) for level in self.levels]) - self.removed
+        return sum([len(level) for level in self.levels]) - self.removed
 
     @property
     def nbytes(self) -> int:
-        return sum([column.nbytes for level in self.levels for column in level])
+        return sum([level.nbytes for level in self.levels])
 
     @property
     def is_flat(self) -> bool:
@@ -144,37 +202,42 @@ class EventLevels:
         if not self.is_flat or self.removed:
             self._merge_while(lambda older, newer: True)
             self._drop_removed()
-        return self.levels[0]
+        return self.levels[0].events
 
     def near(self, groups: Times, low: Times, high: Times) -> NearEvents:
         """The events of each group that start in [low, high]. The stretches are in order and do not overlap."""
-        levels = tuple(self.levels)
+        levels, stretches = tuple(self.levels), (groups, low, high)
+        begin, end = np.empty((2, len(levels), len(groups)), dtype=np.int64)
+        counts = [level.find(stretches, *at) for level, *at in zip(levels, begin, end, strict=True)]
+        ranges = Ranges(begin, end, counts)
+        if len(levels) == 1 and counts[0] == len(levels[0]):
+            number = np.repeat(np.arange(len(groups)), end[0] - begin[0])
+            return NearEvents(levels[0].events, number, stretches, levels, ranges, None)
+        columns = ranges.of([level.columns for level in levels])
         if len(levels) == 1:
-            places, number = stretches(levels[0].g, levels[0].vs, groups, low, high)
-            return NearEvents(levels[0].part(places), number, (groups, low, high), levels, (places,), None)
-        found = [stretches(level.g, level.vs, groups, low, high) for level in levels]
-        events = chained([level.take(places) for level, (places, _) in zip(levels, found, strict=True)])
-        number = np.concatenate([n for _, n in found])
-        order = argsort_by_group_and_time(number, events.vs)
-        places = tuple(at for at, _ in found)
-        return NearEvents(events.take(order), number[order], (groups, low, high), levels, places, order)
+            number, order = np.repeat(np.arange(len(groups)), end[0] - begin[0]), None
+        else:
+            number, order = merge_near(begin, end, columns[0])
+            columns = np.take(columns, order, axis=1)
+        events = Events(groups[number], *columns, *(NOTHING,) * (len(NO_EVENTS) - 1 - len(columns)))
+        return NearEvents(events, number, stretches, levels, ranges, order)
 
     def add(self, new: Events) -> None:
         if not len(new.g):
             return
-        self.levels.append(new)
+        self.levels.append(Level(new))
         self._merge_while(lambda older, newer: older < FEW_EVENTS or older <= GROWTH * newer)
 
     def remove(self, level: Times, place: Times) -> None:
         for number in np.unique(level):
-            self.levels[number].bits[place[level == number]] = 0
+            self.levels[number].events.bits[place[level == number]] = 0
         self.removed += len(place)
         if len(self) <= max(FEW_EVENTS, GROWTH * self.removed):
             self.flat()
 
     def is_worth_forgetting(self, needed: Callable[[Times, Times], Mask]) -> bool:
         """Whether a quarter of the events or more are not needed, as far as a sample of them shows."""
-        oldest = self.levels[0]
+        oldest = self.levels[0].events
         n = len(oldest.g)
         if n <= FEW_EVENTS:
             return True
@@ -183,13 +246,14 @@ class EventLevels:
 
     def _merge_while(self, mergeable: Callable[[int, int], bool]) -> None:
         levels = self.levels
-        while len(levels) > 1 and mergeable(len(levels[-2].g), len(levels[-1].g)):
-            levels[-2:] = [levels[-2].merged(levels[-1])]
+        while len(levels) > 1 and mergeable(len(levels[-2]), len(levels[-1])):
+            levels[-2:] = [Level(levels[-2].events.merged(levels[-1].events))]
 
     def _drop_removed(self) -> None:
-        there = self.levels[0].bits != 0
+        events = self.levels[0].events
+        there = events.bits != 0
         if not there.all():
-            self.levels = [self.levels[0].take(there)]
+            self.levels = [Level(events.take(there))]
         self.removed = 0
 
 
