@@ -96,7 +96,7 @@ def measure(report: BenchmarkReport, name: str, make: Callable[[int], Any], feed
     try:
         folder = Folder(place, label="state")
         folder.make()
-        measure_in(report, name, make, feed, live, batches, folder)
+        measure_in(report, name, make, feed, live, batches, folder, None if quick else BAR)
     finally:
         shutil.rmtree(place)
 
@@ -109,6 +109,7 @@ def measure_in(
     live: int,
     batches: int,
     folder: Folder,
+    bar: float | None,
 ) -> None:
     engine, size, load = make(live).engine(), live // 100, min(max(live // 4, 1), 1_000_000)
     at = -(-(live + live // 10) // load) * load
@@ -136,9 +137,9 @@ def measure_in(
     ratios = np.array(written) / np.array(changed)
     title = f"{name}, {live:,} live"
     note = f"{total / 1e6:,.0f} MB of state, {np.mean(changed) / 1e6:,.2f} MB change, {batches} batches"
-    report.add(f"{title}, written / changed", sum(written) / sum(changed), "x", bar=BAR, at_most=True, note=note)
+    report.add(f"{title}, written / changed", sum(written) / sum(changed), "x", bar=bar, at_most=True, note=note)
     middle = f"median: {np.median(ratios):.2f} x of {np.median(changed) / 1e6:,.2f} MB"
-    report.add(f"{title}, most of a batch", float(ratios.max()), "x", bar=BAR, at_most=True, note=middle)
+    report.add(f"{title}, most of a batch", float(ratios.max()), "x", bar=bar, at_most=True, note=middle)
     report.add(
         f"{title}, seconds of a snapshot", float(np.median(seconds)), "s", note=f"the first: {first / 1e6:,.0f} MB"
     )

@@ -43,8 +43,8 @@ class MemorySetting:
     events: int
 
 
-FULL = MemorySetting(100_000_000, 25_000_000, "800m", 500_000)
-QUICK = MemorySetting(400_000, 400_000, "4m", 40_000)
+FULL = MemorySetting(100_000_000, 25_000_000, "1g", 500_000)
+QUICK = MemorySetting(200_000, 200_000, "2m", 40_000)
 
 
 def keys(live: int) -> int:
@@ -127,6 +127,7 @@ def same(name: str, live: int, loaded: int, n: int, emitted: pl.DataFrame) -> bo
         for source, chunk in chunks(name, live, 0, loaded + n)
     ]
     with duckdb.connect(config={"threads": 1}) as store:
+        store.execute("SET enable_progress_bar = false")
         store.register("events", pl.concat(parts))
         store.register("emitted", emitted)
         if name == "join":
@@ -153,7 +154,7 @@ def probe(name: str, live: int, limit: str | None, events: int) -> dict[str, flo
     folder = str(Path(__file__).parents[1])
     code = PROBE.format(folder=folder, name=name, live=live, limit=limit, events=events)
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found: dict[str, float | bool] = json.loads(out.stdout)
+    found: dict[str, float | bool] = json.loads(out.stdout.splitlines()[-1])
     return found
 
 

@@ -160,6 +160,27 @@ def test_the_state_benchmark_measures_every_query_at_two_sizes(tmp_path):
     ]
 
 
+def test_state_in_files_gives_the_answers_of_duckdb(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "state", "--quick", "--only", "memory"]
+    done = subprocess.run([*command, "--json", str(tmp_path / "m.json")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "m.json").read_text())
+    assert [row["value"] for row in rows if row["name"].endswith("answers as DuckDB")] == [1] * 2
+    limited = [row for row in rows if row["unit"] == "k events/s" and "state_memory" in row["name"]]
+    assert len(limited) == 2
+    assert all("files 0.00 GiB" not in row["note"] for row in limited)
+
+
+def test_snapshots_of_the_checkpoint_benchmark_write_what_has_changed(tmp_path):
+    command = [sys.executable, "-m", "cedr", "bench", "state", "--quick", "--only", "checkpoint of a sum"]
+    done = subprocess.run([*command, "--json", str(tmp_path / "c.json")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "c.json").read_text())
+    assert rows
+    assert all(row["ok"] for row in rows)
+    assert all(row["name"].startswith("checkpoint of a sum") for row in rows)
+
+
 def test_parts_are_chosen_where_there_are_some():
     for name, message in (("peers", "nothing is called 'x'"), ("engine", "has no parts; leave --only out")):
         command = [sys.executable, "-m", "cedr", "bench", name, "--quick", "--only", "x"]

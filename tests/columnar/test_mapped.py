@@ -142,7 +142,8 @@ def test_an_index_in_files_gives_what_one_in_memory_gives(on_disk, column, monke
 
 
 @pytest.mark.parametrize("schema", [{"v": pl.Int64()}, {"v": pl.Int64(), "w": pl.Int64()}, {"v": pl.String()}])
-def test_a_large_index_in_files_is_looked_up_and_compacted(on_disk, schema):
+def test_a_large_index_in_files_is_looked_up_and_compacted(on_disk, schema, monkeypatch):
+    monkeypatch.setattr("cedr.columnar.index.NUMBERS_AT_ONCE", 7_000)
     index = RowIndex(schema)
     numbers = pl.Series(np.random.default_rng(3).permutation(60_000))
     frame = pl.DataFrame({name: numbers.cast(kind) for name, kind in schema.items()})
@@ -170,6 +171,117 @@ def test_blocks_in_files(on_disk, monkeypatch):
     assert all(mapped.address(array) in MEMORY.files for array in (store.pool, store.entries, store.segments))
 
 
+def random_blocks(seed, rows=3000):
+    """Blocks of 4 rows with keys `(group, time)` that were added at random places, some of which are gone."""
+    random = np.random.default_rng(seed)
+    content = np.column_stack(
+        [np.repeat(np.arange(rows // 10), 10), np.tile(np.arange(0, 50, 5), rows // 10), np.ones((rows, 2))]
+    ).astype(np.int64)
+    content[:, 3] = random.integers(0, 9, rows)
+    store = SortedBlocks(4, 2, 2)
+    for chunk in np.array_split(content[random.permutation(rows)], 30):
+        store.add(chunk[np.lexsort((chunk[:, 1], chunk[:, 0]))])
+    gone = content[np.sort(random.choice(rows, rows // 3, replace=False))]
+    store.remove(gone)
+    return store
+
+
+def test_rows_are_read_from_files_as_from_memory(on_disk, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "SEGMENT_BITS", 1)
+    in_file = random_blocks(5)
+    assert MEMORY.place_of(in_file.pool) is not None
+    monkeypatch.setattr(MEMORY, "limits", {})
+    plain = random_blocks(5)
+    assert MEMORY.place_of(plain.pool) is None
+    random = np.random.default_rng(6)
+    groups = np.sort(random.integers(-2, 305, 40))
+    begin, length = random.integers(-5, 55, (2, 40))
+    begin.sort()
+    queries = [
+        ([groups], [groups + 1]),
+        ([groups], [groups]),
+        ([np.full(40, 7), begin], [np.full(40, 7), begin + length]),
+        ([groups, np.zeros_like(groups)], [groups + 3, np.full(40, 20)]),
+        ([groups[:0]], [groups[:0]]),
+    ]
+    for low, high in queries:
+        for found, wanted in zip(in_file.between(low, high), plain.between(low, high), strict=True):
+            assert found.tolist() == wanted.tolist()
+    for key in ([-5, 0], [0, 0], [100, 27], [299, 45], [400, 0]):
+        for count in (1, 2, 9, 10_000):
+            assert in_file.run(key, count).tolist() == plain.run(key, count).tolist()
+    from_file, from_memory, more = np.array([[-1, 0]]), np.array([[-1, 0]]), True
+    while more:
+        rows, more = in_file.ended(from_file, 37, 3, 4)
+        wanted, also = plain.ended(from_memory, 37, 3, 4)
+        assert (rows.tolist(), more, from_file.tolist()) == (wanted.tolist(), also, from_memory.tolist())
+
+
+def test_nothing_is_resident_after_reading_from_files(on_disk, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    store = random_blocks(7)
+    MEMORY.trim()
+    assert resident_pages(store.pool) == 0
+    store.of_groups(np.arange(300))
+    assert resident_pages(store.pool) == 0
+    assert store.pool[0, 0] >= 0
+    assert resident_pages(store.pool) > 0
+
+
+def resident_pages(array):
+    """Pages of an array that are mapped now."""
+    number, page = mapped.address(array) // mapped.PAGE, 8
+    with open("/proc/self/pagemap", "rb") as pages:
+        pages.seek(number * page)
+        entries = np.frombuffer(pages.read(page * -(-array.nbytes // mapped.PAGE)), dtype=np.uint64)
+    return int((entries >> np.uint64(63)).sum())
+
+
+@pytest.mark.parametrize("names", [None, ["date", "whole", "text"], ["zoned"], ["category"]])
+def test_columns_of_some_rows_are_read_from_several_files(on_disk, names, monkeypatch):
+    """Some pieces are in files, the last are in memory, and columns have missing values in none of them, in those in
+    files, or in those in memory."""
+    every = EVERY_TYPE.drop("huge", "null")
+    full, part = every[::2].with_columns(pl.all().fill_null(strategy="backward").fill_null(strategy="forward")), every
+    for pieces in ([full, full, full], [full, full, part], [full, part, full], [part, full, full]):
+        index = RowIndex(dict(every.schema))
+        index._pieces = pieces[:2]
+        index._store_pieces(1)
+        index._pieces.append(pieces[2])
+        rows = pl.concat(pieces)
+        ids = np.random.default_rng(8).integers(0, rows.height, 50)
+        wanted = rows[ids] if names is None else rows[ids].select(names)
+        assert index.take(ids, names).equals(wanted)
+        assert index.take(ids[:0], names).equals(wanted[:0])
+
+
+def test_plain_columns_are_read_without_mapping_them(on_disk):
+    """So that reading at random places leaves nothing resident."""
+    index = RowIndex({"v": pl.Float64(), "t": pl.Datetime("us", "Europe/Berlin"), "s": pl.String()})
+    index.ids(pl.DataFrame({"v": [0.5, 1.5], "t": [1, 2], "s": ["a", "b"]}).cast(index.schema))
+    assert list(index._files.places) == ["v", "t"]
+    mapped_values = index._pieces[0]["v"].to_numpy()
+    MEMORY.trim()
+    assert index.take(np.array([1, 0, 1]), ["v"])["v"].to_list() == [1.5, 0.5, 1.5]
+    assert resident_pages(mapped_values) == 0
+
+
+def test_pages_of_small_files_stay(on_disk, monkeypatch):
+    monkeypatch.setattr(MEMORY, "limits", {"test": 8 << 20})
+    MEMORY.note(test_pages_of_small_files_stay, 8 << 20)
+    small, large = MEMORY.room((1 << 17,)), MEMORY.room((1 << 20,))
+    small[:] = 1
+    assert not MEMORY.trim()
+    large[:] = 2
+    assert MEMORY.trim()
+    assert (resident_pages(small) > 0, resident_pages(large)) == (True, 0)
+    assert MEMORY.trim(soon=8 << 20)
+    assert resident_pages(small) == 0
+    assert (small == 1).all()
+    assert (large == 2).all()
+
+
 # --- the disk is full -------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +299,20 @@ def test_a_frame_that_does_not_fit_on_the_disk(on_disk, tmp_path):
     with files_of_at_most(1000), pytest.raises(SpillError, match=f"800,000 bytes.*{tmp_path}"):
         MEMORY.stored(frame)
     assert MEMORY.stored(frame).equals(frame)
+
+
+def test_a_file_that_cannot_be_read(on_disk, monkeypatch, tmp_path):
+    """As if the disk were broken: what is read directly is an error, where a mapped page would be a signal."""
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+    store = random_blocks(9)
+    os.ftruncate(MEMORY.place_of(store.pool).number, 0)
+    with pytest.raises(SpillError, match=f"in the folder {tmp_path} cannot be read: the disk may be broken.*TMPDIR"):
+        store.of_groups(np.arange(300))
+    index = RowIndex({"v": pl.Float64()})
+    index.ids(pl.DataFrame({"v": [0.5, 1.5]}))
+    os.ftruncate(index._files.places["v"][0].number, 0)
+    with pytest.raises(SpillError, match="cannot be read"):
+        index.take(np.array([1]))
 
 
 def test_a_folder_that_does_not_exist(on_disk, monkeypatch):

@@ -1,5 +1,7 @@
 """The temporal equijoin against the oracle."""
 
+from datetime import datetime
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from oracle_check import check_against_oracle, run, runs
 
 from cedr import reference as ref
+from cedr.columnar.chunk import chunk_of
 from cedr.operators.join import JoinOperator
 from cedr.temporal import Adjust, Cti, Insert, Row
 from cedr.testing import rows
@@ -55,6 +58,39 @@ def test_without_keys_it_is_the_cross_join(run):
     )
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize(
+    ("left", "right", "key", "other"),
+    [
+        (pl.Int64, pl.Int64, 7, 7),
+        (pl.Int64, pl.Int32, 7, 7),
+        (pl.Float64, pl.Float64, 0.0, -0.0),
+        (pl.String, pl.String, "a", "a"),
+        (pl.Enum(["a", "b"]), pl.Enum(["a", "b"]), "b", "b"),
+        (pl.Datetime("us"), pl.Datetime("us"), datetime(2024, 2, 29), datetime(2024, 2, 29)),
+    ],
+)
+def test_the_result_has_the_key_of_the_left_side(left, right, key, other, first):
+    """Whichever side comes last."""
+    schemas = [{"v": pl.Int64, "a": left}, {"b": right, "w": pl.Int64}]
+    operator = JoinOperator(*schemas, ["a"], ["b"])
+    rows = [Insert(0, 5, Row(v=1, a=key)), Insert(0, 5, Row(b=other, w=2))]
+    for port in (first, 1 - first):
+        out = operator.process(port, chunk_of([rows[port]], schemas[port])).payload
+    assert out.schema == {"v": pl.Int64, "a": left, "w": pl.Int64}
+    assert [repr(value) for value in out.row(0)] == [repr(value) for value in (1, key, 2)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_keys_and_nothing_else(first):
+    schemas = [{"a": pl.Int64, "b": pl.String}, {"b": pl.String, "a": pl.Int64}]
+    operator = JoinOperator(*schemas, ["a", "b"], ["a", "b"])
+    for port in (first, 1 - first):
+        out = operator.process(port, chunk_of([Insert(0, 5, Row(a=1, b="x"))], schemas[port])).payload
+    assert out.rows() == [(1, "x")]
+    assert out.columns == ["a", "b"]
+
+
 def test_table_4_of_the_technical_report():
     """The physical output, element by element: an insert, a CTI, then the retraction."""
     schema = {"p": pl.String}
@@ -72,8 +108,6 @@ def test_table_4_of_the_technical_report():
 
 
 def test_tuples_are_forgotten_when_the_other_side_has_passed_their_end():
-    from cedr.columnar.chunk import chunk_of
-
     join = JoinOperator(SCHEMA, SCHEMA, ["k"], ["k"])
     for t in range(0, 30000, 100):
         events = [Insert(t + i, t + i + 20, Row(k=t + i, v=str(i))) for i in range(100)]

@@ -12,12 +12,13 @@ import numpy as np
 from cedr.columnar.increments import BlockIncrements
 from cedr.columnar.mapped import MEMORY
 from cedr.kernels import blocks as kernels
-from cedr.kernels import by_time, forgetting
+from cedr.kernels import by_time, files, forgetting
 from cedr.kernels.increments import current_rows, keys_of_every, rows_from
 
 Matrix = np.ndarray[Any, np.dtype[np.int64]]
 """Rows of whole numbers: `(rows, columns)`."""
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Arrays = tuple[Matrix, Matrix, Matrix, Matrix]
 
 BLOCK = 32
 """Rows in a block at most: a row that is added moves half of them. Tests set it to 4, so that short streams cross every
@@ -75,9 +76,37 @@ class SortedBlocks:
             self.segments = MEMORY.grown(self.segments, larger)
 
     @property
-    def arrays(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    def arrays(self) -> Arrays:
         """The first arguments of kernels."""
         return self.pool, self.entries, self.segments, self.numbers
+
+    @property
+    def in_file(self) -> bool:
+        """Whether the blocks are in a file."""
+        return MEMORY.place_of(self.pool) is not None
+
+    def arrays_between(self, lows: Matrix, highs: Matrix) -> Arrays:
+        """The same for kernels that only read, of each pair of keys the rows from the low one up to the high one. Keys
+        may be shorter than those of rows. If the blocks are in a file, those that are needed are read from it."""
+        if not len(lows) or not self.in_file:
+            return self.arrays
+        return self._read(files.entries_between(*self.arrays, lows, highs))
+
+    def arrays_from(self, key: Matrix, count: int) -> Arrays:
+        """The same of some rows from a key on, and the row behind them."""
+        if not self.in_file:
+            return self.arrays
+        return self._read(files.entries_from(*self.arrays, key, count))
+
+    def _read(self, wanted: Matrix) -> Arrays:
+        """Blocks that are in a file, of some entries."""
+        place, few = MEMORY.place_of(self.pool), np.zeros_like(self.numbers)
+        if not len(wanted) or place is None:
+            return self.arrays
+        pool, entries, segments, complete = files.read_blocks(place.number, self.width, *self.arrays[1:], wanted, few)
+        if not complete:
+            raise MEMORY.unreadable()
+        return pool, entries, segments, few
 
     @property
     def rows(self) -> int:
@@ -100,6 +129,8 @@ class SortedBlocks:
             end = kernels.end_of_equal(rows, start + AT_ONCE, self.depth)
             some, start = rows[start:end], end
             self._reserve(kernels.new_blocks(len(some), int(self.numbers[kernels.USED]), self.block))
+            if self.in_file:
+                files.request_blocks(*self.arrays, some, 0)
             kernels.add(*self.arrays, self.zero, some)
         self.increments.touch(rows, self.rows)
 
@@ -120,26 +151,28 @@ class SortedBlocks:
     def ended(self, key: Matrix, count: int, column: int, by: int) -> tuple[Matrix, bool]:
         """Of the next rows from a key on those whose number in a column is at most `by`. `key` moves behind all that
         were looked at; the second result is whether any are left."""
-        found: tuple[Matrix, bool] = forgetting.ended_rows(*self.arrays, key, count, column, by)
+        found: tuple[Matrix, bool] = forgetting.ended_rows(*self.arrays_from(key, count), key, count, column, by)
         return found
 
     def mark(self, column: int, used: Mask) -> None:
         """Mark the numbers that a column has."""
-        for begin, end in self._parts():
+        for begin, end in self._parts(used):
             forgetting.mark(*self.arrays, begin, end, column, used)
 
     def renumber(self, column: int, numbers: Matrix) -> None:
         """Give the numbers of a column new ones, in the same order. Negative ones are not numbers and stay."""
-        for begin, end in self._parts():
+        for begin, end in self._parts(numbers):
             forgetting.renumber(*self.arrays, begin, end, column, numbers)
         self.increments.forget()
 
-    def _parts(self) -> Iterator[tuple[int, int]]:
-        """All segments, so many at a time that memory has room for them."""
+    def _parts(self, other: Any) -> Iterator[tuple[int, int]]:
+        """All segments, so many at a time that memory has room for them and for another array, which they use."""
+        soon = SEGMENTS_AT_ONCE * (self.block << self.bits) * self.width * 8 + other.nbytes
         last = int(self.numbers[kernels.SEGMENTS])
         for begin in range(0, last, SEGMENTS_AT_ONCE):
+            MEMORY.trim(soon)
             yield begin, min(begin + SEGMENTS_AT_ONCE, last)
-            MEMORY.trim()
+        MEMORY.trim()
 
     def flat(self) -> Matrix:
         """All rows, sorted."""
@@ -154,7 +187,7 @@ class SortedBlocks:
         """For each pair of keys the rows from the low key up to the high one, which is not included: the number of the
         pair and the row. Keys are given by column and may be shorter than those of rows; pairs are sorted by `low`."""
         lows, highs = np.column_stack(low), np.column_stack(high)
-        which, rows = kernels.between(*self.arrays, lows, highs, lows.shape[1])
+        which, rows = kernels.between(*self.arrays_between(lows, highs), lows, highs, lows.shape[1])
         return which, rows
 
     def of_keys(self, keys: Matrix) -> Matrix:
@@ -169,7 +202,7 @@ class SortedBlocks:
 
     def run(self, key: Sequence[int], count: int) -> Matrix:
         """So many rows from a key on, or all that are left."""
-        found: Matrix = rows_from(*self.arrays, np.array([key]), count)
+        found: Matrix = rows_from(*self.arrays_from(np.array([key]), count), np.array([key]), count)
         return found
 
     def of_groups(self, groups: Matrix) -> Matrix:

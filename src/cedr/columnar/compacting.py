@@ -4,6 +4,7 @@ import numpy as np
 
 from cedr.columnar.blocks import SortedBlocks
 from cedr.columnar.index import Ids, RowIndex
+from cedr.columnar.mapped import MEMORY
 
 
 def compact(index: RowIndex, *places: tuple[SortedBlocks, int]) -> Ids | None:
@@ -11,7 +12,7 @@ def compact(index: RowIndex, *places: tuple[SortedBlocks, int]) -> Ids | None:
     others get new numbers in the same order, there and in the blocks. Returns the new number of each old one."""
     if not index.may_compact():
         return None
-    used = np.zeros(len(index), dtype=np.bool_)
+    used = MEMORY.zeros(len(index), np.bool_)
     for blocks, column in places:
         blocks.mark(column, used)
     numbers = index.compact(used)

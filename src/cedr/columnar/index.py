@@ -7,19 +7,21 @@ valid until `compact`, which drops rows that are no longer in use.
 Rows of several columns of at most 64 bits each are also stored and compared as 64-bit words.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cedr.columnar import mapped
+from cedr.columnar.gathered import FrameFiles
 from cedr.columnar.mapped import MEMORY
 from cedr.columnar.picked import picked
 from cedr.columnar.pieces import joined, pieces_of, stored_of
 from cedr.columnar.stored import FrameIncrements, SavedFrame, is_incremental, merge_from
 from cedr.columnar.verified import verify_frame
-from cedr.kernels.hash_table import MOST_NUMBERS, hash_words, lookup, reinsert, slots_for
+from cedr.kernels.files import request_slots
+from cedr.kernels.hash_table import MOST_NUMBERS, hash_words, lookup, number_kept, reinsert, slots_for
 from cedr.temporal.errors import QueryError
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -39,7 +41,8 @@ WORTH_COMPACTING = 4096
 
 PART = 4_096
 """Rows that are looked up at once where tables are in files."""
-SLOTS_AT_ONCE = 1 << 22
+SLOTS_AT_ONCE = NUMBERS_AT_ONCE = 1 << 22
+"""Of a pass over all of them before memory is looked at."""
 
 
 class RowIndex:
@@ -56,9 +59,12 @@ class RowIndex:
         self._pieces: list[pl.DataFrame] = [pl.DataFrame(schema=self.schema)]
         self._stored = 0
         """How many of the first pieces are in files."""
+        self._files: FrameFiles | None = None
         self._size = 0
         self.nbytes = 0
         """Bytes of the rows."""
+        self._mostly_new = False
+        """Whether most of the rows that were looked up last were not there."""
         self._has_null = False
         self._collided: dict[int, list[int]] = {}
         """By hash, the numbers of rows whose slot is taken by another row with the same hash."""
@@ -87,8 +93,11 @@ class RowIndex:
 
     def _store_pieces(self, enough: int) -> None:
         """Put pieces of enough bytes into files; the largest come first."""
+        if self._files is None:
+            self._files = FrameFiles(self.schema)
         while self._stored < len(self._pieces) and self._pieces[self._stored].estimated_size() >= enough:
             self._pieces[self._stored] = MEMORY.stored(self._pieces[self._stored])
+            self._files.add(self._pieces[self._stored])
             self._stored += 1
 
     def ids(self, rows: pl.DataFrame, *, add: bool = True) -> Ids:
@@ -104,7 +113,10 @@ class RowIndex:
         words, hashes, exact = self._keys(rows)
         if add:
             self._reserve(self._size + rows.height)
+        if add and self._mostly_new:
+            self._request(hashes)
         ids, fresh, self._size = lookup(self._slots, self._words, words, hashes, self._size, add)
+        self._mostly_new = 2 * len(fresh) > len(ids)
         if len(fresh):
             self._append(picked(rows, self.schema)[fresh])
         MEMORY.trim()
@@ -186,11 +198,15 @@ class RowIndex:
         self._size += 1
         return self._size - 1
 
-    def take(self, ids: Ids) -> pl.DataFrame:
+    def take(self, ids: Ids, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """The rows with some numbers, or some columns of them."""
+        schema = self.schema if names is None else {name: self.schema[name] for name in names}
+        if self._files is not None and schema:
+            return self._files.take(self._pieces, ids, schema)
         if self._wordy and not self._words[:, -1][ids].any():
-            columns = zip(self.schema.items(), self._words.T, strict=False)
-            return pl.DataFrame([pl.Series(name, words[ids]).cast(kind) for (name, kind), words in columns])
-        return self.rows[ids]
+            columns = {name: self._words[:, list(self.schema).index(name)] for name in schema}
+            return pl.DataFrame([pl.Series(name, columns[name][ids]).cast(kind) for name, kind in schema.items()])
+        return picked(self.rows, schema)[ids]
 
     def may_compact(self) -> bool:
         """Whether there are enough rows for `compact`."""
@@ -201,13 +217,19 @@ class RowIndex:
         each old one."""
         if not self.may_compact():
             return None
-        keep = np.zeros(self._size, dtype=np.bool_)
-        keep[used] = True
-        kept = int(keep.sum())
+        is_mask = used.dtype == np.bool_
+        keep = used.view(np.bool_) if is_mask else np.zeros(self._size, dtype=np.bool_)
+        if not is_mask:
+            keep[used] = True
+        kept = int(np.count_nonzero(keep))
         if kept * 2 > self._size:
             return None
-        renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
-        self._load(kept_of(self._pieces, keep))
+        renumbered, number = MEMORY.room((self._size,)), 0
+        for begin in range(0, self._size, NUMBERS_AT_ONCE):
+            end = min(begin + NUMBERS_AT_ONCE, self._size)
+            number = number_kept(keep, renumbered, begin, end, number)
+            MEMORY.trim()
+        self._load(kept_of(self._pieces, keep), kept)
         return renumbered
 
     # --- state: the rows, each at the position of its number -------------------------------------------------------
@@ -230,22 +252,36 @@ class RowIndex:
         if rows.height:
             self._increments = FrameIncrements(stored_of(rows))
 
-    def _load(self, pieces: Iterable[pl.DataFrame]) -> None:
+    def _load(self, pieces: Iterable[pl.DataFrame], rows: int = 0) -> None:
+        """Load pieces, which have some rows together if that is known."""
         self._clear()
         self._size = 0 if self.schema else 1
+        self._reserve(rows)
         for piece in pieces:
             if piece.height and self.schema:
                 self._load_piece(piece)
 
     def _load_piece(self, piece: pl.DataFrame) -> None:
         words, hashes, _ = self._keys(piece)
+        self._reserve(self._size + piece.height)
+        part = PART if MEMORY.files else max(1, piece.height)
+        for a in range(0, piece.height, part):
+            self._load_part(words[a : a + part], hashes[a : a + part])
+        self._append(piece)
+
+    def _load_part(self, words: Ids, hashes: Slots) -> None:
+        """The number of each row is its position; rows with the hash of another one are noted."""
         begin = self._size
-        self._reserve(begin + piece.height)
+        self._request(hashes)
         ids, _, self._size = lookup(self._slots, self._words, words, hashes, begin, True, True)
         for i in np.flatnonzero(ids != np.arange(begin, self._size)):
             self._collided.setdefault(int(hashes[i]), []).append(begin + int(i))
-        self._append(piece)
         MEMORY.trim()
+
+    def _request(self, hashes: Slots) -> None:
+        """Hashes are going to be added: request their slots if they are in a file."""
+        if MEMORY.place_of(self._slots):
+            request_slots(self._slots, hashes, 0)
 
 
 def kept_of(pieces: list[pl.DataFrame], keep: Mask) -> Iterator[pl.DataFrame]:

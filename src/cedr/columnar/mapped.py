@@ -3,8 +3,9 @@
 Each process has one `StateMemory`, `MEMORY`, with a limit. While its state is small, arrays and frames are ordinary
 memory. Once it takes a quarter of the limit, large ones that are created or grow are put into files (with hash tables
 and room to grow, memory is about twice what the state counts as). The kernel reads the
-pages that are touched, and kernels and polars work on them as on any memory. After a chunk that left more of them
-resident than the limit allows, the process gives all of them back; what was changed goes to the disk.
+pages that are touched, and kernels and polars work on them as on any memory. Where the places that are needed are known
+before, they are read from the file instead (`cedr.kernels.files`). After a chunk that left more pages resident than the
+limit allows, the process gives some back, those of large files first; what was changed goes to the disk.
 
 The files have no names, so nobody else can open them, and none is left over, however the process ends. They are not
 part of a checkpoint: after a restart state is read from its snapshot. The space of a file is allocated before it is
@@ -18,7 +19,7 @@ import tempfile
 from contextlib import suppress
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -48,11 +49,18 @@ class MappedFile(mmap.mmap):
     """A file without a name, mapped. Arrays and frames over it hold it; it is gone with the last of them."""
 
     number: int | None = None
-    """The open file, for files that grow."""
+    """The open file."""
 
     def __del__(self) -> None:
         if self.number is not None:
             os.close(self.number)
+
+
+class FilePlace(NamedTuple):
+    """Where in a file values lie one after the other: the number of the open file, and bytes before the first."""
+
+    number: int
+    offset: int
 
 
 class StateMemory:
@@ -96,12 +104,15 @@ class StateMemory:
         """Bytes of the files."""
         return sum(len(file) for file in self.files.values())
 
-    def trim(self) -> bool:
-        """Give pages back if more of them are resident than the limit allows; whether it was so."""
-        if not self.files or self._resident() - self._before <= self.limit // 2:
+    def trim(self, soon: int = 0) -> bool:
+        """Give pages back if more of them are resident than the limit allows, or will be after some bytes more; whether
+        it was so. Those of large files come first: at random places a page of a small one is used more often."""
+        if not self.files or self._resident() - self._before + soon <= self.limit * 3 // 4:
             return False
-        for file in self.files.values():
+        for file in sorted(self.files.values(), key=len, reverse=True):
             file.madvise(mmap.MADV_DONTNEED)
+            if self._resident() - self._before + soon <= self.limit // 2:
+                break
         return True
 
     def _resident(self) -> int:
@@ -146,10 +157,30 @@ class StateMemory:
         except OSError as e:
             raise self._no_room(nbytes, e) from None
         file = MappedFile(number, nbytes)
+        file.madvise(mmap.MADV_RANDOM)
         file.number = os.dup(number)
         array = np.frombuffer(file, dtype=dtype).reshape(shape)
         self.files[address(array)] = file
         return array
+
+    def place_of(self, array: Array) -> FilePlace | None:
+        """The file that has an array, if it is in one."""
+        file = self.files.get(address(array)) if self.files else None
+        return None if file is None or file.number is None else FilePlace(file.number, 0)
+
+    def place_within(self, array: Array) -> FilePlace | None:
+        """The same for an array that is a part of what is in a file."""
+        for begin, file in self.files.items():
+            if begin <= address(array) < begin + len(file) and file.number is not None:
+                return FilePlace(file.number, address(array) - begin)
+        return None
+
+    def unreadable(self) -> SpillError:
+        """The error if a file cannot be read."""
+        return SpillError(
+            f"state in a file in the folder {self.folder} cannot be read: the disk may be broken. What was finished "
+            "before is safe: set TMPDIR to a folder on another disk and start the query again"
+        )
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -164,6 +195,7 @@ class StateMemory:
             except (OSError, PolarsError) as e:
                 raise self._no_room(nbytes, e) from None
             held = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+            held.number = os.dup(file.fileno())
         buffer = pa.py_buffer(held)
         self.files[buffer.address] = held
         try:
@@ -179,7 +211,7 @@ class StateMemory:
         if not self.files:
             self._before = self._resident()
         try:
-            return tempfile.TemporaryFile(dir=self.folder)
+            return read_at_random(tempfile.TemporaryFile(dir=self.folder))
         except OSError as e:
             raise self._no_room(nbytes, e) from None
 
@@ -190,6 +222,13 @@ class StateMemory:
             "safe: make room there, set TMPDIR to a folder on a larger disk, or increase state_memory, and start the "
             "query again"
         )
+
+
+def read_at_random(file: Any) -> Any:
+    """The file, of which the kernel reads no more than is needed. Otherwise it reads ahead, in pages of up to 2 MB, and
+    each of these that is written to costs a pass over all of it."""
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+    return file
 
 
 def address(array: Array) -> int:

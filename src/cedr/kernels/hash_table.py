@@ -132,3 +132,13 @@ def hash_words(rows):
             h ^= h >> np.uint64(32)
         result[i] = h
     return result
+
+
+@njit(cache=True)
+def number_kept(keep, numbers, begin, end, n):
+    """The new numbers of the rows from `begin` to `end`, in the same order from n on; -1 for those that are not kept.
+    Returns the next number."""
+    for i in range(begin, end):
+        numbers[i] = n if keep[i] else -1
+        n += keep[i]
+    return n

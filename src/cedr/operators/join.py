@@ -34,7 +34,14 @@ from cedr.columnar.state import (
     counted,
     fields,
 )
-from cedr.kernels.overlap import longest, overlaps, overlaps_in_blocks, raise_longest, raise_longest_in_blocks
+from cedr.kernels.overlap import (
+    earliest_partners,
+    longest,
+    overlaps,
+    overlaps_in_blocks,
+    raise_longest,
+    raise_longest_in_blocks,
+)
 from cedr.operators.base import Operator
 from cedr.operators.front import Front, by_group
 from cedr.operators.lap import RowLap
@@ -215,8 +222,13 @@ class JoinBlocks:
 
     def overlaps(self, g: Times, chunk: Chunk) -> tuple[Times, Times, Times, Times, Times]:
         rows = (g, chunk.vs, chunk.old, chunk.new)
+        arrays = self.tuples.blocks.arrays
+        if self.tuples.blocks.in_file:
+            lows = earliest_partners(g, chunk.vs, self.longest)
+            highs = np.column_stack((g, np.maximum(chunk.old, chunk.new)))
+            arrays = self.tuples.blocks.arrays_between(lows, highs)
         found: tuple[Times, Times, Times, Times, Times]
-        found = overlaps_in_blocks(*rows, self.longest, *self.tuples.blocks.arrays)
+        found = overlaps_in_blocks(*rows, self.longest, *arrays)
         return found
 
     def forget(self, bound: int) -> bool:
@@ -228,7 +240,7 @@ class JoinBlocks:
         if not began:
             self._longest_left = MEMORY.zeros(len(self.longest), np.int64)
         count = lap.step()
-        raise_longest_in_blocks(*blocks.arrays, lap.key, count, bound, self._longest_left)
+        raise_longest_in_blocks(*blocks.arrays_from(lap.key, count), lap.key, count, bound, self._longest_left)
         blocks.remove(lap.ended(blocks, count, END, bound))
         if not lap.under_way:
             self.longest = self._longest_left
@@ -349,6 +361,7 @@ class JoinOperator(Operator):
         self.sides = [JoinSide(left_schema), JoinSide(right_schema)]
         self.renamed = right_names(left_schema, right_schema, right_on, suffix)
         self.schema = {**left_schema, **{new: right_schema[old] for old, new in self.renamed.items()}}
+        self.same = same_values(left_schema, right_schema, left_on, right_on)
         self.residual = residual
         self.front = self.keys.front(self, needed=(0, 1))
 
@@ -359,7 +372,7 @@ class JoinOperator(Operator):
             side.choose_layout(len(chunk), len(self.keys.index), one_front)
         other = self.sides[1 - port]
         row, partner, start, before, after = other.overlaps(g, chunk, len(self.keys.index))
-        payload = self._pair(port, chunk.payload[row], other.payloads.take(partner))
+        payload = self._pair(port, chunk.payload[row], other.payloads, partner)
         out = assemble(start, before, after, payload, self.cti)
         if self.residual is not None:
             out = out.with_rows(out.rows.filter(self.residual))
@@ -381,9 +394,27 @@ class JoinOperator(Operator):
         for side in self.sides:
             side.mark_keys(used)
 
-    def _pair(self, port: int, mine: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
-        left, right = (mine, theirs) if port == 0 else (theirs, mine)
-        return left.hstack(picked(right, self.renamed, self.renamed.values())) if self.renamed else left
+    def _pair(self, port: int, mine: pl.DataFrame, payloads: RowIndex, partner: Times) -> pl.DataFrame:
+        """Rows of a port with their partners, which are payloads of the other port by number."""
+        if port == 0:
+            if not self.renamed:
+                return mine
+            return mine.hstack(picked(payloads.take(partner, list(self.renamed)), self.renamed, self.renamed.values()))
+        theirs = [name for name in payloads.schema if name not in self.same]
+        found = payloads.take(partner, theirs) if theirs else pl.DataFrame()
+        left = [mine[self.same[n]].alias(n) if n in self.same else found[n] for n in payloads.schema]
+        right = [mine[old].alias(new) for old, new in self.renamed.items()]
+        return pl.DataFrame([*left, *right])
+
+
+def same_values(left: Schema, right: Schema, left_on: Sequence[str], right_on: Sequence[str]) -> dict[str, str]:
+    """The keys of the left side whose values are those of the right side wherever these are equal: other fractions may
+    be equal, too, and categories have their own numbers."""
+    return {
+        mine: other
+        for mine, other in zip(left_on, right_on, strict=True)
+        if left[mine] == right[other] and (left[mine].is_integer() or left[mine] in (pl.String, pl.Boolean, pl.Date))
+    }
 
 
 def right_names(left: Schema, right: Schema, right_on: Sequence[str], suffix: str) -> dict[str, str]:
