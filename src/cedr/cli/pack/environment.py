@@ -41,9 +41,10 @@ exec "$here/bin/NAME" "$@"
 
 
 def environment_files(scratch: Path, more: Sequence[str] = ()) -> Files:
-    """All files by their path in the archive. Those that are made for it are in `scratch`; `more` are further packages."""
+    """All files by their path in the archive. Those made for it are in `scratch`; `more` are further packages."""
     files = {**python_files(scratch), **cedr_files(scratch)}
-    cedr = Distribution.at(next(scratch.glob("wheel/cedr-*.dist-info"), scratch)) if in_checkout() else installed("cedr")
+    built = list(scratch.glob("wheel/cedr-*.dist-info"))
+    cedr = Distribution.at(built[0]) if built else installed("cedr")
     for package in with_dependencies([*required(cedr), *more]):
         files.update(package_files(package))
     return files

@@ -129,7 +129,8 @@ def first_problem(here: Found, found: Sequence[Found], place: str) -> str | None
     for executor in found:
         for package in (CEDR, *PACKAGES):
             if executor[package] is None:
-                return f"{name_of(executor)} has no {package}, the driver has {here[package]}; {remedy(package, here)}"
+                missing = f"{name_of(executor)} has no {package}, the driver has {here[package]}"
+                return f"{missing}; {remedy(package, here)}"
         for package in MUST_AGREE:
             if executor[package] != here[package]:
                 return (
@@ -175,10 +176,10 @@ def warnings_of(here: Found, found: Sequence[Found], began: float, ended: float)
             texts.append(f"{name_of(executor)} has {', '.join(others)} of the driver; {PACK}")
         ahead = max(executor["at"] - ended, 0.0) - max(began - executor["at"], 0.0)
         if abs(ahead) > CLOCK_SECONDS:
+            direction = "ahead of" if ahead > 0 else "behind"
             texts.append(
-                f"the clock of {name_of(executor)} is at least {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} "
-                "the driver's. Results are not affected, because `idle` and `max_ahead` use the driver's clock; times in "
-                "logs are, and object stores and Kerberos reject requests when clocks differ by minutes. "
-                "Synchronize the clocks (NTP)"
+                f"the clock of {name_of(executor)} is at least {abs(ahead):.0f} s {direction} the driver's. "
+                "Results are not affected, because `idle` and `max_ahead` use the driver's clock; times in logs are, "
+                "and object stores and Kerberos reject requests when clocks differ by minutes. Synchronize the clocks (NTP)"
             )
     return list(dict.fromkeys(texts))
