@@ -62,7 +62,7 @@ def test_the_start_script_works_from_anywhere_and_through_links(tmp_path):
     assert done.stdout.split() == [f"{(tmp_path / 'real' / 'lib').resolve()}", "-c", "a", "b"]
 
 
-@pytest.mark.parametrize("name", ["e.tar", "e.tar.gz", "e.tgz"])
+@pytest.mark.parametrize("name", ["e.tar.gz", "e.tgz"])
 def test_an_archive_keeps_contents_modes_and_times(tmp_path, name):
     """Compiled code names the time of its source to the nanosecond, or to what a float keeps of it."""
     for file, mode in {"program": 0o755, "text": 0o644}.items():
@@ -82,18 +82,18 @@ def test_an_archive_keeps_contents_modes_and_times(tmp_path, name):
 def test_a_python_that_does_not_work_is_an_error(tmp_path):
     (tmp_path / "python").write_text("#!/bin/sh\necho no module >&2\nexit 1\n")
     (tmp_path / "python").chmod(0o755)
-    archive.write_archive({"bin/python": tmp_path / "python"}, tmp_path / "e.tar", quiet)
+    archive.write_archive({"bin/python": tmp_path / "python"}, tmp_path / "e.tar.gz", quiet)
     with pytest.raises(CedrError, match="does not work: no module"):
-        archive.check_archive(tmp_path / "e.tar", tmp_path / "check")
+        archive.check_archive(tmp_path / "e.tar.gz", tmp_path / "check")
 
 
 def test_what_is_there_is_not_overwritten(monkeypatch, capsys, tmp_path):
-    (tmp_path / "e.tar").write_text("mine")
-    done = call(monkeypatch, capsys, "pack", tmp_path / "e.tar")
+    (tmp_path / "e.tar.gz").write_text("mine")
+    done = call(monkeypatch, capsys, "pack", tmp_path / "e.tar.gz")
     assert done.code == 2
     assert "exists; --force overwrites it" in done.err
-    assert (tmp_path / "e.tar").read_text() == "mine"
-    assert "must end in .tar.gz" in call(monkeypatch, capsys, "pack", tmp_path / "e.zip").err
+    assert (tmp_path / "e.tar.gz").read_text() == "mine"
+    assert "must end in .tar.gz" in call(monkeypatch, capsys, "pack", tmp_path / "e.tar").err
 
 
 def test_the_command_prints_the_settings(monkeypatch, capsys, tmp_path):
@@ -101,9 +101,9 @@ def test_the_command_prints_the_settings(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(environment, "environment_files", lambda scratch, more: {"t": tmp_path / "t"})
     monkeypatch.setattr(archive, "check_archive", lambda target, folder: None)
     (tmp_path / "t").write_text("t")
-    done = call(monkeypatch, capsys, "pack", tmp_path / "e.tar")
+    done = call(monkeypatch, capsys, "pack", tmp_path / "e.tar.gz")
     assert done.code == 0
-    assert f"spark.archives={tmp_path}/e.tar#environment\nspark.pyspark.python=./environment/bin/python" in done.out
+    assert f"spark.archives={tmp_path}/e.tar.gz#environment\nspark.pyspark.python=./environment/bin/python" in done.out
 
 
 def test_the_name_has_the_version():

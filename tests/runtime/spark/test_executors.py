@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from packed import linked_environment
@@ -96,7 +97,7 @@ def test_a_clock_is_wrong_if_it_is_outside_the_job(at, expected):
     [
         (
             'java.io.IOException: Cannot run program "./environment/bin/python": error=2, No such file or directory',
-            "an executor cannot start its Python: there is no ./environment/bin/python",
+            "an executor cannot start its Python, ./environment/bin/python: No such file or directory",
         ),
         (
             "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11, PySpark "
@@ -110,6 +111,16 @@ def test_a_python_that_does_not_start(text, expected):
         executors.explain(text)
     assert expected in str(raised.value)
     executors.explain("another error")
+
+
+def test_the_driver_needs_the_python_of_executors_for_files(tmp_path, monkeypatch):
+    context = SimpleNamespace(pythonExec="./environment/bin/python")
+    session = SimpleNamespace(sparkContext=context)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(QueryError, match=r"starts ./environment/bin/python, too, .* finds none from .*tar -xzf FILE"):
+        executors.check_python_of_driver(session)
+    context.pythonExec = sys.executable
+    executors.check_python_of_driver(session)
 
 
 def test_one_machine_is_not_checked(spark, monkeypatch):

@@ -14,7 +14,8 @@ import typer
 
 from cedr import CedrError, __version__
 
-SUFFIXES = (".tar.gz", ".tgz", ".tar")
+SUFFIXES = (".tar.gz", ".tgz")
+"""Spark unpacks other kinds of archives without the permission to execute their programs."""
 
 
 def default_name() -> str:
@@ -26,7 +27,7 @@ def default_name() -> str:
 def pack(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Output: .tar.gz, or .tar without compression.", show_default=default_name()),
+        typer.Argument(help="Output, a .tar.gz.", show_default=default_name()),
     ] = None,
     include: Annotated[
         list[str] | None, typer.Option(help="A further package that is installed here, such as psycopg; repeatable.")
@@ -43,7 +44,9 @@ def pack(
 
     target = file or Path(default_name())
     if not target.name.endswith(SUFFIXES):
-        raise CedrError(f"{target}: the name must end in {' or '.join(SUFFIXES)}, by which Spark unpacks it")
+        raise CedrError(
+            f"{target}: the name must end in {' or '.join(SUFFIXES)}: only from these Spark unpacks programs that run"
+        )
     if target.exists() and not force:
         raise CedrError(f"{target} exists; --force overwrites it")
     with tempfile.TemporaryDirectory(prefix="cedr-pack-") as scratch:

@@ -24,7 +24,7 @@ def write_archive(files: Files, target: Path, report: Report) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     total, done, shown = sum(path.stat().st_size for path in files.values()) or 1, 0, 0
     try:
-        with opened(target, draft) as archive:
+        with tarfile.open(draft, "w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT) as archive:
             for name in sorted(files):
                 add(archive, name, files[name])
                 done += files[name].stat().st_size
@@ -36,12 +36,6 @@ def write_archive(files: Files, target: Path, report: Report) -> None:
         raise CedrError(f"{target} cannot be written: {e.strerror or e}") from None
     finally:
         draft.unlink(missing_ok=True)
-
-
-def opened(target: Path, draft: Path) -> tarfile.TarFile:
-    if target.name.endswith(".tar"):
-        return tarfile.open(draft, "w", format=tarfile.PAX_FORMAT)
-    return tarfile.open(draft, "w:gz", compresslevel=LEVEL, format=tarfile.PAX_FORMAT)
 
 
 def add(archive: tarfile.TarFile, name: str, path: Path) -> None:

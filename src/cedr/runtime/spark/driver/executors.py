@@ -6,7 +6,9 @@ the same name may fail much later, or write state that nobody finds (decision 60
 checked.
 """
 
+import os
 import re
+import shutil
 import time
 import warnings
 from collections.abc import Sequence
@@ -34,7 +36,7 @@ MUST_AGREE = (CEDR, "polars")
 CLOCK_SECONDS = 2.0
 """Clocks that a network keeps in step differ by far less."""
 
-NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"[^:]*: (?:error=\d+, )?([^\n]*)')
 OTHER_PYTHON = re.compile(r"different version: (\S+) than that in driver:? (\S+?),")
 
 checked: set[tuple[str, str, str]] = set()
@@ -61,6 +63,17 @@ def check_executors(spark: SparkSession, checkpoint: Folder | None = None) -> No
     for text in warnings_of(here, found, began, ended):
         warnings.warn(text, CedrWarning, stacklevel=4)
     checked.update(new)
+
+
+def check_python_of_driver(spark: SparkSession) -> None:
+    """Spark starts the executors' Python on the driver, too, to list the files of `cedr.files`."""
+    program = str(spark.sparkContext.pythonExec)
+    if shutil.which(program) is None:
+        reject(
+            f"the driver starts {program}, too, to list files, and finds none from {os.getcwd()}. Unpack the archive of "
+            "spark.archives there (mkdir environment && tar -xzf FILE -C environment), or set spark.pyspark.python to "
+            "a path that the driver and the executors have"
+        )
 
 
 # --- the job ----------------------------------------------------------------------------------------------------------
@@ -108,7 +121,7 @@ def explain(text: str) -> None:
     """Raise an error of ours for the two failures that prevent Python from starting."""
     if (program := NO_PROGRAM.search(text)) is not None:
         reject(
-            f"an executor cannot start its Python: there is no {program[1]}. Set spark.pyspark.python to one that "
+            f"an executor cannot start its Python, {program[1]}: {program[2]}. Set spark.pyspark.python to one that "
             f"executors have; {PACK}"
         )
     if (versions := OTHER_PYTHON.search(text)) is not None:
@@ -179,7 +192,7 @@ def warnings_of(here: Found, found: Sequence[Found], began: float, ended: float)
             direction = "ahead of" if ahead > 0 else "behind"
             texts.append(
                 f"the clock of {name_of(executor)} is at least {abs(ahead):.0f} s {direction} the driver's. "
-                "Results are not affected, because `idle` and `max_ahead` use the driver's clock; times in logs are, "
-                "and object stores and Kerberos reject requests when clocks differ by minutes. Synchronize the clocks (NTP)"
+                "Results are not affected, because `idle` and `max_ahead` use the driver's clock. Times in logs are, "
+                "and object stores and Kerberos reject requests if clocks differ by minutes: synchronize them (NTP)"
             )
     return list(dict.fromkeys(texts))
