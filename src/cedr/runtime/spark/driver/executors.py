@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from py4j.protocol import Py4JError
-from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
+from pyspark import cloudpickle
 from pyspark.core.rdd import RDD
 from pyspark.errors import PySparkException
 from pyspark.serializers import AutoBatchedSerializer, CPickleSerializer
@@ -70,9 +70,9 @@ def check_python_of_driver(spark: SparkSession) -> None:
     program = str(spark.sparkContext.pythonExec)
     if shutil.which(program) is None:
         reject(
-            f"the driver starts {program}, too, to list files, and finds none from {os.getcwd()}. Unpack the archive of "
-            "spark.archives there (mkdir environment && tar -xzf FILE -C environment), or set spark.pyspark.python to "
-            "a path that the driver and the executors have"
+            f"the driver starts {program}, too, to list files, and finds none from {os.getcwd()}. Unpack the "
+            "archive of spark.archives there (mkdir environment && tar -xzf FILE -C environment), or set "
+            "spark.pyspark.python to a path that the driver and the executors have"
         )
 
 
@@ -99,7 +99,7 @@ def look_everywhere(spark: SparkSession, executors: dict[str, str], place: str |
     pickled = context._jvm.SerDeUtil.javaToPython(numbers.toJavaRDD())
     tasks: RDD[int] = RDD(pickled, context, AutoBatchedSerializer(CPickleSerializer()))
     version, look = __version__, probe.look
-    register_pickle_by_value(probe)
+    cloudpickle.register_pickle_by_value(probe)
     try:
         job = tasks.mapPartitions(call_of(look, place, version))
         return list(job.collect())
@@ -107,7 +107,7 @@ def look_everywhere(spark: SparkSession, executors: dict[str, str], place: str |
         explain(str(e))
         raise
     finally:
-        unregister_pickle_by_value(probe)
+        cloudpickle.unregister_pickle_by_value(probe)
 
 
 def call_of(look: Any, place: str | None, version: str) -> Any:
