@@ -65,5 +65,6 @@ def settings_text(target: Path) -> str:
     return (
         f"spark.archives={target.absolute()}#environment\n"
         "spark.pyspark.python=./environment/bin/python\n"
-        "spark.pyspark.driver.python=python3   # with spark-submit in client mode: the driver's own"
+        "# in client mode also unpack it where the driver starts, which runs the same Python for cedr.files:\n"
+        f"# mkdir environment && tar -xzf {target.absolute()} -C environment"
     )
