@@ -12,6 +12,7 @@ ALLOWED = {
     "cedr/runtime/spark/driver/job.py": "the query, sent to tasks by Spark, and left for shard processes in a folder "
     "that only their owner can enter, under the name of its digest",
     "cedr/runtime/spark/reader/source.py": "source and functions, sent to tasks as an option of Spark's data source",
+    "cedr/runtime/spark/driver/executors.py": "only marks the module that Spark is to send as code",
     "cedr/job/on_spark.py": "only marks modules of the user, whose functions Spark is to send as code",
 }
 

@@ -19,6 +19,7 @@ from cedr.cli.doctor import doctor
 from cedr.cli.explain import explain
 from cedr.cli.explore import explore
 from cedr.cli.history import history
+from cedr.cli.pack import pack
 from cedr.cli.plot import plot
 from cedr.cli.prompt import prompt
 from cedr.cli.replay import replay
@@ -42,6 +43,7 @@ app.command()(state)
 app.command()(doctor)
 app.command()(bench)
 app.command()(docs)
+app.command()(pack)
 app.add_typer(replicas, name="replicas")
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(test)
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(explore)

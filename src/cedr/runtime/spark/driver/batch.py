@@ -23,6 +23,7 @@ from cedr.plan.partitioning import staged
 from cedr.runtime.engine import Engine
 from cedr.runtime.result import unknown_tuples
 from cedr.runtime.spark.driver.answers import as_batches
+from cedr.runtime.spark.driver.executors import check_executors
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
@@ -45,6 +46,7 @@ def batch(
     plan = staged(query)
     inputs = Inputs(spark, plan, data, streaming=False)
     inputs.check_lengths(query)
+    check_executors(spark)
     job = SparkJob(
         plan,
         shards or spark.sparkContext.defaultParallelism,

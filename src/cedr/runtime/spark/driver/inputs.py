@@ -18,6 +18,7 @@ from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import StagedPlan
 from cedr.plan.real_lengths import check_lengths
 from cedr.plan.schema import check_columns, first_line
+from cedr.runtime.spark.driver.executors import check_python_of_driver
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.reader.batch_time import clock_of
 from cedr.runtime.spark.reader.packer import ROWS_AT_ONCE, Packer, closing
@@ -76,6 +77,7 @@ class Inputs:
         frames = []
         for name, given in self.data.items():
             if isinstance(given, Files):
+                check_python_of_driver(self.spark)
                 log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
                 source, pack = self.plan.sources[name], packing_files(packed, name)
                 frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))

@@ -27,6 +27,9 @@ CANDIDATES = 50
 """Numbers to try for each shard. One has none of them with a probability of e^-50."""
 LOOK_SECONDS = 1.0
 
+CACHED = re.compile(r"executor_.*_([^_]+)")
+"""Spark's text for a place that is an executor, as in `executor_host_3`."""
+
 Executor = str
 Where = list[Executor | None]
 """The executor with the home of each shard."""
@@ -139,7 +142,8 @@ class Blocks:
 
     def _home(self, shard: int) -> Executor | None:
         found = self.java.sc().getPreferredLocs(self.rdd, shard)
-        return str(found.apply(0).executorId()) if found.size() else None
+        place = CACHED.fullmatch(str(found.apply(0).toString())) if found.size() else None
+        return place[1] if place else None  # a place without an executor is where its input is, not its cache
 
     def move(self, wanted: Where, hosts: Mapping[Executor, str]) -> None:
         """Forget all homes, and run a small job in which the task of each prefers its executor: there it is cached.

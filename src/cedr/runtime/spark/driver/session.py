@@ -51,6 +51,7 @@ in a folder: a network socket delays small messages for up to 40 ms, and a micro
 LOOPBACK = "127.0.0.1"
 LISTENING = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 """With all of Spark on this machine, no other machine has to reach it."""
+PYTHON = "spark.pyspark.python"
 AUTHENTICATE, AUTH_SECRET = "spark.authenticate", "spark.authenticate.secret"
 
 
@@ -88,7 +89,10 @@ def spark_session(
     conf.setAll(list(chosen.items()))
     if SparkContext._gateway is None:  # Java starts once per process
         start_java(conf, log, LOOPBACK if on_this_machine(master) else None)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    if PYTHON in given:  # PySpark itself reads only the environment, unless spark-submit has started it
+        session.sparkContext.pythonExec = given[PYTHON]
+    return session
 
 
 def on_this_machine(master: str) -> bool:

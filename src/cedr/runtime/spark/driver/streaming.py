@@ -33,6 +33,7 @@ from cedr.plan.optimizer import optimize
 from cedr.plan.partitioning import StagedPlan, staged
 from cedr.runtime.spark.driver import answers
 from cedr.runtime.spark.driver.answers import answer_schema
+from cedr.runtime.spark.driver.executors import check_executors
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint, record_of
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
@@ -117,6 +118,7 @@ def start(
             inputs.check_lengths(query)
         if before is None:
             created.write(folder)
+        check_executors(spark, folder)
         if not close:
             warn_of_findings(query, stacklevel=3)
         sink.open(table)
