@@ -142,10 +142,12 @@ class SortedBlocks:
         """Remove sorted rows that are there."""
         self.change(rows, rows[:0])
 
-    def take_head(self, count: int) -> Matrix:
-        """Remove the first rows, and return them."""
+    def take_until(self, time: int) -> Matrix:
+        """Remove the first rows, those whose first number is not after a time, and return them."""
+        count = by_time.rows_until(*self.arrays, time) if self.rows else 0
         rows: Matrix = by_time.take_head(*self.arrays, count)
-        self.increments.touch(rows, self.rows)
+        if count:
+            self.increments.touch(rows, self.rows)
         return rows
 
     def ended(self, key: Matrix, count: int, column: int, by: int) -> tuple[Matrix, bool]:

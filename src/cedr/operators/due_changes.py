@@ -31,9 +31,7 @@ class DueChanges:
 
     def take(self, port: int, before: int) -> Matrix:
         """Take out what changes before a time, in the order of time."""
-        _, rows = self._blocks[port].between([np.array([MIN])], [np.array([before])])
-        self._blocks[port].remove(rows)
-        return rows
+        return self._blocks[port].take_until(max(before, MIN + 1) - 1)
 
     def all(self, port: int) -> Changes:
         rows = self._blocks[port].flat()

@@ -107,8 +107,8 @@ class FutureEndPoints:
 
     def _arrived(self) -> EndPoints | None:
         """What time has reached; it is removed."""
-        count = by_time.rows_until(*self.blocks.arrays, self.horizon)
-        return endpoints_of(self.blocks.take_head(count)) if count else None
+        rows = self.blocks.take_until(self.horizon)
+        return endpoints_of(rows) if len(rows) else None
 
     def first_of(self, groups: Times) -> EndPoints:
         """The first end point of each of these groups, which all have one; it is removed."""
