@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
+from s3_server import everything
 
 from cedr.runtime.spark.shard.packet import LOG_LINE, Packet, to_blob, to_header, to_log
 from cedr.runtime.spark.shard.state import (
@@ -27,8 +28,8 @@ from cedr.temporal.errors import DamagedFileError, StorageError
 
 
 @pytest.fixture
-def folder(tmp_path):
-    made = Folder(str(tmp_path / "f"))
+def folder(any_storage):
+    made = Folder(f"{any_storage}/f")
     made.make()
     return made
 
@@ -53,7 +54,8 @@ def test_many_writers_at_once_agree(folder):
     assert folder.names() == ["x"]
 
 
-def test_what_is_being_written_is_not_there(folder):
+def test_what_is_being_written_is_not_there(tmp_path):
+    folder = Folder(str(tmp_path))
     with folder._hidden("x") as path:
         Path(path).write_bytes(b"half")
     assert folder.names() == []
@@ -68,8 +70,8 @@ def test_write_replaces_and_remove_forgives(folder):
     assert folder.names() == []
 
 
-def test_remote_folders_are_reached_through_arrow(tmp_path):
-    """Arrow's in-memory file system takes the place of a bucket; it has no hard links."""
+def test_other_file_systems_are_reached_through_arrow():
+    """Arrow's in-memory file system takes the place of HDFS; it has no hard links."""
     remote = Folder("mock://bucket/x")
     remote.make()
     assert remote.write_once("a", b"one") == b"one"
@@ -100,7 +102,7 @@ def test_a_batch_that_fails_is_not_logged_and_leaves_nothing(folder):
     with pytest.raises(ZeroDivisionError), store.logging(0, packets(1)):
         1 / 0  # noqa: B018
     assert not store.has(0)
-    assert list(Path(folder.path).iterdir()) == []
+    assert everything(folder) == []
 
 
 def test_what_cannot_be_synced_is_reported_when_the_log_is_needed(folder):
@@ -112,7 +114,7 @@ def test_what_cannot_be_synced_is_reported_when_the_log_is_needed(folder):
     with store.logging(0, packets(1), fail) as is_logged, pytest.raises(StorageError, match="spilled-1"):
         is_logged()
     assert not store.has(0)
-    assert list(Path(folder.path).iterdir()) == []
+    assert everything(folder) == []
 
 
 def test_snapshots_replace_the_log_before_them(folder):
@@ -163,22 +165,22 @@ MANY = MANY_BYTES // 8
 
 
 @pytest.mark.parametrize("inserts", [True, False])
-def test_many_rows_are_spilled_and_few_are_sent(tmp_path, inserts):
+def test_many_rows_are_spilled_and_few_are_sent(any_storage, inserts):
     few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
-    spill, packet = SpillFile(str(tmp_path), 7), Packet(1, 0, "rows")
+    spill, packet = SpillFile(any_storage, 7), Packet(1, 0, "rows")
     sent = [spill.put(packet, rows) for rows in (few, many)]
     assert [bool(p.blob) for p in sent] == [True, False]
-    store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
+    store = StateStore(Folder(any_storage).sub("state/1/0"))
     assert log(store, 7, sent)
     logged = store.logged(7)
     assert [store.rows(p).equals(rows) for p, rows in zip(logged, (few, many), strict=True)] == [True, True]
     assert store.log_bytes > MANY_BYTES, "spilled rows are part of the log"
 
 
-def test_spilled_rows_are_removed_with_their_log_and_missed(tmp_path):
-    store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
+def test_spilled_rows_are_removed_with_their_log_and_missed(any_storage):
+    store = StateStore(folder := Folder(any_storage).sub("state/1/0"))
     for batch in range(4):
-        spill, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
+        spill, packet = SpillFile(any_storage, batch), Packet(1, 0, "rows", rows=MANY)
         spill.put(packet, chunk_rows(MANY))  # of an attempt that failed
         log(store, batch, [spill.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
