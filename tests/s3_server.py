@@ -80,7 +80,7 @@ def s3() -> Iterator[S3Server]:
 @pytest.fixture
 def bucket(s3: S3Server) -> Iterator[str]:
     """The URI of a new bucket, which this process may use meanwhile."""
-    before = remote_settings.current
+    before = remote_settings.current()
     remote_settings.use(s3.hadoop)
     yield f"s3a://{s3.new_bucket()}"
     remote_settings.use(before.values)

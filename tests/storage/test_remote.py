@@ -21,7 +21,7 @@ NOBODY_LISTENS = "http://127.0.0.1:9"
 @pytest.fixture
 def settings():
     """Settings of this process, which the test may change."""
-    before = remote_settings.current
+    before = remote_settings.current()
     yield remote_settings.use
     remote_settings.use(before.values)
 
@@ -95,10 +95,10 @@ def test_a_folder_that_is_pickled_has_no_keys(bucket):
 
 def test_settings_apply_where_they_are_unpickled(settings):
     sent = pickle.dumps(RemoteSettings({"fs.s3a.access.key": KEY, "fs.s3a.secret.key": SECRET}))
-    assert remote_settings.current.s3("b").get("access_key_id") != KEY
+    assert remote_settings.current().s3("b").get("access_key_id") != KEY
     pickle.loads(sent)
-    assert remote_settings.current.s3("b")["access_key_id"] == KEY
-    assert SECRET not in repr(remote_settings.current)
+    assert remote_settings.current().s3("b")["access_key_id"] == KEY
+    assert SECRET not in repr(remote_settings.current())
     assert hidden(f"the secret is {SECRET}") == "the secret is ***"
 
 
@@ -112,7 +112,7 @@ def test_spark_s_settings_precede_the_environment(settings, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", NOBODY_LISTENS)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     settings({})
-    assert remote_settings.current.s3("b") == {
+    assert remote_settings.current().s3("b") == {
         "access_key_id": "theirs",
         "secret_access_key": "their secret",
         "session_token": "token",
@@ -121,25 +121,25 @@ def test_spark_s_settings_precede_the_environment(settings, monkeypatch):
     }
     settings({"fs.s3a.access.key": KEY, "fs.s3a.secret.key": SECRET, "fs.s3a.bucket.b.endpoint.region": "us-east-2"})
     ours = {"access_key_id": KEY, "secret_access_key": SECRET, "endpoint": NOBODY_LISTENS}
-    assert remote_settings.current.s3("b") == {**ours, "region": "us-east-2"}
-    assert remote_settings.current.s3("c") == {**ours, "region": "eu-central-1"}
+    assert remote_settings.current().s3("b") == {**ours, "region": "us-east-2"}
+    assert remote_settings.current().s3("c") == {**ours, "region": "eu-central-1"}
 
 
 def test_endpoints_without_a_scheme(settings):
     settings({"fs.s3a.endpoint": "localhost:9000"})
-    assert remote_settings.current.s3("b")["endpoint"] == "https://localhost:9000"
+    assert remote_settings.current().s3("b")["endpoint"] == "https://localhost:9000"
     settings({"fs.s3a.endpoint": "localhost:9000", "fs.s3a.connection.ssl.enabled": "false"})
-    assert remote_settings.current.s3("b")["endpoint"] == "http://localhost:9000"
+    assert remote_settings.current().s3("b")["endpoint"] == "http://localhost:9000"
     settings({"fs.s3a.endpoint": "s3.eu-central-1.amazonaws.com", "fs.s3a.endpoint.region": "eu-central-1"})
-    assert "endpoint" not in remote_settings.current.s3("b")
+    assert "endpoint" not in remote_settings.current().s3("b")
 
 
 def test_keys_of_azure_and_google(settings):
     host = "acc.dfs.core.windows.net"
     settings({f"fs.azure.account.key.{host}": "a2V5", "fs.gs.auth.service.account.json.keyfile": "/k.json"})
-    assert remote_settings.current.azure("acc", "box") == {"account_name": "acc", "account_key": "a2V5"}
-    assert remote_settings.current.azure("other", "box") == {"account_name": "other"}
-    assert remote_settings.current.gs() == {"service_account": "/k.json"}
+    assert remote_settings.current().azure("acc", "box") == {"account_name": "acc", "account_key": "a2V5"}
+    assert remote_settings.current().azure("other", "box") == {"account_name": "other"}
+    assert remote_settings.current().gs() == {"service_account": "/k.json"}
     assert store_of(f"abfss://box@{host}/a//b/")[1] == "a/b"
 
 

@@ -51,7 +51,7 @@ def bucket(scheme: str, root: str) -> "ObjectStore":
 
 def options_of(scheme: str, parts: dict[str, str]) -> dict[str, Any]:
     """What obstore is given besides the name."""
-    settings = remote_settings.current
+    settings = remote_settings.current()
     if scheme in AZURE:
         return settings.azure(parts["account"], parts["container"])
     if scheme in GS:

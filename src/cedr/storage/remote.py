@@ -84,7 +84,7 @@ def store_of(place: str) -> tuple[Store, str]:
     scheme, _, rest = place.partition("://")
     authority, _, path = rest.partition("/")
     remember_credentials(place)
-    store, base = store_at(f"{scheme.lower()}://{authority}", remote_settings.version)
+    store, base = store_at(f"{scheme.lower()}://{authority}", remote_settings.version())
     path = "/".join(part for part in path.split("/") if part)
     if odd := ODD.search(path):
         raise CedrError(f"{without_credentials(place)}: a remote folder's name cannot have the character {odd[0]!r}")

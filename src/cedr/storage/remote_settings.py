@@ -7,6 +7,7 @@ of a checkpoint, and are never printed.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,19 @@ AZURE_NAMES = {
     "fs.azure.account.oauth2.client.id": "client_id",
     "fs.azure.account.oauth2.client.secret": "client_secret",
 }
+
+
+USED = re.compile(
+    r"fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token|endpoint|endpoint\.region|path\.style\.access"
+    r"|connection\.ssl\.enabled|aws\.credentials\.provider)"
+    rf"|{'|'.join(map(re.escape, GS_KEY_FILES))}|({'|'.join(map(re.escape, AZURE_NAMES))})(\..+)?"
+    r"|fs\.azure\.account\.oauth2\.client\.endpoint(\..+)?"
+)
+
+
+def is_used(name: str) -> bool:
+    """Whether a setting of Hadoop means something here."""
+    return USED.fullmatch(name) is not None
 
 
 class RemoteSettings:
@@ -107,16 +121,23 @@ def of_environment(names: tuple[str, ...]) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
-current = RemoteSettings({})
-"""Those of this process."""
-version = 0
-"""How often they have changed."""
+applied = [RemoteSettings({})]
+"""All that this process has had; the last ones count."""
+
+
+def current() -> RemoteSettings:
+    """Those of this process."""
+    return applied[-1]
+
+
+def version() -> int:
+    """How often they have changed."""
+    return len(applied)
 
 
 def use(values: Mapping[str, str]) -> RemoteSettings:
     """From now on these apply to this process."""
-    global current, version
     settings = RemoteSettings(values)
-    if settings != current:
-        current, version = settings, version + 1
+    if settings != current():
+        applied.append(settings)
     return settings

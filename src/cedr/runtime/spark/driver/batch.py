@@ -26,6 +26,7 @@ from cedr.runtime.spark.driver.answers import as_batches
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
+from cedr.runtime.spark.driver.remote import share_settings
 from cedr.runtime.spark.reader.packer import row_packets
 from cedr.runtime.spark.shard.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
 from cedr.runtime.spark.shard.worker import in_worker
@@ -42,7 +43,7 @@ def batch(
     query: Level, spark: SparkSession, data: Any, *, shards: int | None = None, late: str | None = None
 ) -> DataFrame:
     """See `Stream.batch`."""
-    plan = staged(query)
+    plan, storage = staged(query), share_settings(spark)
     inputs = Inputs(spark, plan, data, streaming=False)
     inputs.check_lengths(query)
     job = SparkJob(
@@ -54,6 +55,7 @@ def batch(
         late or "",
         inputs.time_type,
         at=wall_clock(),
+        storage=storage,
     )
     if late:
         late_folder(late).make()

@@ -78,7 +78,9 @@ class Inputs:
             if isinstance(given, Files):
                 log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
                 source, pack = self.plan.sources[name], packing_files(packed, name)
-                frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
+                frames.append(
+                    read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, epoch=job.epoch, closes=closes)
+                )
             else:
                 columns = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
                 frames.append(given.select(*columns).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))
