@@ -191,6 +191,14 @@ class ParquetSink(TableSink):
     # --- in a shard's process ----------------------------------------------------------------------------------------
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
+        try:
+            return self._prepared(shard, batch, changes)
+        except DamagedFileError:
+            if self.folder.local or (self.last_batch() or 0) < batch:
+                raise
+            return b""  # a driver that we replace committed it at the last moment, and removed what we were reading
+
+    def _prepared(self, shard: int, batch: int, changes: Chunk) -> bytes:
         manifest = self._manifest()
         if not self._is_new(batch, manifest.batch):
             return b""  # already committed; commit will ignore it

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
-import pytest
 from runtime.spark.remote_driver import query
 from s3_server import SECRET
 

@@ -52,7 +52,7 @@ from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import SinkTable, TableSink
 from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.late_rows import counted, in_user_times, warn_of_late
-from cedr.storage.epoch import Epoch, take_over
+from cedr.storage.epoch import Epoch, ReplacedError, take_over
 from cedr.storage.folder import Folder, checkpoint_folder
 from cedr.storage.lock import InUseError, Lock
 from cedr.storage.remote import for_spark
@@ -60,6 +60,7 @@ from cedr.temporal.errors import CedrError, CedrWarning, QueryError
 
 Trigger = Mapping[str, Any]
 SETTING = threading.RLock()
+WATCH_SECONDS = 5.0
 QUICK = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
 QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
@@ -329,6 +330,22 @@ class RunningQuery:
         self.placement: Placement | None = None
         """Where shards are, if there are several executors."""
         self.ended = threading.Event()
+        self.replaced: CedrError | None = None
+        """Why it was stopped, if another driver has taken over its checkpoint."""
+        if job.epoch is not None:
+            threading.Thread(target=self._watch, args=(job.epoch,), daemon=True).start()
+
+    def _watch(self, epoch: Epoch) -> None:
+        """A query that has nothing to do would not notice that it was replaced."""
+        while not self.ended.wait(WATCH_SECONDS):
+            try:
+                epoch.check()
+            except ReplacedError as e:
+                self.replaced = e
+                self.spark_query.stop()
+                return
+            except CedrError:
+                continue  # the store does not answer now
 
     def begin(self) -> None:
         try:
@@ -415,14 +432,16 @@ class RunningQuery:
         try:
             if not self.spark_query.awaitTermination(timeout) and timeout is not None:
                 return False
-            if self.closes_apart and not self.control.names():
+            if self.closes_apart and not self.control.names() and self.replaced is None:
                 self._close()
         except StreamingQueryException as e:
             self._end()
-            if (ours := cedr_error_inside(e)) is not None:
+            if (ours := self.replaced or cedr_error_inside(e)) is not None:
                 raise in_user_times(ours, self.job.time_type) from None
             raise
         self._end()
+        if self.replaced is not None:
+            raise self.replaced
         self._warn_of_late(stacklevel=2)
         return True
 

@@ -8,7 +8,7 @@ import base64
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -59,10 +59,12 @@ class FileJob:
     pack: bytes
     parallelism: int
     log: str | None
-    storage: RemoteSettings
-    epoch: Epoch | None = None
     closes: bool = False
     """The input ends with the files that exist when the query starts."""
+    storage: RemoteSettings = field(default_factory=current)
+    """How remote folders are reached; unpickled with the job, they apply to the process."""
+    epoch: Epoch | None = None
+    """The number of the driver, if the log is remote."""
 
     @property
     def planner(self) -> Planner:
@@ -88,7 +90,7 @@ def read_files(
     """
     settings = checked_settings(settings, source)
     cores = spark.sparkContext.defaultParallelism
-    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, current(), epoch, closes)
+    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, closes, epoch=epoch)
     spark.dataSource.register(CedrFiles)
     packed = base64.b64encode(cloudpickle.dumps(job)).decode()
     read: Any = spark.read if log is None else spark.readStream
