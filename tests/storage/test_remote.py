@@ -1,6 +1,7 @@
 """Remote storage, on a real S3 server: what files in a bucket promise, whose settings count, and what errors say."""
 
 import pickle
+import socket
 import threading
 import time
 
@@ -203,6 +204,18 @@ def test_an_endpoint_that_does_not_answer_is_named(s3, settings):
     with pytest.raises(RemoteError, match=f"there is no answer from {NOBODY_LISTENS}; check the network, and the end"):
         Folder("s3a://bucket/a").names()
     assert time.monotonic() - begin < 30
+
+
+def test_missing_credentials_are_reported_with_the_machine(s3, settings, monkeypatch):
+    """Which may be that of an executor."""
+    for names in remote_settings.S3_ENVIRONMENT.values():
+        for name in names:
+            monkeypatch.delenv(name, raising=False)
+    settings({"fs.s3a.endpoint": s3.url})
+    with pytest.raises(
+        RemoteError, match=rf"there are no credentials for it on {socket.gethostname()}, neither in Spa"
+    ):
+        Folder("s3a://bucket/a").names()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from runtime.spark.remote_driver import query
 from s3_server import SECRET
 
 import cedr
+from cedr.sinks.manifest import Manifest
 from cedr.storage.folder import Folder
 
 ROWS = 20_000
@@ -106,3 +108,47 @@ def test_a_query_in_a_bucket(s3, bucket, tmp_path):
     for path in folder.store.below(folder.path):
         assert SECRET.encode() not in (folder.find_plain(path) or b"")
     assert SECRET not in driver.log.read_text()
+
+
+def batches_in(bucket: str) -> int:
+    """How many micro-batches are in the table."""
+    manifest = Manifest.newest(Folder(f"{bucket}/table"))
+    return 0 if manifest is None or manifest.batch is None else manifest.batch + 1
+
+
+def wait_until(true, seconds: float = 300.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_killed_driver_and_its_successor(s3, bucket, tmp_path):
+    """It is killed at some moment after its second micro-batch. The next one sees no lock, and does the rest."""
+    write_files(tmp_path, 0, 6)
+    first = Driver(tmp_path, bucket, s3.spark)
+    with drivers(first):
+        first.wait_for("ready")
+        wait_until(lambda: batches_in(bucket) >= 2 or first.process.poll() is not None)
+        first.kill()
+    second = Driver(tmp_path, bucket, s3.spark)
+    with drivers(second):
+        assert second.wait_for("done")["rows"] == expected(tmp_path)
+
+
+def test_a_driver_stops_when_another_one_takes_over(s3, bucket, tmp_path):
+    write_files(tmp_path, 0, 2)
+    older = Driver(tmp_path, bucket, s3.spark, once=False)
+    with drivers(older):
+        wait_until(lambda: batches_in(bucket) >= 2 or older.process.poll() is not None)
+        newer = Driver(tmp_path, bucket, s3.spark, once=False)
+        with drivers(newer):
+            newer.wait_for("ready")
+            write_files(tmp_path, 2, 3)
+            error = older.wait_for("error")
+            assert "was taken over by another driver (process" in error["text"]
+            assert older.process.wait(60) == 1
+            wait_until(lambda: batches_in(bucket) >= 5 or newer.process.poll() is not None)
+            found = cedr.sinks.read_parquet(f"{bucket}/table")
+    alone = query().run(pl.read_parquet(tmp_path / "in" / "*.parquet"), close=False).table()
+    assert [list(row) for row in found.rows()] == [list(row) for row in alone.rows()]

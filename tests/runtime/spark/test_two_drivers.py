@@ -179,19 +179,48 @@ def test_of_two_commits_of_a_batch_one_counts(bucket):
     assert there == Manifest.newest(one.folder).names, "files that do not count are removed with the next commit"
 
 
+SETTLING = 5
+"""A batch with files of settled tuples, which later batches keep."""
+
+
+def commit_up_to(sink, first: int, last: int) -> None:
+    for batch in range(first, last + 1):
+        sink.commit(batch, prepared(sink, batch))
+
+
 def test_a_commit_that_comes_late_does_no_harm(bucket):
     """The manifest of its batch is gone already, so that it can be created once more."""
     older, newer = opened(bucket), opened(bucket)
-    late = prepared(older, 0)
-    before = Manifest.newest(older.folder)
-    for batch in range(3):
-        newer.commit(batch, prepared(newer, batch))
-    older._manifest = lambda: before
-    older.commit(0, late)
-    assert history_of(TABLE, newer.read()) == expected(3)
-    newer.commit(3, prepared(newer, 3))
-    assert history_of(TABLE, newer.read()) == expected(4)
-    assert Manifest.names_in(newer.folder) == ["3.json"]
+    commit_up_to(newer, 0, SETTLING - 1)
+    late, before = prepared(older, SETTLING), Manifest.newest(older.folder)
+    commit_up_to(newer, SETTLING, SETTLING + 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(older, "_manifest", iter([before, Manifest.newest(newer.folder)]).__next__)
+        older.commit(SETTLING, late)
+    assert older.folder.sub("_cedr").has(f"{SETTLING}.json")
+    assert history_of(TABLE, newer.read()) == expected(SETTLING + 3)
+    commit_up_to(newer, SETTLING + 3, SETTLING + 3)
+    assert history_of(TABLE, newer.read()) == expected(SETTLING + 4)
+    assert Manifest.names_in(newer.folder) == [f"{SETTLING + 3}.json"]
+
+
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_a_driver_that_cleans_up_late_does_no_harm(bucket, ahead):
+    """Between its commit and the removal of old files the other one has committed more, and prepares the next."""
+    older, newer = opened(bucket), opened(bucket)
+    commit_up_to(newer, 0, SETTLING - 1)
+    waiting: list[list[bytes]] = []
+
+    def after_others(manifest: Manifest) -> None:
+        commit_up_to(newer, SETTLING + 1, SETTLING + ahead)
+        waiting.append(prepared(newer, SETTLING + ahead + 1))
+        type(older)._sweep(older, manifest)
+
+    ours = prepared(older, SETTLING)
+    older._sweep = after_others
+    older.commit(SETTLING, ours)
+    newer.commit(SETTLING + ahead + 1, waiting[0])
+    assert history_of(TABLE, newer.read()) == expected(SETTLING + ahead + 2)
 
 
 def test_two_drivers_that_do_not_know_of_each_other(bucket):
