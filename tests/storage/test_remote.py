@@ -126,6 +126,11 @@ def test_spark_s_settings_precede_the_environment(settings, monkeypatch):
     assert remote_settings.current().s3("c") == {**ours, "region": "eu-central-1"}
 
 
+def test_settings_of_a_session_to_come(settings):
+    conf = {"spark.hadoop.fs.s3a.access.key": KEY, "spark.hadoop.fs.s3a.fast.upload": "true", "spark.master": "local"}
+    assert remote_settings.of_spark(conf) == {"fs.s3a.access.key": KEY}
+
+
 def test_endpoints_without_a_scheme(settings):
     settings({"fs.s3a.endpoint": "localhost:9000"})
     assert remote_settings.current().s3("b")["endpoint"] == "https://localhost:9000"

@@ -51,6 +51,14 @@ def is_used(name: str) -> bool:
     return USED.fullmatch(name) is not None
 
 
+def of_spark(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings among those of a session that is still to be started."""
+    found = {
+        name.removeprefix("spark.hadoop."): value for name, value in conf.items() if name.startswith("spark.hadoop.")
+    }
+    return {name: value for name, value in found.items() if is_used(name)}
+
+
 class RemoteSettings:
     """Settings under Hadoop's names. Unpickled, they apply to the process."""
 
