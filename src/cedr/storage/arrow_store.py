@@ -8,8 +8,7 @@ from uuid import uuid4
 from pyarrow import fs
 
 from cedr.secret import without_credentials
-from cedr.storage.remote import Store
-from cedr.temporal.errors import CedrError
+from cedr.storage.remote import NoStoreError, Store
 
 NO_HDFS = (
     ". HDFS is reached through Arrow, which needs libhdfs of a Hadoop installation on every machine: set HADOOP_HOME, "
@@ -22,8 +21,9 @@ def file_system(scheme: str, root: str) -> tuple["ArrowStore", str]:
     try:
         system, base = fs.FileSystem.from_uri(root)
     except (ValueError, OSError, NotImplementedError) as e:
-        lacking = NO_HDFS if scheme == "hdfs" else ""
-        raise CedrError(f"{without_credentials(root)} cannot be used: {without_credentials(str(e))}{lacking}") from None
+        raise NoStoreError(
+            f"cannot be used: {without_credentials(str(e))}{NO_HDFS if scheme == 'hdfs' else ''}"
+        ) from None
     return ArrowStore(system), base.rstrip("/") if scheme != "hdfs" else ""
 
 

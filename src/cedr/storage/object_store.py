@@ -20,8 +20,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from cedr.secret import Secret, without_credentials
 from cedr.storage import remote_settings
-from cedr.storage.remote import AZURE, GS, RemoteError, Store
-from cedr.temporal.errors import CedrError
+from cedr.storage.remote import AZURE, GS, NoStoreError, RemoteError, Store
 
 BUCKET = re.compile(r"\w+://(?:(?P<key>[^:@/]+):(?P<secret>[^@]*)@)?(?P<bucket>[^/@:]+)")
 CONTAINER = re.compile(r"\w+://(?P<container>[^/@:]+)@(?P<account>[^/@:.]+)\.[^/@:]+")
@@ -37,7 +36,7 @@ def bucket(scheme: str, root: str) -> "ObjectStore":
     found = (CONTAINER if scheme in AZURE else BUCKET).fullmatch(root)
     if found is None:
         form = "abfss://container@account.dfs.core.windows.net/path" if scheme in AZURE else f"{scheme}://bucket/path"
-        raise CedrError(f"{without_credentials(root)} is not a place in a store; it has the form {form}")
+        raise NoStoreError(f"is not a place in a store; it has the form {form}")
     options = options_of(scheme, found.groupdict())
     endpoint = options.get("endpoint", "")
     client = {**CLIENT, "allow_http": True} if endpoint.startswith("http://") else CLIENT
@@ -46,7 +45,7 @@ def bucket(scheme: str, root: str) -> "ObjectStore":
     try:
         return ObjectStore(kind(name, **options, client_options=client, retry_config=RETRIES), root, endpoint)
     except (exceptions.BaseError, ValueError) as e:
-        raise RemoteError(root, first_line(e)) from None
+        raise NoStoreError(f"cannot be used: {without_credentials(first_line(e))}") from None
 
 
 def options_of(scheme: str, parts: dict[str, str]) -> dict[str, Any]:

@@ -35,6 +35,10 @@ class RemoteError(StorageError):
         CedrError.__init__(self, f"{without_credentials(place)} cannot be used: {without_credentials(why)}")
 
 
+class NoStoreError(Exception):
+    """Why there is no store at a URI, as what follows it in a sentence."""
+
+
 def is_remote(place: str) -> bool:
     return SCHEME.match(place) is not None and not place.startswith("file://")
 
@@ -84,7 +88,10 @@ def store_of(place: str) -> tuple[Store, str]:
     scheme, _, rest = place.partition("://")
     authority, _, path = rest.partition("/")
     remember_credentials(place)
-    store, base = store_at(f"{scheme.lower()}://{authority}", remote_settings.version())
+    try:
+        store, base = store_at(f"{scheme.lower()}://{authority}", remote_settings.version())
+    except NoStoreError as e:
+        raise CedrError(f"{without_credentials(place)} {e}") from None
     path = "/".join(part for part in path.split("/") if part)
     if odd := ODD.search(path):
         raise CedrError(f"{without_credentials(place)}: a remote folder's name cannot have the character {odd[0]!r}")

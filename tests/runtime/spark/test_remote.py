@@ -80,11 +80,11 @@ def drivers(*some: Driver):
             driver.process.wait()
 
 
-def write_files(folder: Path, first: int, number: int) -> None:
+def write_files(folder: Path, first: int, number: int, rows: int = ROWS) -> None:
     (folder / "in").mkdir(exist_ok=True)
     for n in range(first, first + number):
         ts = pl.Series("ts", range(n * 100, n * 100 + 100), dtype=pl.Int64)
-        frame = pl.DataFrame({"ts": ts}).join(pl.DataFrame({"k": range(ROWS // 100)}), how="cross")
+        frame = pl.DataFrame({"ts": ts}).join(pl.DataFrame({"k": range(rows // 100)}), how="cross")
         hidden = folder / "in" / f".{n}"
         frame.with_columns(v=pl.col("ts") % 7).write_parquet(hidden)
         hidden.rename(folder / "in" / f"{n}.parquet")
@@ -97,7 +97,8 @@ def expected(folder: Path) -> list[list]:
 
 
 def test_a_query_in_a_bucket(s3, bucket, tmp_path):
-    write_files(tmp_path, 0, 3)
+    write_files(tmp_path, 0, 1, rows=1_000_000)
+    write_files(tmp_path, 1, 2)
     driver = Driver(tmp_path, bucket.replace("s3a", "s3"), s3.spark)
     with drivers(driver):
         done = driver.wait_for("done")
@@ -105,7 +106,9 @@ def test_a_query_in_a_bucket(s3, bucket, tmp_path):
     assert [list(row) for row in cedr.sinks.read_parquet(f"{bucket}/table").rows()] == expected(tmp_path)
     folder = Folder(f"{bucket}/checkpoint")
     assert {"cedr", "spark"} <= set(folder.subfolders())
-    for path in folder.store.below(folder.path):
+    files = folder.store.below(folder.path)
+    assert sum("/spilled-" in path for path in files) >= 2, "rows of the large file cross the store"
+    for path in files:
         assert SECRET.encode() not in (folder.find_plain(path) or b"")
     assert SECRET not in driver.log.read_text()
 

@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 from s3_server import everything
 
+from cedr.runtime.spark.shard import state
 from cedr.runtime.spark.shard.packet import LOG_LINE, Packet, to_blob, to_header, to_log
 from cedr.runtime.spark.shard.state import (
     KEPT_SNAPSHOTS,
     MANY_BATCHES,
     MANY_BYTES,
+    MANY_BYTES_REMOTE,
     SMALL_LOG,
     STATE_VERSION,
     RowsHeader,
@@ -164,8 +166,21 @@ def chunk_rows(number: int, inserts: bool = True) -> pl.DataFrame:
 MANY = MANY_BYTES // 8
 
 
+@pytest.fixture
+def spilled_alike(monkeypatch):
+    """Remote storage has another limit, which needs many rows."""
+    monkeypatch.setattr(state, "MANY_BYTES_REMOTE", MANY_BYTES)
+
+
+def test_remote_rows_are_spilled_when_there_are_more_of_them(any_storage):
+    sent = SpillFile(any_storage, 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
+    assert bool(sent.blob) == ("://" in any_storage)
+    many = chunk_rows(MANY_BYTES_REMOTE // 32 + 1)
+    assert not SpillFile(any_storage, 7).put(Packet(1, 0, "rows"), many).blob
+
+
 @pytest.mark.parametrize("inserts", [True, False])
-def test_many_rows_are_spilled_and_few_are_sent(any_storage, inserts):
+def test_many_rows_are_spilled_and_few_are_sent(any_storage, spilled_alike, inserts):
     few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
     spill, packet = SpillFile(any_storage, 7), Packet(1, 0, "rows")
     sent = [spill.put(packet, rows) for rows in (few, many)]
@@ -177,7 +192,7 @@ def test_many_rows_are_spilled_and_few_are_sent(any_storage, inserts):
     assert store.log_bytes > MANY_BYTES, "spilled rows are part of the log"
 
 
-def test_spilled_rows_are_removed_with_their_log_and_missed(any_storage):
+def test_spilled_rows_are_removed_with_their_log_and_missed(any_storage, spilled_alike):
     store = StateStore(folder := Folder(any_storage).sub("state/1/0"))
     for batch in range(4):
         spill, packet = SpillFile(any_storage, batch), Packet(1, 0, "rows", rows=MANY)
@@ -191,7 +206,7 @@ def test_spilled_rows_are_removed_with_their_log_and_missed(any_storage):
         store.rows(store.logged(3)[0])
 
 
-def test_rows_are_spilled_in_remote_folders(tmp_path):
+def test_rows_are_spilled_in_other_file_systems(spilled_alike):
     Folder("mock://bucket/spilled/state/1/0").make()
     sent = SpillFile("mock://bucket/spilled", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
     assert sent.header

@@ -58,8 +58,8 @@ STATE_VERSION = 4
 SPILLED = re.compile(r"spilled-\d+-[0-9a-f]+")
 MANY_BYTES = 64 << 10
 """Minimum size of rows that are spilled on a local disk; smaller ones are sent in their packet."""
-MANY_BYTES_REMOTE = 4 << 20
-"""The same for remote storage, where a file costs two requests more than a packet (decision 59)."""
+MANY_BYTES_REMOTE = 16 << 20
+"""The same for remote storage, where a file costs two requests, and its rows are read back from there (decision 59)."""
 
 
 @allowed
