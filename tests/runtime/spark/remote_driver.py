@@ -30,7 +30,7 @@ def main(bucket: str, files: str, spark: dict[str, str], once: bool = True, **mo
         cedr.files(files, max_files=1),
         sink=cedr.sinks.parquet(f"{bucket}/table"),
         checkpoint=f"{bucket}/checkpoint",
-        shards=2,
+        shards=more.get("shards", 2),
         trigger={"availableNow": True} if once else {"processingTime": "0 seconds"},
         close=once,
     )

@@ -25,9 +25,16 @@ TESTS = Path(__file__).parents[2]
 class Driver:
     """A driver in a process of its own."""
 
-    def __init__(self, tmp_path: Path, bucket: str, spark: dict[str, str], once: bool = True) -> None:
+    def __init__(self, tmp_path: Path, bucket: str, spark: dict[str, str], once: bool = True, **more) -> None:
         self.log = tmp_path / f"log-{len(list(tmp_path.glob('log-*')))}"
-        given = {"bucket": bucket, "files": str(tmp_path / "in"), "spark": spark, "once": once, "log": str(self.log)}
+        given = {
+            "bucket": bucket,
+            "files": str(tmp_path / "in"),
+            "spark": spark,
+            "once": once,
+            **more,
+            "log": str(self.log),
+        }
         with (tmp_path / "errors").open("ab") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "runtime.spark.remote_driver", json.dumps(given)],
@@ -99,7 +106,7 @@ def expected(folder: Path) -> list[list]:
 def test_a_query_in_a_bucket(s3, bucket, tmp_path):
     write_files(tmp_path, 0, 1, rows=1_000_000)
     write_files(tmp_path, 1, 2)
-    driver = Driver(tmp_path, bucket.replace("s3a", "s3"), s3.spark)
+    driver = Driver(tmp_path, bucket.replace("s3a", "s3"), s3.spark, shards=1)
     with drivers(driver):
         done = driver.wait_for("done")
     assert done["rows"] == expected(tmp_path)
@@ -107,7 +114,7 @@ def test_a_query_in_a_bucket(s3, bucket, tmp_path):
     folder = Folder(f"{bucket}/checkpoint")
     assert {"cedr", "spark"} <= set(folder.subfolders())
     files = folder.store.below(folder.path)
-    assert sum("/spilled-" in path for path in files) >= 2, "rows of the large file cross the store"
+    assert any("/spilled-" in path for path in files), "rows of the large file cross the store"
     for path in files:
         assert SECRET.encode() not in (folder.find_plain(path) or b"")
     assert SECRET not in driver.log.read_text()
