@@ -433,6 +433,19 @@ def test_without_postgresql_the_tests_run_and_report_what_is_missing(checkout: C
     assert "apt-get could not install postgresql; its output:\nno such package" in done.stderr
 
 
+# --- an S3 server --------------------------------------------------------------------------------------------------
+
+
+def test_the_tests_get_an_s3_server_and_run_without_one(checkout: Checkout) -> None:
+    script = checkout.root / "tests" / "fetch_s3.py"
+    script.parent.mkdir()
+    script.write_text('import os, sys\nopen(os.environ["LOG"], "a").write("fetch\\n")\nsys.exit("no route")\n')
+    checkout.start("demo")
+    assert not checkout.calls("fetch"), "only the tests need it"
+    assert checkout.start("test", "-x")["args"] == ["test", "-x"]
+    assert checkout.calls("fetch")
+
+
 # --- the command line it hands over to ---------------------------------------------------------------------------
 
 

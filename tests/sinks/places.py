@@ -20,7 +20,9 @@ SCHEMA = {"m": pl.Int64(), "v": pl.Int64()}
 
 @dataclass
 class ParquetPlace:
-    path: Path
+    """In a folder, or a bucket."""
+
+    path: Path | str
 
     def sink(self) -> TableSink:
         return sinks.parquet(self.path)

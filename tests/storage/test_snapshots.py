@@ -1,7 +1,6 @@
 """Snapshots in a folder: what did not change is not written again, and what is not needed is removed."""
 
 import json
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -19,8 +18,8 @@ LARGE = 10_000
 
 
 @pytest.fixture
-def folder(tmp_path):
-    made = Folder(str(tmp_path / "state"), label="state")
+def folder(any_storage):
+    made = Folder(f"{any_storage}/state", label="state")
     made.make()
     return made
 
@@ -56,7 +55,7 @@ def test_only_what_is_new_is_written(folder):
     assert same(read(folder, 58)["blocks"][:59], blocks[:59])
     changed = 59 * 8 * LARGE
     assert written < 3 * changed
-    stored = sum(Path(folder.path, name).stat().st_size for name in folder.names())
+    stored = sum(len(folder.find_plain(name)) for name in folder.names())
     assert stored < 2.5 * whole, "what is not needed is removed"
     shared = whole // snapshots.SHARED_PART + 1
     assert len(parts(folder)) <= snapshots.MANY_PARTS + 2 * shared
@@ -133,21 +132,21 @@ def test_a_part_that_is_removed_at_the_same_time_is_written_again(folder):
 def test_parts_of_a_slow_process_are_not_removed(folder):
     """It has written its part, and its manifest is still to come."""
     Snapshots(folder).write(5, np.arange(LARGE))
-    manifest = Path(folder.path, file_name("snapshot", 5))
-    content = manifest.read_bytes()
-    manifest.unlink()
+    manifest = file_name("snapshot", 5)
+    content = folder.find_plain(manifest)
+    folder.remove([manifest])
     here = Snapshots(folder)
     here.write(4, np.zeros(LARGE))
     here.write(6, np.ones(LARGE))
     here.forget_before(4)
-    manifest.write_bytes(content)
+    folder.write_plain(manifest, content)
     assert same(read(folder, 5), np.arange(LARGE))
 
 
 def test_a_damaged_old_manifest_does_no_harm(folder):
     array, here = np.arange(LARGE), Snapshots(folder)
     here.write(0, array)
-    Path(folder.path, file_name("snapshot", 0)).write_bytes(b"")
+    folder.write_plain(file_name("snapshot", 0), b"")
     here.write(1, array)
     here.forget_before(0)
     assert same(read(folder, 1), array)
@@ -183,11 +182,11 @@ TREE = {"a": np.arange(1000), "b": pl.DataFrame({"v": ["x"]}), "c": [1, (2.5, No
 
 
 def with_checksum(folder: Folder, name: str, content: bytes) -> None:
-    Path(folder.path, name).write_bytes(header(folder.label_of(name), content) + content)
+    folder.write_plain(name, header(folder.label_of(name), content) + content)
 
 
 def content_of(folder: Folder, name: str) -> bytes:
-    return Path(folder.path, name).read_bytes().partition(b"\n")[2]
+    return folder.find_plain(name).partition(b"\n")[2]
 
 
 @pytest.mark.parametrize("kind", ["snapshot", "part"])
@@ -212,7 +211,7 @@ def test_any_content_is_read_or_refused(folder, kind):
             read(folder, 7)
         except DamagedFileError as e:
             errors.append(str(e))
-    assert all(folder.path in error for error in errors)
+    assert all(folder.place in error for error in errors)
     assert len(errors) > (700 if kind == "snapshot" else 300)
 
 
@@ -242,7 +241,7 @@ def test_wrong_manifests_are_refused(folder, key, value):
     with_checksum(
         folder, name, json.dumps(json.loads(line) | {key: value}, separators=(",", ":")).encode() + b"\n" + small
     )
-    with pytest.raises(DamagedFileError, match=folder.path):
+    with pytest.raises(DamagedFileError, match=folder.place):
         read(folder, 7)
 
 

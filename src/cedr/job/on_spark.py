@@ -19,11 +19,13 @@ from cedr.job.section import Section
 from cedr.job.sinks import LOG, JobSink
 from cedr.job.sources import KAFKA_COLUMNS, JobSource, line_columns
 from cedr.job.stores import store, table_sink
+from cedr.runtime.spark.driver.remote import share_settings
 from cedr.runtime.spark.driver.session import spark_session
 from cedr.runtime.spark.driver.streaming import CheckpointIdentity, RunningQuery
 from cedr.secret import revealed
 from cedr.sinks.spark_types import spark_schema
 from cedr.sources.event_time import columns_read, time_columns
+from cedr.storage import remote_settings
 from cedr.storage.folder import checkpoint_folder
 from cedr.temporal.errors import QueryError
 
@@ -40,11 +42,14 @@ def session(job: Job) -> SparkSession:
         except OSError as e:
             raise QueryError(f"the checkpoint {folder} cannot be created: {e.strerror}") from None
     log = folder / LOG if folder.is_dir() else None
-    return spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **revealed(job.spark.conf))
+    spark = spark_session(job.spark.master, f"cedr {job.file.name}", log=log, **revealed(job.spark.conf))
+    share_settings(spark)
+    return spark
 
 
 def check_stores(job: Job) -> None:
     """Check that all tables can be written, before Spark starts and before any of them is created."""
+    remote_settings.use(remote_settings.of_spark(revealed(job.spark.conf)))
     for sink in job.sinks.values():
         if sink.is_table:
             table_sink(sink).check_place()

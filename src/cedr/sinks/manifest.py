@@ -76,9 +76,16 @@ class Manifest:
     def file_name(self) -> str:
         return START if self.batch is None else f"{self.batch}.json"
 
-    def write(self, folder: Folder) -> None:
-        content = {"batch": self.batch, "table": self.table.to_json(), "parts": list(map(asdict, self.parts.values()))}
-        folder.sub(FOLDER).write(self.file_name, json.dumps(content, indent=1).encode())
+    def write(self, folder: Folder) -> bool:
+        """Whether it counts: in a remote folder the first of its batch does, even if a driver comes that has not
+        noticed yet that it was replaced."""
+        parts = list(map(asdict, self.parts.values()))
+        content = json.dumps({"batch": self.batch, "table": self.table.to_json(), "parts": parts}, indent=1).encode()
+        place = folder.sub(FOLDER)
+        if folder.local or self.batch is None:
+            place.write(self.file_name, content)
+            return True
+        return place.write_once(self.file_name, content) == content
 
     @staticmethod
     def names_in(folder: Folder) -> list[str]:

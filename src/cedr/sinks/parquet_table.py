@@ -11,6 +11,9 @@ the manifest and is right at any time.
     folder/_cedr/<batch>.json                    the manifest
     folder/_cedr/staged/<name>.staged
 
+A remote store has no rename. There new files are written where they stay, so other readers see the table while no
+micro-batch is being processed, and the manifest, which is created and never replaced, decides which driver commits.
+
 No name is reused, so two attempts at one batch never touch each other's files. Each file has a checksum that cedr
 verifies when it reads it back. A commit is done when it survives a power cut: new files are synced before the manifest
 names them, and the manifest before what it replaces is removed.
@@ -112,12 +115,18 @@ class ParquetSink(TableSink):
             parts |= self._without_removed(batch, manifest, list(parts.values()))
             parts = {shard: replace(part, elsewhere="") for shard, part in parts.items()}
             after = Manifest(self.table, batch, {**manifest.parts, **parts})
-            for name in sorted(after.names - manifest.names):
-                self._staged.move(staged(name), self.folder, name)
-            if after.names - manifest.names:
-                self.folder.sync()
-            after.write(self.folder)
-            self._sweep(after)
+            if self.folder.local:
+                self._publish(after.names - manifest.names)
+            # Files of a batch that others have committed are removed with the next one.
+            if after.write(self.folder) and (self.folder.local or self.last_batch() == batch):
+                self._sweep(after)
+
+    def _publish(self, names: set[str]) -> None:
+        """Move files to where readers look."""
+        for name in sorted(names):
+            self._staged.move(self._waiting(name), self.folder, name)
+        if names:
+            self.folder.sync()
 
     def _without_removed(self, batch: int, manifest: Manifest, parts: list[ShardFiles]) -> dict[int, ShardFiles]:
         """The parts of shards that were split, without the tuples that others have removed or changed."""
@@ -168,15 +177,28 @@ class ParquetSink(TableSink):
     def _sweep(self, manifest: Manifest, staged_too: bool = False) -> None:
         """Remove what the manifest does not name: older manifests, replaced files, files of attempts that failed."""
         bookkeeping = self.folder.sub(FOLDER)
-        bookkeeping.remove([name for name in Manifest.names_in(self.folder) if name != manifest.file_name])
+        names = Manifest.names_in(self.folder)
+        bookkeeping.remove(names[: names.index(manifest.file_name)] if manifest.file_name in names else [])
         ours = [name for name in self.folder.names() if OURS.fullmatch(name)]
+        if not self.folder.local:  # those of the next batch wait here, and a driver that is replaced may be late
+            ours = [name for name in ours if batch_of(name) <= (-1 if manifest.batch is None else manifest.batch)]
         self.folder.remove([name for name in ours if name not in manifest.names])
+        if not self.folder.local:
+            return
         done = [name for name in self._staged.names() if staged_too or batch_of(name) <= (manifest.batch or 0)]
         self._staged.remove(done)
 
     # --- in a shard's process ----------------------------------------------------------------------------------------
 
     def prepare(self, shard: int, batch: int, changes: Chunk) -> bytes:
+        try:
+            return self._prepared(shard, batch, changes)
+        except DamagedFileError:
+            if self.folder.local or (self.last_batch() or 0) < batch:
+                raise
+            return b""  # a driver that we replace committed it at the last moment, and removed what we were reading
+
+    def _prepared(self, shard: int, batch: int, changes: Chunk) -> bytes:
         manifest = self._manifest()
         if not self._is_new(batch, manifest.batch):
             return b""  # already committed; commit will ignore it
@@ -222,7 +244,7 @@ class ParquetSink(TableSink):
     def _write(self, kind: str, shard: int, batch: int, counted: pl.DataFrame, level: int = 0) -> TableFile:
         name = f"{kind}-{shard:04}-{batch:08}-{uuid4().hex[:12]}.parquet"
         content = as_parquet(self.table, counted, to_stay=level > 0)
-        self._staged.write_parquet(staged(name), content, label=name, sync="file")
+        self._staged.write_parquet(self._waiting(name), content, label=name, sync="file")
         return TableFile(name, int(counted[COUNT].sum()), level)
 
     def _read(self, file: TableFile) -> pl.DataFrame:
@@ -236,7 +258,11 @@ class ParquetSink(TableSink):
 
     @property
     def _staged(self) -> Folder:
-        return self.folder.sub(FOLDER).sub("staged")
+        return self.folder.sub(FOLDER).sub("staged") if self.folder.local else self.folder
+
+    def _waiting(self, name: str) -> str:
+        """The name of a file until the commit. Stores do not rename, so there it is its name already."""
+        return f"{name}.staged" if self.folder.local else name
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pl.DataFrame:
@@ -292,10 +318,6 @@ def taken_out(tuples: pl.DataFrame, removed: pl.DataFrame, columns: Iterable[str
     left = counts.group_by(names).agg(pl.col(COUNT).sum())
     missing = left.filter(pl.col(COUNT) < 0)
     return left.filter(pl.col(COUNT) > 0).select(tuples.columns), negated(missing).select(tuples.columns)
-
-
-def staged(name: str) -> str:
-    return f"{name}.staged"
 
 
 def batch_of(staged_name: str) -> int:

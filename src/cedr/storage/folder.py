@@ -1,12 +1,11 @@
-"""A folder of files that are written whole or not at all, on a local disk or anywhere Arrow can write.
+"""A folder of files that are written whole or not at all, on a local disk or in a remote store.
 
 Each file carries a checksum (see `seal`), and what is read back is what was written, or a `DamagedFileError`. What
 others read or write, such as Spark, is plain. On local disks a file is there after a power cut as soon as the call has
-returned: content, then name, then folder are synced. Elsewhere that is the store's own promise.
+returned: content, then name, then folder are synced. Elsewhere (`remote`) that is the store's own promise.
 
 `write_once` is for content that must never change once it may have been read: the first writer wins, and all writers
-get the first one's content. On local disks this is exact. Elsewhere two simultaneous writers may both assume to be the
-first; cedr then writes the same content.
+get the first one's content. On local disks a hard link decides, in a store a conditional put.
 """
 
 import errno
@@ -24,11 +23,12 @@ import numpy as np
 import polars as pl
 from pyarrow import fs
 
-from cedr.secret import remember_credentials, without_credentials
+from cedr.secret import without_credentials
 from cedr.storage import disk
 from cedr.storage.disk import Body, Parts
+from cedr.storage.remote import Store, is_remote, store_of
 from cedr.storage.seal import LONGEST_HEADER, DamageError, Header, check, check_parquet, header, sealed_parquet
-from cedr.temporal.errors import CedrError, DamagedFileError, StorageError
+from cedr.temporal.errors import DamagedFileError, StorageError
 
 NEW_CHECKPOINT = (
     "Restore the checkpoint and the table from the same backup, or start with an empty table and a new checkpoint"
@@ -36,6 +36,7 @@ NEW_CHECKPOINT = (
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 """Names of files that are not complete."""
 
+LOCAL = fs.LocalFileSystem()
 FULL = (errno.ENOSPC, errno.EDQUOT)
 BLOCK = 1 << 20
 T = TypeVar("T")
@@ -50,18 +51,14 @@ class Folder:
         """`place` is a path, or a URI such as `s3://bucket/path`. `label` is what the folder is called in the seals of
         its files: a path that stays the same when all is moved to another place. `remedy` is advice for the case that
         one of its files is damaged."""
-        remote = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", place)
         self.place, self.label, self.remedy = place, label, remedy
-        if remote and not place.startswith("file://"):
-            remember_credentials(place)
-            try:
-                self.system, self.path = fs.FileSystem.from_uri(place)
-            except (ValueError, OSError, NotImplementedError) as e:
-                raise CedrError(f"{without_credentials(place)} cannot be used: {without_credentials(str(e))}") from None
-            self.local = False
-        else:
-            self.system, self.path = fs.LocalFileSystem(), os.path.abspath(place.removeprefix("file://"))
-            self.local = True
+        self.local = not is_remote(place)
+        self.path = os.path.abspath(place.removeprefix("file://")) if self.local else store_of(place)[1]
+
+    @property
+    def store(self) -> Store:
+        """That of a remote folder. It is looked up, as it depends on the settings of this process."""
+        return store_of(self.place)[0]
 
     def sub(self, name: str) -> "Folder":
         return Folder(f"{self.place.rstrip('/')}/{name}", self.label_of(name), self.remedy)
@@ -71,7 +68,7 @@ class Folder:
 
     def make(self) -> None:
         if not self.local:
-            self.system.create_dir(self.path, recursive=True)
+            self.store.make(self.path)
             return
         missing, path = [], self.path
         while not os.path.isdir(path):
@@ -89,20 +86,31 @@ class Folder:
 
     def names(self) -> list[str]:
         """The files that are whole, in order of their names."""
-        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
-        return sorted(f.base_name for f in found if f.is_file and not f.base_name.startswith("."))
+        if self.local:
+            found = [f.base_name for f in self._listed() if f.is_file]
+        else:
+            found, _ = self.store.names(self.path)
+        return sorted(name for name in found if not name.startswith("."))
 
     def subfolders(self) -> list[str]:
         """The names of the folders in it."""
-        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
-        return sorted(f.base_name for f in found if f.type == fs.FileType.Directory)
+        if not self.local:
+            return sorted(self.store.names(self.path)[1])
+        return sorted(f.base_name for f in self._listed() if f.type == fs.FileType.Directory)
+
+    def _listed(self, recursive: bool = False) -> list[Any]:
+        """What is in a local folder."""
+        selector = fs.FileSelector(self.path, allow_not_found=True, recursive=recursive)
+        return list(LOCAL.get_file_info(selector))
 
     def has(self, name: str) -> bool:
-        return bool(self.system.get_file_info(f"{self.path}/{name}").is_file)
+        path = f"{self.path}/{name}"
+        return bool(LOCAL.get_file_info(path).is_file) if self.local else self.store.has(path)
 
     @property
     def path_is_there(self) -> bool:
-        return bool(self.system.get_file_info(self.path).type == fs.FileType.Directory)
+        """Whether the folder exists; in a store, whether there is anything in it."""
+        return os.path.isdir(self.path) if self.local else any(self.store.names(self.path))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -178,10 +186,7 @@ class Folder:
 
     def _opened(self, name: str) -> Any:
         path = f"{self.path}/{name}"
-        if self.local:
-            return open(path, "rb")
-        with self.system.open_input_file(path) as file:
-            return io.BytesIO(file.read())
+        return open(path, "rb") if self.local else io.BytesIO(self.store.read(path))
 
     @contextmanager
     def _checking(self, name: str) -> Iterator[None]:
@@ -238,21 +243,16 @@ class Folder:
             draft.discard()
 
     def move(self, name: str, to: "Folder", new_name: str) -> None:
-        """Into another folder; who relies on it syncs that folder."""
-        old, new = f"{self.path}/{name}", f"{to.path}/{new_name}"
-        if self.local:
-            disk.local.rename(old, new)
-        else:
-            self.system.move(old, new)
+        """Into another folder on the same disk; who relies on it syncs that folder. Stores cannot do this."""
+        disk.local.rename(f"{self.path}/{name}", f"{to.path}/{new_name}")
 
     def remove(self, names: list[str]) -> None:
-        for name in names:
-            path = f"{self.path}/{name}"
-            if self.local:
-                disk.local.remove(path)
-            else:
-                with suppress(FileNotFoundError):
-                    self.system.delete_file(path)
+        paths = [f"{self.path}/{name}" for name in names]
+        if not self.local:
+            self.store.remove(paths)
+            return
+        for path in paths:
+            disk.local.remove(path)
 
     def sync_files(self, names: list[str]) -> None:
         """The content of files that were written without, or by others; a missing one has no content."""
@@ -271,31 +271,30 @@ class Folder:
 
     def sweep(self, unfinished: re.Pattern[str] = TEMPORARY) -> None:
         """Remove what was not written to its end, here and in all folders below, when nobody else writes."""
-        found = self.system.get_file_info(fs.FileSelector(self.path, allow_not_found=True, recursive=True))
-        for info in found:
-            if info.is_file and unfinished.fullmatch(info.base_name):
-                folder = info.path.removesuffix(info.base_name).removeprefix(self.path).strip("/")
-                (self.sub(folder) if folder else self).remove([info.base_name])
+        if self.local:
+            paths = [info.path.removeprefix(self.path).lstrip("/") for info in self._listed(True) if info.is_file]
+        else:
+            paths = self.store.below(self.path)
+        self.remove([path for path in paths if unfinished.fullmatch(path.rpartition("/")[2])])
 
     def _put(self, name: str, parts: Parts, sync: Sync) -> None:
+        if not self.local:
+            with self._writing(name):
+                self.store.write(f"{self.path}/{name}", b"".join(parts))
+            return
         with self._hidden(name) as path:
-            self._write(path, parts, sync != "none")
-            if self.local:
-                disk.local.rename(path, f"{self.path}/{name}")
-                if sync == "folder":
-                    disk.local.sync_folder(self.path)
-            else:
-                self.system.move(path, f"{self.path}/{name}")
+            disk.local.write(path, parts, sync != "none")
+            disk.local.rename(path, f"{self.path}/{name}")
+            if sync == "folder":
+                disk.local.sync_folder(self.path)
 
     def _put_once(self, name: str, parts: Parts) -> bool:
         """Whether we were the first. What is there is synced in either case: the first may have been killed."""
         if not self.local:
-            if self.has(name):
-                return False
-            self._put(name, parts, "none")
-            return True
+            with self._writing(name):
+                return self.store.create(f"{self.path}/{name}", b"".join(parts))
         with self._hidden(name) as path:
-            self._write(path, parts, sync=True)
+            disk.local.write(path, parts, sync=True)
             return self._link(path, name)
 
     def _link(self, path: str, name: str) -> bool:
@@ -309,23 +308,23 @@ class Folder:
             disk.local.remove(path)
             disk.local.sync_folder(self.path)
 
-    def _write(self, path: str, parts: Parts, sync: bool) -> None:
-        if self.local:
-            disk.local.write(path, parts, sync)
-        else:
-            with self.system.open_output_stream(path) as file:
-                for part in parts:
-                    file.write(part)
-
     @contextmanager
     def _hidden(self, name: str, path: str = "") -> Iterator[str]:
-        """The path of a file until it is complete; nothing is left of it when it cannot be written."""
+        """The path of a local file until it is complete; nothing is left of it when it cannot be written."""
         path = path or self._hidden_path(name)
         try:
-            yield path
-        except (OSError, pl.exceptions.PolarsError) as e:
+            with self._writing(name):
+                yield path
+        except StorageError:
             with suppress(OSError):
-                self.system.delete_file(path)
+                LOCAL.delete_file(path)
+            raise
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as e:
             raise StorageError(self._shown(name), e) from e
 
     def _hidden_path(self, name: str) -> str:
@@ -345,7 +344,7 @@ class Draft:
         self.first()
         if self.folder.local:  # another store has no names that appear in one step, so `publish` writes there
             with self.folder._hidden(self.name, self.path) as path:
-                self.folder._write(path, self.parts, sync=True)
+                disk.local.write(path, self.parts, sync=True)
 
     def publish(self) -> bool:
         """Whether it is the file under this name now. If not, another one was there first."""

@@ -1,7 +1,7 @@
 """One driver at a time: a query holds its checkpoint while it runs, because two would remove each other's files.
 
 The lock is the operating system's, so it is free as soon as its driver is gone, whatever ended it. Remote folders have
-no such locks; there it is Spark that notices, when both drivers note the same batch as done.
+no such locks; there the newest driver counts (`epoch`).
 """
 
 import fcntl

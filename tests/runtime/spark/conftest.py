@@ -3,10 +3,11 @@
 import pytest
 from postgres_server import postgres
 from pyspark.sql import SparkSession
+from s3_server import any_storage, bucket, s3
 
 import cedr
 
-__all__ = ["postgres", "spark"]
+__all__ = ["any_storage", "bucket", "postgres", "s3", "spark"]
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
+from s3_server import everything
 
+from cedr.runtime.spark.shard import state
 from cedr.runtime.spark.shard.packet import LOG_LINE, Packet, to_blob, to_header, to_log
 from cedr.runtime.spark.shard.state import (
     KEPT_SNAPSHOTS,
     MANY_BATCHES,
     MANY_BYTES,
+    MANY_BYTES_REMOTE,
     SMALL_LOG,
     STATE_VERSION,
     RowsHeader,
@@ -27,8 +30,8 @@ from cedr.temporal.errors import DamagedFileError, StorageError
 
 
 @pytest.fixture
-def folder(tmp_path):
-    made = Folder(str(tmp_path / "f"))
+def folder(any_storage):
+    made = Folder(f"{any_storage}/f")
     made.make()
     return made
 
@@ -53,7 +56,8 @@ def test_many_writers_at_once_agree(folder):
     assert folder.names() == ["x"]
 
 
-def test_what_is_being_written_is_not_there(folder):
+def test_what_is_being_written_is_not_there(tmp_path):
+    folder = Folder(str(tmp_path))
     with folder._hidden("x") as path:
         Path(path).write_bytes(b"half")
     assert folder.names() == []
@@ -68,8 +72,8 @@ def test_write_replaces_and_remove_forgives(folder):
     assert folder.names() == []
 
 
-def test_remote_folders_are_reached_through_arrow(tmp_path):
-    """Arrow's in-memory file system takes the place of a bucket; it has no hard links."""
+def test_other_file_systems_are_reached_through_arrow():
+    """Arrow's in-memory file system takes the place of HDFS; it has no hard links."""
     remote = Folder("mock://bucket/x")
     remote.make()
     assert remote.write_once("a", b"one") == b"one"
@@ -100,7 +104,7 @@ def test_a_batch_that_fails_is_not_logged_and_leaves_nothing(folder):
     with pytest.raises(ZeroDivisionError), store.logging(0, packets(1)):
         1 / 0  # noqa: B018
     assert not store.has(0)
-    assert list(Path(folder.path).iterdir()) == []
+    assert everything(folder) == []
 
 
 def test_what_cannot_be_synced_is_reported_when_the_log_is_needed(folder):
@@ -112,7 +116,7 @@ def test_what_cannot_be_synced_is_reported_when_the_log_is_needed(folder):
     with store.logging(0, packets(1), fail) as is_logged, pytest.raises(StorageError, match="spilled-1"):
         is_logged()
     assert not store.has(0)
-    assert list(Path(folder.path).iterdir()) == []
+    assert everything(folder) == []
 
 
 def test_snapshots_replace_the_log_before_them(folder):
@@ -162,23 +166,36 @@ def chunk_rows(number: int, inserts: bool = True) -> pl.DataFrame:
 MANY = MANY_BYTES // 8
 
 
+@pytest.fixture
+def spilled_alike(monkeypatch):
+    """Remote storage has another limit, which needs many rows."""
+    monkeypatch.setattr(state, "MANY_BYTES_REMOTE", MANY_BYTES)
+
+
+def test_remote_rows_are_spilled_when_there_are_more_of_them(any_storage):
+    sent = SpillFile(any_storage, 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
+    assert bool(sent.blob) == ("://" in any_storage)
+    many = chunk_rows(MANY_BYTES_REMOTE // 32 + 1)
+    assert not SpillFile(any_storage, 7).put(Packet(1, 0, "rows"), many).blob
+
+
 @pytest.mark.parametrize("inserts", [True, False])
-def test_many_rows_are_spilled_and_few_are_sent(tmp_path, inserts):
+def test_many_rows_are_spilled_and_few_are_sent(any_storage, spilled_alike, inserts):
     few, many = chunk_rows(1, inserts), chunk_rows(MANY, inserts)
-    spill, packet = SpillFile(str(tmp_path), 7), Packet(1, 0, "rows")
+    spill, packet = SpillFile(any_storage, 7), Packet(1, 0, "rows")
     sent = [spill.put(packet, rows) for rows in (few, many)]
     assert [bool(p.blob) for p in sent] == [True, False]
-    store = StateStore(Folder(str(tmp_path)).sub("state/1/0"))
+    store = StateStore(Folder(any_storage).sub("state/1/0"))
     assert log(store, 7, sent)
     logged = store.logged(7)
     assert [store.rows(p).equals(rows) for p, rows in zip(logged, (few, many), strict=True)] == [True, True]
     assert store.log_bytes > MANY_BYTES, "spilled rows are part of the log"
 
 
-def test_spilled_rows_are_removed_with_their_log_and_missed(tmp_path):
-    store = StateStore(folder := Folder(str(tmp_path)).sub("state/1/0"))
+def test_spilled_rows_are_removed_with_their_log_and_missed(any_storage, spilled_alike):
+    store = StateStore(folder := Folder(any_storage).sub("state/1/0"))
     for batch in range(4):
-        spill, packet = SpillFile(str(tmp_path), batch), Packet(1, 0, "rows", rows=MANY)
+        spill, packet = SpillFile(any_storage, batch), Packet(1, 0, "rows", rows=MANY)
         spill.put(packet, chunk_rows(MANY))  # of an attempt that failed
         log(store, batch, [spill.put(packet, chunk_rows(MANY))])
         store.snapshot(batch, {})
@@ -189,7 +206,7 @@ def test_spilled_rows_are_removed_with_their_log_and_missed(tmp_path):
         store.rows(store.logged(3)[0])
 
 
-def test_rows_are_spilled_in_remote_folders(tmp_path):
+def test_rows_are_spilled_in_other_file_systems(spilled_alike):
     Folder("mock://bucket/spilled/state/1/0").make()
     sent = SpillFile("mock://bucket/spilled", 7).put(Packet(1, 0, "rows"), chunk_rows(MANY))
     assert sent.header

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from cedr.sources.files.entry import BatchFiles
 from cedr.sources.files.listing import Stamp, stamp
+from cedr.storage.epoch import Epoch
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import DamagedFileError, QueryError
 
@@ -26,8 +27,9 @@ Plan = Callable[[list[tuple[str, Stamp]], str | None], BatchFiles]
 
 
 class FileLog:
-    def __init__(self, folder: Folder) -> None:
-        self.folder, self.bad = folder, folder.sub("bad")
+    def __init__(self, folder: Folder, epoch: Epoch | None = None) -> None:
+        """`epoch` is that of the driver, if the log is remote."""
+        self.folder, self.bad, self.epoch = folder, folder.sub("bad"), epoch
         self.folder.make()
         self.seen: dict[str, Stamp] = {}
         self.clock: str | None = None
@@ -39,14 +41,25 @@ class FileLog:
 
     def append(self, entry: BatchFiles) -> int:
         """Returns the offset after the entry."""
+        if self.epoch is not None:
+            self.epoch.check()
         number, content = self.length + 1, entry.to_json()
-        if self.folder.write_once(f"{number}.json", content) != content:
+        if (there := self.folder.write_once(f"{number}.json", content)) != content:
+            if self.epoch is not None:
+                return self._adopt(there)
             raise QueryError(
                 f"checkpoint {self.folder.place!r}: another query has just written entry {number}; "
                 "use a separate checkpoint for every query"
             )
         self._add(entry)
         return number
+
+    def _adopt(self, content: bytes) -> int:
+        """The entry that an older driver wrote at the last moment is as good as ours. A newer one's is not for us."""
+        assert self.epoch is not None
+        self.epoch.check()
+        self._add(BatchFiles.from_json(content))
+        return self.length
 
     def entry(self, number: int) -> BatchFiles:
         """Entry n, starting at 1."""

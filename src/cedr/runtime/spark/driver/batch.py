@@ -27,6 +27,7 @@ from cedr.runtime.spark.driver.executors import check_executors
 from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob
 from cedr.runtime.spark.driver.late_files import late_folder, write_late
+from cedr.runtime.spark.driver.remote import share_settings
 from cedr.runtime.spark.reader.packer import row_packets
 from cedr.runtime.spark.shard.packet import SPARK_SCHEMA, Packet, from_batch, from_blob, to_batches
 from cedr.runtime.spark.shard.worker import in_worker
@@ -43,7 +44,7 @@ def batch(
     query: Level, spark: SparkSession, data: Any, *, shards: int | None = None, late: str | None = None
 ) -> DataFrame:
     """See `Stream.batch`."""
-    plan = staged(query)
+    plan, storage = staged(query), share_settings(spark)
     inputs = Inputs(spark, plan, data, streaming=False)
     inputs.check_lengths(query)
     check_executors(spark)
@@ -56,6 +57,7 @@ def batch(
         late or "",
         inputs.time_type,
         at=wall_clock(),
+        storage=storage,
     )
     if late:
         late_folder(late).make()

@@ -80,7 +80,9 @@ class Inputs:
                 check_python_of_driver(self.spark)
                 log = Folder(job.folder).sub(f"files/{name}").place if self.streaming else None
                 source, pack = self.plan.sources[name], packing_files(packed, name)
-                frames.append(read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, closes=closes))
+                frames.append(
+                    read_files(self.spark, given, source, pack, SPARK_SCHEMA, log=log, epoch=job.epoch, closes=closes)
+                )
             else:
                 columns = [f"`{column}`" for column in needed_columns(self.plan.sources[name], given.columns)]
                 frames.append(given.select(*columns).mapInArrow(packing_task(packed, name), SPARK_SCHEMA))

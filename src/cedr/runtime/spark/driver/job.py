@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Literal
@@ -18,7 +18,9 @@ from cedr.plan.nodes.source import Source
 from cedr.plan.partitioning import Exchange, Path, Stage, StagedPlan
 from cedr.runtime.spark.shard.cells import Cells, Layout, even_cells
 from cedr.sinks.base import TableSink
+from cedr.storage.epoch import Epoch
 from cedr.storage.private import read_private, write_private
+from cedr.storage.remote_settings import RemoteSettings
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class SparkJob:
     """The newest change of the query since the checkpoint was created."""
     state_memory: int | None = None
     """Bytes of memory for the state of a shard; None: what fits the machine."""
+    storage: RemoteSettings = field(default_factory=lambda: RemoteSettings({}))
+    """How remote folders are reached. Unpickled with the job, they apply to the process."""
+    epoch: Epoch | None = None
+    """The number of this driver, if the checkpoint is remote."""
 
     @cached_property
     def identities(self) -> dict[int, list[str]]:
@@ -56,6 +62,11 @@ class SparkJob:
             stage.number: [operator.identity for operator in operators if operator.stage == stage.number]
             for stage in self.plan.stages
         }
+
+    def check_newest(self) -> None:
+        """Raise if the checkpoint belongs to a newer driver."""
+        if self.epoch is not None:
+            self.epoch.check()
 
     def stage(self, number: int) -> Stage:
         return self.plan.stages[number - 1]

@@ -38,6 +38,7 @@ from cedr.runtime.spark.driver.inputs import Inputs
 from cedr.runtime.spark.driver.job import PackedJob, SparkJob, description, fingerprint, record_of
 from cedr.runtime.spark.driver.late_files import late_folder, read_late
 from cedr.runtime.spark.driver.placement import Placement, has_executors
+from cedr.runtime.spark.driver.remote import check_connector, share_settings
 from cedr.runtime.spark.driver.starting import start_until_running
 from cedr.runtime.spark.driver.upgrading import PLAN, ChangedQuery, Checkpoint, KeptPlan, first_difference
 from cedr.runtime.spark.driver.waiting import why_query_waits
@@ -52,12 +53,15 @@ from cedr.runtime.why_waiting import WhyWaiting
 from cedr.sinks.base import SinkTable, TableSink
 from cedr.sinks.changelog_rows import Changelog
 from cedr.sources.late_rows import counted, in_user_times, warn_of_late
+from cedr.storage.epoch import Epoch, ReplacedError, take_over
 from cedr.storage.folder import Folder, checkpoint_folder
-from cedr.storage.lock import Lock
+from cedr.storage.lock import InUseError, Lock
+from cedr.storage.remote import for_spark
 from cedr.temporal.errors import CedrError, CedrWarning, QueryError
 
 Trigger = Mapping[str, Any]
 SETTING = threading.RLock()
+WATCH_SECONDS = 5.0
 QUICK = {"spark.sql.adaptive.enabled": "false"}
 """Adaptive plans would run a batch in several jobs, with nothing to adapt. Decision 10."""
 QUICK_PACKETS = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
@@ -93,7 +97,9 @@ def start(
     if close and not (trigger or {}).get("availableNow"):
         raise QueryError('close=True declares the end of the input; it requires trigger={"availableNow": True}')
     memory = None if state_memory is None else memory_size(state_memory)
-    folder = checkpoint_folder(str(checkpoint))
+    storage = share_settings(spark)
+    check_connector(spark, str(checkpoint))
+    folder, run = checkpoint_folder(str(checkpoint)), uuid.uuid4().hex
     with Lock(folder) as lock:
         folder.sweep()
         sweep_notes(folder)
@@ -116,6 +122,9 @@ def start(
         sink.check(table)
         if before is None or changed is not None:
             inputs.check_lengths(query)
+        epoch = take_over(folder, run)
+        if epoch is not None and (CheckpointIdentity.read(folder), last_committed(folder)) != (before, reached):
+            raise InUseError(f"the checkpoint {folder.place} is used by another driver; it stops now, so start again")
         if before is None:
             created.write(folder)
         check_executors(spark, folder)
@@ -131,7 +140,7 @@ def start(
         job = SparkJob(
             plan,
             layout.shards if layout else first,
-            uuid.uuid4().hex,
+            run,
             unguessable_name(str(spark.sparkContext.applicationId)),
             folder.place,
             late or folder.sub("late").place,
@@ -142,6 +151,8 @@ def start(
             layout=layout,
             upgrade=kept.upgrade,
             state_memory=memory,
+            storage=storage,
+            epoch=epoch,
         )
         late_folder(job.late).sweep()
         if layout is not None:
@@ -321,6 +332,22 @@ class RunningQuery:
         self.placement: Placement | None = None
         """Where shards are, if there are several executors."""
         self.ended = threading.Event()
+        self.replaced: CedrError | None = None
+        """Why it was stopped, if another driver has taken over its checkpoint."""
+        if job.epoch is not None:
+            threading.Thread(target=self._watch, args=(job.epoch,), daemon=True).start()
+
+    def _watch(self, epoch: Epoch) -> None:
+        """A query that has nothing to do would not notice that it was replaced."""
+        while not self.ended.wait(WATCH_SECONDS):
+            try:
+                epoch.check()
+            except ReplacedError as e:
+                self.replaced = e
+                self.spark_query.stop()
+                return
+            except CedrError:
+                continue  # the store does not answer now
 
     def begin(self) -> None:
         try:
@@ -374,20 +401,20 @@ class RunningQuery:
         packets = self.inputs.packets(self.job, packed, self.close and not self.closes_apart)
         if self.closes_apart:
             self.control.make()
-            lines = self.spark.readStream.schema("value string").text(self.control.path)
+            lines = self.spark.readStream.schema("value string").text(for_spark(self.control.place))
             packets = packets.unionAll(lines.mapInArrow(closing_task(packed), SPARK_SCHEMA))
         with settings_for(self.spark, self._settings()):
             self._place()
             answer = answers.observed(pipeline(self.job, packed, packets, self.placement), self.job)
             if isinstance(self.sink, Changelog):
                 answer = self.sink.shape(answer)
-            writer = answer.writeStream.option("checkpointLocation", spark_checkpoint(self.folder))
+            writer = answer.writeStream.option("checkpointLocation", for_spark(spark_checkpoint(self.folder)))
             if self.trigger:
                 writer = writer.trigger(**self.trigger)
             if self.name:
                 writer = writer.queryName(self.name)
             if isinstance(self.sink, TableSink):
-                return writer.foreachBatch(committer(self.sink)).start()
+                return writer.foreachBatch(committer(self.sink, self.job.epoch)).start()
             return self.sink.start(writer)
 
     def _place(self) -> None:
@@ -407,14 +434,16 @@ class RunningQuery:
         try:
             if not self.spark_query.awaitTermination(timeout) and timeout is not None:
                 return False
-            if self.closes_apart and not self.control.names():
+            if self.closes_apart and not self.control.names() and self.replaced is None:
                 self._close()
         except StreamingQueryException as e:
             self._end()
-            if (ours := cedr_error_inside(e)) is not None:
+            if (ours := self.replaced or cedr_error_inside(e)) is not None:
                 raise in_user_times(ours, self.job.time_type) from None
             raise
         self._end()
+        if self.replaced is not None:
+            raise self.replaced
         self._warn_of_late(stacklevel=2)
         return True
 
@@ -519,10 +548,12 @@ def closing_task(job: PackedJob) -> Task:
     return run
 
 
-def committer(sink: TableSink) -> Callable[[DataFrame, int], None]:
+def committer(sink: TableSink, epoch: Epoch | None) -> Callable[[DataFrame, int], None]:
     def commit(frame: DataFrame, batch: int) -> None:
         prepared = frame.toArrow().column("blob").to_pylist()
         try:
+            if epoch is not None:
+                epoch.check()
             sink.commit(batch, [blob for blob in prepared if blob is not None])
         except CedrError as e:
             raise task_error(kind_of(e), str(e)) from None

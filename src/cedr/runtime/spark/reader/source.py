@@ -8,7 +8,7 @@ import base64
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -31,10 +31,14 @@ from cedr.sources.files.log import FileLog, report_bad
 from cedr.sources.files.reading import Piece, Planner, Split, pieces, splits
 from cedr.sources.files.settings import Files, with_format
 from cedr.sources.files.unreadable import BadFileError, Unreadable
+from cedr.storage.epoch import Epoch
 from cedr.storage.folder import Folder
+from cedr.storage.remote_settings import RemoteSettings, current
 from cedr.temporal.errors import CedrError
 
 NAME = "cedr_files"
+JOB = "secret_job"
+"""The option with the job. Spark does not print options with such a name."""
 CHECKED_AT_ONCE = 1000
 """Number of files, already read, that are checked for changes with each search for new files: changes would be lost."""
 
@@ -57,6 +61,10 @@ class FileJob:
     log: str | None
     closes: bool = False
     """The input ends with the files that exist when the query starts."""
+    storage: RemoteSettings = field(default_factory=current)
+    """How remote folders are reached; unpickled with the job, they apply to the process."""
+    epoch: Epoch | None = None
+    """The number of the driver, if the log is remote."""
 
     @property
     def planner(self) -> Planner:
@@ -71,6 +79,7 @@ def read_files(
     schema: str,
     *,
     log: str | None = None,
+    epoch: Epoch | None = None,
     closes: bool = False,
     parallelism: int | None = None,
 ) -> DataFrame:
@@ -81,11 +90,11 @@ def read_files(
     """
     settings = checked_settings(settings, source)
     cores = spark.sparkContext.defaultParallelism
-    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, closes)
+    job = FileJob(settings, source, cloudpickle.dumps(pack), parallelism or cores, log, closes, epoch=epoch)
     spark.dataSource.register(CedrFiles)
     packed = base64.b64encode(cloudpickle.dumps(job)).decode()
     read: Any = spark.read if log is None else spark.readStream
-    frame = read.format(NAME).option("schema", schema).option("job", packed).load()
+    frame = read.format(NAME).option("schema", schema).option(JOB, packed).load()
     assert isinstance(frame, DataFrame)
     return frame
 
@@ -128,7 +137,7 @@ class CedrFiles(DataSource):
         return StreamReader(self._job())
 
     def _job(self) -> FileJob:
-        job = cloudpickle.loads(base64.b64decode(self.options["job"]))
+        job = cloudpickle.loads(base64.b64decode(self.options[JOB]))
         assert isinstance(job, FileJob)
         return job
 
@@ -195,7 +204,7 @@ class Supply:
 
     def __init__(self, job: FileJob) -> None:
         assert job.log is not None
-        self.job, self.log = job, FileLog(Folder(job.log, label=f"files/{job.source.name}"))
+        self.job, self.log = job, FileLog(Folder(job.log, label=f"files/{job.source.name}"), job.epoch)
         self.waiting: deque[str] = deque()
         self.changed: list[InputFile] = []
         self._looking = True
@@ -226,7 +235,10 @@ class Supply:
             return self.log.append(end(self.log.clock)) if ends else start
         entry = self.job.planner.plan(taken, self.log.clock, tuple(self.changed))
         self.changed = []
-        return self.log.append(entry)
+        number = self.log.append(entry)
+        left = [path for path, _ in taken if path not in self.log.seen]  # if another driver's entry counts
+        self.waiting = deque(path for path in [*left, *self.waiting] if path not in self.log.seen)
+        return number
 
     def entries(self, start: int, end: int) -> list[tuple[int, BatchFiles]]:
         numbers = range(start + 1, end + 1)

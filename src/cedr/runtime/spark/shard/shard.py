@@ -100,6 +100,7 @@ class Shard:
 
     def _processed(self, batch: int, packets: list[Packet]) -> Answer:
         """What is written before the log is published has names of its own, and counts only if the batch does."""
+        self.job.check_newest()
         if not self.store.has(batch):
             core = self.core_after(batch - 1)
             self.version = None
@@ -121,6 +122,7 @@ class Shard:
         is due if anything was logged since the last: a changed query can only start from a snapshot."""
         due = self.store.due or (ending and self.store.log_batches > 0)
         if self.core is not None and self.version is not None and due:
+            self.job.check_newest()
             core = self.core
             self.store.snapshot(self.version, core.increment(), core.described(), lambda: core.increment(afresh=True))
 

@@ -57,7 +57,9 @@ STATE_VERSION = 4
 (`cedr.columnar.state`); increase it when a field gets another meaning, so that older snapshots are refused by name."""
 SPILLED = re.compile(r"spilled-\d+-[0-9a-f]+")
 MANY_BYTES = 64 << 10
-"""Minimum size of rows that are spilled; smaller ones are sent in their packet."""
+"""Minimum size of rows that are spilled on a local disk; smaller ones are sent in their packet."""
+MANY_BYTES_REMOTE = 16 << 20
+"""The same for remote storage, where a file costs two requests, and its rows are read back from there (decision 59)."""
 
 
 @allowed
@@ -90,11 +92,11 @@ class SpillFile:
 
     def put(self, packet: Packet, rows: pl.DataFrame) -> Packet:
         """The packet, with the rows or with the name of their file."""
-        if rows.estimated_size() < MANY_BYTES:
+        folder = state_folder(self.job_folder, packet.stage, packet.shard)
+        if rows.estimated_size() < (MANY_BYTES if folder.local else MANY_BYTES_REMOTE):
             return packet._replace(blob=to_blob(rows))
         if (rows[OLD] == rows[VS]).all():
             rows = rows.drop(OLD)
-        folder = state_folder(self.job_folder, packet.stage, packet.shard)
         folder.make()
         file = f"{name('spilled', self.batch)}-{uuid4().hex}"
         folder.write_body(file, rows.write_ipc_stream)  # `log` syncs it
