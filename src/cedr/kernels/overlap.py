@@ -134,16 +134,24 @@ def earliest_partners(g, vs, length, which, keys):
 
 
 @njit(cache=True)
-def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
-    """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
-    number."""
+def keys_of_partners(g, vs, length):
+    """The rows whose key has tuples, and from which key on tuples may overlap each."""
     which = np.empty(len(g), dtype=np.int64)
     keys = np.empty((len(g), 2), dtype=np.int64)
     n = earliest_partners(g, vs, length, which, keys)
+    return which[:n], keys[:n]
+
+
+@njit(cache=True)
+def overlaps_in_blocks(g, vs, old, new, length, pool, entries, segments, numbers):
+    """As `overlaps`, for tuples `(g, vs, ve, value, copies)` in blocks: the value of the tuple takes the place of its
+    number."""
+    which, keys = keys_of_partners(g, vs, length)
+    n = len(which)
     out = np.empty((5, 2 * len(g) + 16), dtype=np.int64)
     ahead, found, q = room_ahead(), 0, 0
     while True:
-        q, found = pairs(which, keys[:n], q, vs, old, new, pool, entries, segments, numbers, ahead, out, found)
+        q, found = pairs(which, keys, q, vs, old, new, pool, entries, segments, numbers, ahead, out, found)
         if q == n:
             break
         more = np.empty((5, 2 * out.shape[1]), dtype=np.int64)

@@ -35,7 +35,7 @@ from cedr.columnar.state import (
     fields,
 )
 from cedr.kernels.overlap import (
-    earliest_partners,
+    keys_of_partners,
     longest,
     overlaps,
     overlaps_in_blocks,
@@ -224,8 +224,8 @@ class JoinBlocks:
         rows = (g, chunk.vs, chunk.old, chunk.new)
         arrays = self.tuples.blocks.arrays
         if self.tuples.blocks.in_file:
-            lows = earliest_partners(g, chunk.vs, self.longest)
-            highs = np.column_stack((g, np.maximum(chunk.old, chunk.new)))
+            which, lows = keys_of_partners(g, chunk.vs, self.longest)
+            highs = np.column_stack((g, np.maximum(chunk.old, chunk.new)))[which]
             arrays = self.tuples.blocks.arrays_between(lows, highs)
         found: tuple[Times, Times, Times, Times, Times]
         found = overlaps_in_blocks(*rows, self.longest, *arrays)

@@ -129,13 +129,13 @@ def test_one_machine_is_not_checked(spark, monkeypatch):
 
 
 def test_looking_reads_and_writes_the_checkpoint(tmp_path):
-    assert probe.look(str(tmp_path / "none"), cedr.__version__)["content"] is None
+    assert probe.look(str(tmp_path / "none"), cedr.__version__, {})["content"] is None
     Folder(str(tmp_path)).write("query.json", b"mine")
-    found = probe.look(str(tmp_path), cedr.__version__)
+    found = probe.look(str(tmp_path), cedr.__version__, {})
     assert found["content"].endswith(b"mine")
     assert found["trouble"] is None
     assert os.listdir(tmp_path) == ["query.json"]
-    assert "content" not in probe.look(str(tmp_path), "0.0.9")
+    assert "content" not in probe.look(str(tmp_path), "0.0.9", {})
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from cedr.runtime.spark.driver import probe
 from cedr.runtime.spark.driver.placement import has_executors
 from cedr.runtime.spark.driver.probe import CEDR, CHECKED_FILE, PACKAGES, PYTHON
 from cedr.secret import without_credentials
+from cedr.storage import remote_settings
 from cedr.storage.folder import Folder
 from cedr.temporal.errors import CedrWarning, QueryError
 
@@ -55,9 +56,10 @@ def check_executors(spark: SparkSession, checkpoint: Folder | None = None) -> No
     if new and new <= checked:
         return
     began = time.time()
-    found = look_everywhere(spark, executors, place or None)
+    settings = remote_settings.current().values
+    found = look_everywhere(spark, executors, place or None, settings)
     ended = time.time()
-    here = probe.look(place or None, __version__)
+    here = probe.look(place or None, __version__, settings)
     if (problem := first_problem(here, found, without_credentials(place))) is not None:
         raise QueryError(problem)
     for text in warnings_of(here, found, began, ended):
@@ -89,7 +91,9 @@ def executors_of(spark: SparkSession) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def look_everywhere(spark: SparkSession, executors: dict[str, str], place: str | None) -> list[Found]:
+def look_everywhere(
+    spark: SparkSession, executors: dict[str, str], place: str | None, settings: dict[str, str]
+) -> list[Found]:
     """One task for each executor, which prefers to run there. If none has come yet, Spark waits for the first."""
     context: Any = spark.sparkContext
     to_seq, tuple_of = context._jvm.PythonUtils.toSeq, context._jvm.scala.Tuple2
@@ -101,7 +105,7 @@ def look_everywhere(spark: SparkSession, executors: dict[str, str], place: str |
     version, look = __version__, probe.look
     cloudpickle.register_pickle_by_value(probe)
     try:
-        job = tasks.mapPartitions(call_of(look, place, version))
+        job = tasks.mapPartitions(call_of(look, place, version, settings))
         return list(job.collect())
     except (Py4JError, PySparkException) as e:
         explain(str(e))
@@ -110,10 +114,11 @@ def look_everywhere(spark: SparkSession, executors: dict[str, str], place: str |
         cloudpickle.unregister_pickle_by_value(probe)
 
 
-def call_of(look: Any, place: str | None, version: str) -> Any:
+def call_of(look: Any, place: str | None, version: str, settings: dict[str, str]) -> Any:
     """A function that Python's pickle can send to a Python without cedr: it belongs to no module."""
     scope: dict[str, Any] = {"look": look, "place": place, "version": version, "__name__": "__main__"}
-    exec("def run(_):\n    return [look(place, version)]", scope)
+    scope["settings"] = settings
+    exec("def run(_):\n    return [look(place, version, settings)]", scope)
     return scope["run"]
 
 

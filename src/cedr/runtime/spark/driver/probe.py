@@ -18,8 +18,9 @@ CHECKED_FILE = "query.json"
 """The driver has written it with the random name of the checkpoint."""
 
 
-def look(place: str | None, expected: str) -> dict[str, Any]:
-    """`expected` is the driver's version of cedr: no other is asked about the checkpoint at `place`."""
+def look(place: str | None, expected: str, settings: dict[str, str]) -> dict[str, Any]:
+    """`expected` is the driver's version of cedr: no other is asked about the checkpoint at `place`, which is reached
+    with the driver's `settings` of remote stores."""
     found: dict[str, Any] = {
         "at": time.time(),
         "host": socket.gethostname(),
@@ -30,7 +31,7 @@ def look(place: str | None, expected: str) -> dict[str, Any]:
     }
     found.update((package, version_of(package)) for package in PACKAGES)
     if place is not None and found[CEDR] == expected and all(found[package] for package in PACKAGES):
-        found.update(look_at_checkpoint(place))
+        found.update(look_at_checkpoint(place, settings))
     return found
 
 
@@ -49,12 +50,14 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def look_at_checkpoint(place: str) -> dict[str, Any]:
+def look_at_checkpoint(place: str, settings: dict[str, str]) -> dict[str, Any]:
     """`content` of the file that the driver has written, and `trouble` with reading it or writing one next to it."""
     import uuid
 
+    from cedr.storage import remote_settings
     from cedr.storage.folder import Folder
 
+    remote_settings.use(settings)
     content = None
     name = f".reach.{uuid.uuid4().hex}"  # if it is left over, the next start sweeps it away
     try:
