@@ -99,7 +99,7 @@ def read_only(column: Times) -> Times:
     return view
 
 
-class Level:
+class EventLevel:
     """Events, and how they are found."""
 
     def __init__(self, events: Events) -> None:
@@ -149,7 +149,7 @@ class NearEvents(NamedTuple):
     number: Times
     """The number of the stretch that each event belongs to."""
     stretches: Stretches
-    levels: tuple[Level, ...]
+    levels: tuple[EventLevel, ...]
     ranges: Ranges
     order: Times | None
     """The order of what was found level after level; None if there is only one."""
@@ -182,7 +182,7 @@ class EventLevels:
     """From the oldest level to the newest. Only `bits` of a level changes in place."""
 
     def __init__(self, events: Events = NO_EVENTS) -> None:
-        self.levels = [Level(events)]
+        self.levels = [EventLevel(events)]
         self.removed = 0
         """Events that are still in their levels."""
 
@@ -225,7 +225,7 @@ class EventLevels:
     def add(self, new: Events) -> None:
         if not len(new.g):
             return
-        self.levels.append(Level(new))
+        self.levels.append(EventLevel(new))
         self._merge_while(lambda older, newer: older < FEW_EVENTS or older <= GROWTH * newer)
 
     def remove(self, level: Times, place: Times) -> None:
@@ -247,13 +247,13 @@ class EventLevels:
     def _merge_while(self, mergeable: Callable[[int, int], bool]) -> None:
         levels = self.levels
         while len(levels) > 1 and mergeable(len(levels[-2]), len(levels[-1])):
-            levels[-2:] = [Level(levels[-2].events.merged(levels[-1].events))]
+            levels[-2:] = [EventLevel(levels[-2].events.merged(levels[-1].events))]
 
     def _drop_removed(self) -> None:
         events = self.levels[0].events
         there = events.bits != 0
         if not there.all():
-            self.levels = [Level(events.take(there))]
+            self.levels = [EventLevel(events.take(there))]
         self.removed = 0
 
 
