@@ -9,6 +9,7 @@ from matrix.stores import SINKS, rejected
 from matrix.values import COLUMNS
 from polars.testing import assert_frame_equal
 from postgres_server import postgres
+from s3_server import s3
 from sinks.conftest import place
 from sinks.test_values import check_round_trip
 
@@ -17,7 +18,7 @@ from cedr.columnar.chunk import Chunk
 from cedr.recording.changelog import changelog_rows, read_changelog, write_changelog
 from cedr.sinks.spark_types import as_table, spark_frame
 
-__all__ = ["place", "postgres"]
+__all__ = ["place", "postgres", "s3"]
 
 
 def wide(columns: dict[str, pl.Series]) -> pl.DataFrame:

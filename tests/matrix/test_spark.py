@@ -20,14 +20,14 @@ from matrix.together import AsKeys, Together, accepted
 from matrix.values import COLUMNS
 from postgres_server import postgres
 from runtime.spark.conftest import spark
-from sinks.conftest import place
+from sinks.conftest import local_place
 
 import cedr
 from cedr.sinks.spark_types import as_table
 from cedr.sources.files import Files
 from cedr.stream import Stream
 
-__all__ = ["place", "postgres", "spark"]
+__all__ = ["local_place", "postgres", "spark"]
 
 SECTIONS = {
     "keys": lambda: Together(*roles.KEYS),
@@ -159,9 +159,9 @@ def test_streams_from_files(spark, tmp_path, format_):
     same_rows(found, rows.drop("ts", "end"))
 
 
-def test_streams_to_tables(spark, tmp_path, place):
+def test_streams_to_tables(spark, tmp_path, local_place):
     """Of rows that come twice, one is taken back in the second micro-batch."""
-    sink = place().sink()
+    sink = local_place().sink()
     kept = {name: values for name, values in COLUMNS.items() if rejected(sink, values.dtype) is None}
     rows = table(kept).with_columns(new=pl.lit(None, pl.Int64))
     files = in_files(tmp_path / "in", [pl.concat([rows, rows]), rows.with_columns(new=pl.lit(0, pl.Int64))])

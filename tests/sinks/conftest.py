@@ -11,7 +11,17 @@ from sinks.places import DuckdbPlace, MemoryPlace, ParquetPlace, PostgresPlace
 
 from cedr.storage import remote_settings
 
-__all__ = ["place", "postgres", "postgres_place", "quick_place", "s3", "spark", "sql_place", "stored_place"]
+__all__ = [
+    "local_place",
+    "place",
+    "postgres",
+    "postgres_place",
+    "quick_place",
+    "s3",
+    "spark",
+    "sql_place",
+    "stored_place",
+]
 
 STORES = {"parquet": ParquetPlace, "postgres": PostgresPlace, "duckdb": DuckdbPlace, "memory": MemoryPlace}
 
@@ -31,6 +41,12 @@ def make(store: str, folder: Path, request: pytest.FixtureRequest):
 
 @pytest.fixture(scope="module", params=[*STORES, "s3"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    return make(request.param, tmp_path_factory.mktemp("sinks"), request)
+
+
+@pytest.fixture(scope="module", params=STORES)
+def local_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    """Without the bucket, for which Spark needs settings: `runtime/spark/test_remote.py` has it on Spark."""
     return make(request.param, tmp_path_factory.mktemp("sinks"), request)
 
 

@@ -13,3 +13,4 @@ def event_levels(request, monkeypatch):
         monkeypatch.setattr(levels, "SHARE", 0)
         monkeypatch.setattr(levels, "AHEAD", 1)
         monkeypatch.setattr(levels, "CREDIT", 1)
+    return request.param

@@ -122,13 +122,14 @@ def answer(chunks):
     return canonical(out), most
 
 
-def test_disorder_and_slicing_change_nothing_and_events_are_forgotten():
+def test_disorder_and_slicing_change_nothing_and_events_are_forgotten(event_levels):
     n = 20_000
+    passes_at_once = event_levels == "one table"  # else so few rows are looked at that it takes some chunks
     late = np.argsort(np.arange(n) + np.random.default_rng(5).integers(0, 50, n), kind="stable")
     expected, most = answer(tosses(n, np.arange(n), 500))
     assert len(expected) > n // 20
-    assert most < 50
+    assert most < (50 if passes_at_once else n // 4)
     for size in (37, 5000):
         found, most = answer(tosses(n, late, size))
         assert found == expected
-        assert most < 200
+        assert most < (200 if passes_at_once else n * 3 // 4)

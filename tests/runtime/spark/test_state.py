@@ -266,7 +266,7 @@ def test_snapshots_of_earlier_versions_are_refused(tmp_path):
     for content in (
         b"ccedr.operators.common\nCommon\n.",
         pickle.dumps((3, {"engine": {}})),
-        b'{"cedr":"snapshot","format":3}\n',
+        b'{"cedr":"snapshot","format":99}\n',
         b'{"cedr":"log","format":1}\n',
     ):
         folder.write("snapshot-000000000003", content)
