@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cedr.columnar.index import NULL_WORD, RowIndex
+from cedr.kernels import hash_table
 
 values = st.lists(
     st.fixed_dictionaries(
@@ -28,6 +29,12 @@ SCHEMA = {
     "l": pl.List(pl.Int64),
     "r": pl.Struct({"x": pl.Int64, "y": pl.String}),
 }
+
+
+@pytest.fixture(autouse=True, params=[0, 16])
+def in_cache(request, monkeypatch):
+    """Memory is requested before a search, or only if there are more than a few rows."""
+    monkeypatch.setattr(hash_table, "IN_CACHE", request.param)
 
 
 class Colliding(RowIndex):

@@ -5,6 +5,7 @@ import pytest
 from layouts import LAYOUTS, use_layout
 
 from cedr.columnar import blocks, index
+from cedr.kernels import hash_table
 from cedr.operators import future, lap
 from cedr.operators import layout as layouts
 from cedr.operators.aggregate import AggregateOperator
@@ -16,6 +17,7 @@ def forget_at_once(monkeypatch):
     monkeypatch.setattr(index, "WORTH_COMPACTING", 1)
     monkeypatch.setattr(chains, "FEW_PAYLOADS", 0)
     monkeypatch.setattr(lap, "AT_ONCE", 1)
+    monkeypatch.setattr(hash_table, "IN_CACHE", 16)
     monkeypatch.setattr(lap, "PER_ROW", 3)
 
 

@@ -48,10 +48,18 @@ def reinsert(old, new, begin, end):
 
 AHEAD = 32
 """Searches that are made together: memory is requested for all of them before the first needs it."""
+IN_CACHE = 1 << 13
+"""Up to this number of rows what is read of a table is in a cache anyway, and searches one after the other take half of
+the time."""
+
+
+def lookup(slots, stored, rows, hashes, size, add, skip=False):
+    """See `look_up`."""
+    return look_up(slots, stored, rows, hashes, size, add, skip, size > IN_CACHE)
 
 
 @njit(cache=True)
-def lookup(slots, stored, rows, hashes, size, add, skip=False):
+def look_up(slots, stored, rows, hashes, size, add, skip, requests):
     """The number of each row; with `add`, unknown ones get numbers from `size` on, and `stored` has room for them.
     With `skip` known rows also use up a number, so that a new one is at its own place.
 
@@ -61,10 +69,14 @@ def lookup(slots, stored, rows, hashes, size, add, skip=False):
     fresh = np.empty(len(rows) if add else 0, dtype=np.int64)
     at = np.empty(AHEAD, dtype=np.uint64)
     added = 0
-    for first in range(0, len(rows), AHEAD):
-        last = min(first + AHEAD, len(rows))
-        request(slots, stored, hashes, first, last, at)
-        added = numbers_of(slots, stored, rows, hashes, first, last, at, size, add, skip, result, fresh, added)
+    step = AHEAD if requests else max(1, len(rows))
+    for first in range(0, len(rows), step):
+        last = min(first + step, len(rows))
+        if requests:
+            request(slots, stored, hashes, first, last, at)
+        added = numbers_of(
+            slots, stored, rows, hashes, first, last, at, requests, size, add, skip, result, fresh, added
+        )
     return result, fresh[:added], size + (len(rows) if skip else added)
 
 
@@ -89,11 +101,13 @@ def request(slots, stored, hashes, first, last, at):
 
 
 @uncounted
-def numbers_of(slots, stored, rows, hashes, first, last, at, size, add, skip, result, fresh, added):
-    """Look up the rows from `first` to `last`; slots before those in `at` have others. Returns how many are new."""
+def numbers_of(slots, stored, rows, hashes, first, last, at, requests, size, add, skip, result, fresh, added):
+    """Look up the rows from `first` to `last`; with `requests`, slots before those in `at` have others. Returns how
+    many are new."""
     end, width = np.uint64(len(slots)), rows.shape[1]
     for i in range(first, last):
-        tag, slot = tag_of(hashes[i]), at[i - first]
+        tag = tag_of(hashes[i])
+        slot = at[i - first] if requests else (tag * end) >> HALF
         found = np.int64(-1)
         while True:
             entry = slots[slot]
