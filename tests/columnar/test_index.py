@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cedr.columnar import index as index_module
 from cedr.columnar.index import NULL_WORD, RowIndex
 from cedr.kernels import hash_table
 
@@ -98,9 +99,11 @@ def test_compact_forgets_what_is_not_used(schema):
     assert index.ids(frame[:10]).tolist() == list(range(10))
 
 
-def test_small_pieces_are_merged_several_at_once():
+@pytest.mark.parametrize(("many_rows", "most_pieces"), [(0, 7 * 4), (10_000, 10)])
+def test_small_pieces_are_merged(many_rows, most_pieces, monkeypatch):
+    monkeypatch.setattr(index_module, "MANY_ROWS", many_rows)
     index = RowIndex({"v": pl.Int64()})
     for v in range(600):
         assert index.ids(pl.DataFrame({"v": [v]})).tolist() == [v]
-    assert len(index._pieces) <= 7 * 4
+    assert len(index._pieces) <= most_pieces
     assert index.take(np.arange(600))["v"].to_list() == list(range(600))

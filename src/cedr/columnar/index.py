@@ -39,6 +39,8 @@ WORTH_COMPACTING = 4096
 """Minimum number of rows for `compact`. Tests of operators set it to 1, so that short streams compact, too."""
 
 
+MANY_ROWS = 1 << 18
+"""Up to this number reading texts from few pieces saves more than copying rows more often costs."""
 PART = 4_096
 """Rows that are looked up at once where tables are in files."""
 SLOTS_AT_ONCE = NUMBERS_AT_ONCE = 1 << 22
@@ -79,17 +81,27 @@ class RowIndex:
         return pl.concat(self._pieces, rechunk=False) if len(self._pieces) > 1 else self._pieces[0]
 
     def _append(self, piece: pl.DataFrame) -> None:
-        """Merge small pieces into larger ones, several at once, so that there are few of them and a row is copied only
-        a few times. Large ones are put into files if memory is short, and stay as they are."""
+        """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times:
+        several at once if there are many rows. Large ones are put into files if memory is short, and stay as they are."""
         if not self._pieces[-1].height:
             self._pieces.pop()
         self._pieces.append(piece)
         self.nbytes += int(piece.estimated_size())
-        start = self._stored + merge_from([piece.height for piece in self._pieces[self._stored :]], MOST_NUMBERS)
+        start = self._stored + self._merged_from([piece.height for piece in self._pieces[self._stored :]])
         if start + 1 < len(self._pieces):
             self._pieces[start:] = [pl.concat(self._pieces[start:], rechunk=True)]
         if self.nbytes >= mapped.FRAME and MEMORY.is_short:
             self._store_pieces(max(mapped.FRAME, self.nbytes // 16))
+
+    def _merged_from(self, sizes: list[int]) -> int:
+        """From which piece on they become one."""
+        if self._size > MANY_ROWS:
+            return merge_from(sizes, MOST_NUMBERS)
+        start, size = len(sizes) - 1, sizes[-1]
+        while start and sizes[start - 1] <= 2 * size:
+            start -= 1
+            size += sizes[start]
+        return start
 
     def _store_pieces(self, enough: int) -> None:
         """Put pieces of enough bytes into files; the largest come first."""
