@@ -82,7 +82,7 @@ class RowIndex:
 
     def _append(self, piece: pl.DataFrame) -> None:
         """Merge small pieces into larger ones, so that there are few of them and a row is copied only a few times:
-        several at once if there are many rows. Large ones are put into files if memory is short, and stay as they are."""
+        several at once if there are many rows. Large ones are put into files if memory is short, and stay so."""
         if not self._pieces[-1].height:
             self._pieces.pop()
         self._pieces.append(piece)
