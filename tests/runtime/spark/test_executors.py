@@ -19,7 +19,7 @@ from cedr.temporal.errors import QueryError
 HERE = {
     "at": 100.0,
     "host": "web1",
-    "folder": "/work/0",
+    "folder": "/opt/spark/0",
     "executable": "/usr/bin/python3",
     "Python": "3.11.7",
     "cedr": "0.1.0",
@@ -43,7 +43,7 @@ def test_equal_executors_have_no_problem():
 @pytest.mark.parametrize("package", ["cedr", "polars", "pyarrow", "numba", "numpy"])
 def test_a_missing_package_is_named_with_the_remedy(package):
     text = problem(**{package: None, "host": "web2"})
-    assert f"the executor on web2 (folder /work/0, Python /usr/bin/python3) has no {package}" in text
+    assert f"the executor on web2 (folder /opt/spark/0, Python /usr/bin/python3) has no {package}" in text
     assert f"the driver has {HERE[package]}" in text
     assert f"pip install {package}=={HERE[package]}" in text
     assert "./cedr pack" in text
