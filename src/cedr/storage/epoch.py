@@ -14,7 +14,7 @@ log, a shard's log, a snapshot, the commit of a table. A check and the write aft
 nevertheless:
 
 - A shard checks after Spark has noted the offsets of its micro-batch. If there was no newer driver then, one that comes
-  later finds these offsets, so for both the micro-batch has the same rows, and the log counts whoever wrote it.
+  later finds these offsets, so for both the micro-batch has the same rows, and either may have written the log.
 - Entries of the file log, logs, and manifests of tables are created, never replaced: the first counts, and the other
   driver uses it or stops.
 """
